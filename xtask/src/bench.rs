@@ -17,8 +17,8 @@ use serde_json::Value;
 
 use crate::{
     program,
+    serving::{Serving, free_port, serve},
     shell::{Run, bold, root},
-    workload::{Serving, free_port, serve},
 };
 use process::{Upstream, cpu_seconds, resident_mib};
 use report::{Report, Sample};
@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut programs = Vec::new();
     if !options.only_beside {
         eprintln!("{}", bold("Building the gateway"));
-        programs.push(("gateway".to_owned(), program::build("release", &[])?));
+        programs.push(("gateway".to_owned(), program::build("release")?));
     }
     for (number, path) in options.beside.iter().enumerate() {
         programs.push((format!("beside {}", number + 1), path.clone()));

@@ -26,12 +26,12 @@ const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 /// What the server behind the gateway is called by the tests, and the revision that it speaks.
 const UPSTREAMS: [(&str, &str); 2] = [("legacy", "2025-11-25"), ("modern", "2026-07-28")];
 
-/// Where the tests are told to leave what the suite printed.
+/// The variable with the folder in which the tests store the suite's output.
 const KEPT_VARIABLE: &str = "SWITCHBOARD_CONFORMANCE";
 
 const DOCUMENT: &str = "docs/conformance.md";
 
-/// Runs the suite and writes the tables anew, or with `check` fails where they would change.
+/// Runs the suite and writes the tables; with `check`, fails if they would change.
 pub(crate) fn run(check: bool) -> Result<()> {
     let parts = parts::install()?;
     let kept = Kept::new()?;
@@ -148,7 +148,7 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // A leftover in the temporary folder harms nobody.
+        // A leftover in the temporary folder does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

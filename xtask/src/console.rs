@@ -17,7 +17,7 @@ const PAGE: &str = "crates/gateway/console";
 const SCRIPTS: [&str; 2] =
     ["crates/gateway/console/**/*.{js,mjs}", "crates/app/tests/real/console/*.mjs"];
 
-/// Where the tests are told to leave pictures.
+/// The variable with the folder in which the tests store pictures.
 const PICTURES_VARIABLE: &str = "SWITCHBOARD_PICTURES";
 const PICTURES: &str = "docs/console";
 
@@ -38,7 +38,7 @@ pub(crate) fn run() -> Result<()> {
         .stream()
 }
 
-/// Fails where the page has a wrong type, something that the linter or the formatter knows better, or too much weight.
+/// Fails if the page has a type error, a finding of the linter or the formatter, or is too large.
 pub(crate) fn check() -> Result<()> {
     let programs = parts::install()?.join("console/node_modules/.bin");
     let page = shell::root().join(PAGE);

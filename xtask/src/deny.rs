@@ -41,7 +41,7 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// Builds cargo-deny unless it is there, and returns where it is.
+/// Builds cargo-deny unless it is installed, and returns its path.
 fn install() -> Result<PathBuf> {
     let parts = shell::root().join(".parts");
     let _lock = parts::lock(&parts)?;

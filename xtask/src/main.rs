@@ -12,10 +12,10 @@ mod deny;
 mod msrv;
 mod package;
 mod fuzz;
-mod release;
+mod dist;
 mod bench;
 mod program;
-mod workload;
+mod serving;
 mod shell;
 
 use std::{process::ExitCode, time::Duration};
@@ -81,8 +81,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Build the program to publish: profile `dist`, optimised with a profile of its work
-    Release,
+    /// Make what is published, into target/dist: static programs, .deb, wheel, npm package, container image, sums, SBOM
+    Dist(dist::Options),
     /// Measure the gateway beside the direct way to the same server: rates, processor time, memory
     Bench(bench::Options),
     /// Run the MCP conformance suite and write the tables of docs/conformance.md
@@ -107,7 +107,7 @@ fn main() -> ExitCode {
         Task::Fuzz { time, target, keep } => fuzz::run(time, target.as_deref(), keep),
         Task::Console { check: true } => console::check(),
         Task::Console { check: false } => console::run(),
-        Task::Release => release::run(),
+        Task::Dist(options) => dist::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Conformance { check } => conformance::run(check),
     };

@@ -9,7 +9,7 @@ use crate::shell::Run;
 const FIELDS: [&str; 6] =
     ["description", "repository", "license", "readme", "keywords", "categories"];
 
-/// Checks the metadata, then packages every crate without building it: whether it builds is told by all other steps.
+/// Checks the metadata, then packages every crate without building it: all other steps show whether it builds.
 pub(crate) fn check() -> Result<()> {
     let arguments = ["metadata", "--no-deps", "--format-version", "1"];
     let metadata = Run::cargo(arguments).text()?;

@@ -8,6 +8,7 @@ mod debian;
 mod npm;
 mod python;
 mod data;
+mod debian_root;
 pub(crate) mod stamp;
 
 use std::fs::{self, File, TryLockError};
@@ -26,12 +27,7 @@ pub(crate) fn install() -> Result<PathBuf> {
     let ((), took) = shell::timed(|| {
         debian::install(debian::PACKAGES)?;
         for part in parts_under(&declared, &installed)? {
-            npm::install(&part)
-                .with_context(|| format!("failed to install part `{}`", part.name))?;
-            python::install(&part)
-                .with_context(|| format!("failed to install part `{}`", part.name))?;
-            data::install(&part)
-                .with_context(|| format!("failed to install part `{}`", part.name))?;
+            part.install()?;
         }
         Ok(())
     })?;
@@ -44,11 +40,38 @@ pub(crate) fn install_packages() -> Result<()> {
     debian::install(debian::PACKAGES)
 }
 
+/// Installs those of the Debian packages that are missing.
+pub(crate) fn install_debian(packages: &[&str]) -> Result<()> {
+    debian::install(packages)
+}
+
+/// Brings the part that one folder declares up to date, and returns where it is installed: what is no test's need, or one alone.
+pub(crate) fn install_one(declared: &str) -> Result<PathBuf> {
+    let declared = shell::root().join(declared);
+    let installed = shell::root().join(".parts");
+    let _lock = lock(&installed)?;
+    let name = declared.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let part = Part { installed: installed.join(&name), name, declared };
+    part.install()?;
+    Ok(part.installed)
+}
+
 /// A folder `parts/NAME` and the folder `.parts/NAME` that it is installed into.
 struct Part {
     name: String,
     declared: PathBuf,
     installed: PathBuf,
+}
+
+impl Part {
+    /// Installs what the folder declares, of each kind.
+    fn install(&self) -> Result<()> {
+        let kinds = [npm::install, python::install, data::install, debian_root::install];
+        for install in kinds {
+            install(self).with_context(|| format!("failed to install part `{}`", self.name))?;
+        }
+        Ok(())
+    }
 }
 
 /// Every folder of `declared`, in the order of their names.
@@ -87,7 +110,7 @@ pub(crate) fn lock(installed: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Reads a file that declares a part; `None` where the part has no such file.
+/// Reads a file that declares a part; `None` if the part has no such file.
 fn declaration(part: &Part, file: &str) -> Result<Option<String>> {
     let path = part.declared.join(file);
     if !path.exists() {

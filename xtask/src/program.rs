@@ -6,12 +6,9 @@ use anyhow::{Context, Result};
 
 use crate::shell::Run;
 
-/// Builds the program with this profile and these variables set; returns where cargo has put it.
-pub(crate) fn build(profile: &str, variables: &[(&str, &str)]) -> Result<PathBuf> {
-    let cargo = || {
-        let build = Run::cargo(["build", "--profile", profile, "--package", "switchboard"]);
-        variables.iter().fold(build, |build, (name, value)| build.environment(name, value))
-    };
+/// Builds the program with this profile; returns where cargo has put it.
+pub(crate) fn build(profile: &str) -> Result<PathBuf> {
+    let cargo = || Run::cargo(["build", "--profile", profile, "--package", "switchboard"]);
     cargo().stream()?;
     // It is built now: this time cargo only tells where.
     let messages = cargo().arguments(["--message-format", "json"]).text()?;

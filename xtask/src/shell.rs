@@ -68,7 +68,7 @@ impl Run {
         Ok(())
     }
 
-    /// Runs to the end and shows the output only where it failed: installers say much when all is well.
+    /// Runs to the end and shows the output only if it failed: installers print much even if all is well.
     pub(crate) fn quiet(&mut self) -> Result<()> {
         let output = self.output()?;
         if !output.status.success() {
@@ -160,7 +160,7 @@ pub(crate) fn red(text: &str) -> String {
     paint("1;31", text, io::stderr().is_terminal())
 }
 
-/// Wraps `text` in an ANSI style where a person will see it.
+/// Wraps `text` in an ANSI style if it is printed to a terminal.
 pub(crate) fn paint(style: &str, text: &str, on_terminal: bool) -> String {
     let wanted = on_terminal && std::env::var_os("NO_COLOR").is_none();
     if wanted { format!("\u{1b}[{style}m{text}\u{1b}[0m") } else { text.to_owned() }

@@ -36,7 +36,7 @@ pub(crate) fn run(json: bool) -> Result<()> {
     comparison.judge()
 }
 
-/// Prints one line, and fails where the code names ids that do not exist.
+/// Prints one line, and fails if the code names ids that do not exist.
 pub(crate) fn check() -> Result<()> {
     let comparison = Comparison::read()?;
     eprintln!("{}", report::summary(&comparison));

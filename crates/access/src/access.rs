@@ -1,4 +1,5 @@
-//! Decides about requests: where one comes from, whose token it bears, which tools that token may see (SPEC GW-2).
+//! Authenticates and authorises requests: where one comes from, whose token it has, which tools that token may see
+//! (SPEC GW-2).
 
 use std::sync::Arc;
 
@@ -6,52 +7,51 @@ use http::{HeaderMap, HeaderValue, Uri, header, request};
 use tokio::net::TcpStream;
 
 use crate::{
-    Caller, Config, Credential, JwtConfig, JwtError, NewSession, Peer, Peers, Rejection, Share,
-    Tokens, UserLookup,
+    Caller, Config, ConnectionUser, Credential, JwtConfig, JwtError, NewSession, Peers,
+    QuotaPermit, Rejection, Tokens, UserLookup, connection_user,
     hosts::{self, Hosts},
     jwt::Jwt,
-    peer,
     sessions::{SessionSubject, Sessions},
     tokens,
 };
 
-/// Decides about requests.
+/// Authenticates and authorises requests.
 pub struct Access {
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) jwt: Option<Jwt>,
-    /// Whether everybody needs a token, whosever the connection is.
+    /// Whether everybody needs a token, regardless of the connection's user.
     pub(crate) demands_token: bool,
-    /// How the user of a connection is found.
+    /// Finds the user of a connection.
     pub(crate) lookup: UserLookup,
     hosts: Hosts,
     pub(crate) sessions: Sessions,
-    /// The other gateways, where there are any.
+    /// The other gateways, if there are any.
     peers: Option<Arc<dyn Peers>>,
     pub(crate) is_tls: bool,
-    /// Where clients reach us, where that cannot be seen from a request.
+    /// Our public URL, if it cannot be derived from requests.
     pub(crate) public_url: Option<String>,
 }
 
-/// A request that is let in, and what it holds until it has been answered.
-pub struct Admitted {
-    /// Who asks.
+/// An admitted request, with what it holds until its response has been sent.
+pub struct AdmittedRequest {
+    /// The caller.
     pub caller: Caller,
-    /// The place in the token's share.
-    pub share: Share,
-    /// What it was let in with.
+    /// The permit of the caller's quota.
+    pub share: QuotaPermit,
+    /// The credential.
     pub credential: Credential,
 }
 
-impl Admitted {
-    /// A program of the user who runs the gateway, without a token where none is demanded: it may do everything. Over our
-    /// own socket it may say under which name.
-    fn owner(request: &request::Parts, peer: Peer) -> Self {
+impl AdmittedRequest {
+    /// Admits a program of the user who runs the gateway without a token: it may do everything. Over our own socket it
+    /// may set its caller name.
+    fn owner(request: &request::Parts, peer: ConnectionUser) -> Self {
         let caller = match peer {
-            Peer::OwnSocket => Caller::introduced(&request.headers),
+            ConnectionUser::OwnSocket => Caller::introduced(&request.headers),
             _ => Caller::default(),
         };
         let caller = caller.approving(true);
-        Self { caller, share: Share::default(), credential: Credential::NotNeeded }
+        Self { caller, share: QuotaPermit::default(), credential: Credential::NotNeeded }
     }
 }
 
@@ -65,19 +65,19 @@ pub enum AccessError {
          `switchboard token new --name NAME`, or listen on 127.0.0.1"
     )]
     Open(std::net::SocketAddr),
-    /// Clients could not be told where we are.
+    /// The public URL is invalid.
     #[error("`[serve] public_url`: `{0}` is not like `https://tools.example`, without a path")]
     PublicUrl(String),
-    /// `[serve.jwt]` cannot be used.
+    /// `[serve.jwt]` is invalid.
     #[error(transparent)]
     Jwt(#[from] JwtError),
 }
 
 impl Access {
-    /// The rules for a gateway that listens on `address`.
+    /// Creates the rules for a gateway that listens on `address`.
     ///
     /// # Errors
-    /// It is reachable from elsewhere and there is no token, or other settings cannot be used.
+    /// It is reachable from other machines and there is no token, or other settings are invalid.
     pub fn new(
         config: &Config,
         address: std::net::SocketAddr,
@@ -86,7 +86,7 @@ impl Access {
         Self::among(None, config, address, tokens)
     }
 
-    /// As [`new`](Self::new), for one gateway of many: a token may then be made at any time and anywhere.
+    /// Like [`new`](Self::new), for one gateway of many: tokens may be created at any of them, at any time.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -105,7 +105,7 @@ impl Access {
             tokens,
             jwt,
             demands_token: !is_local || config.require_token,
-            lookup: peer::SYSTEM,
+            lookup: connection_user::SYSTEM,
             hosts: Hosts::new(config, address),
             sessions: Sessions::new(address.port(), peers.clone()),
             peers,
@@ -116,26 +116,30 @@ impl Access {
         Ok(access)
     }
 
-    /// Finds the users of connections by `lookup` instead of the system's own way.
+    /// Finds the users of connections by `lookup` instead of the system's way.
     #[must_use]
     pub fn with_lookup(mut self, lookup: UserLookup) -> Self {
         self.lookup = lookup;
         self
     }
 
-    /// Looks up who has the other end of a connection.
-    pub fn peer(&self, stream: &TcpStream) -> Peer {
+    /// Looks up the user of a connection.
+    pub fn peer(&self, stream: &TcpStream) -> ConnectionUser {
         match self.demands_token {
-            true => Peer::Unknown,
-            false => Peer::of(stream, self.lookup),
+            true => ConnectionUser::Unknown,
+            false => ConnectionUser::of(stream, self.lookup),
         }
     }
 
-    /// Lets a request in, or says why not.
+    /// Admits or rejects a request.
     ///
     /// # Errors
-    /// A foreign page or host, no token where one is demanded, a token that is no good, or a share that is used up.
-    pub async fn admit(&self, request: &request::Parts, peer: Peer) -> Result<Admitted, Rejection> {
+    /// A foreign page or host, a missing or invalid token, or a used up quota.
+    pub async fn admit(
+        &self,
+        request: &request::Parts,
+        peer: ConnectionUser,
+    ) -> Result<AdmittedRequest, Rejection> {
         self.hosts.check(request)?;
         match bearer(request)? {
             Some(secret) if self.judges(secret) => match &self.jwt {
@@ -153,17 +157,17 @@ impl Access {
         }
     }
 
-    /// Lets in who bears no token: our own page after a sign-in, or the owner where no token is demanded.
+    /// Admits a request without a token: from the console after a sign-in, or from the owner if no token is required.
     async fn admit_page(
         &self,
         request: &request::Parts,
-        peer: Peer,
-    ) -> Result<Admitted, Rejection> {
+        peer: ConnectionUser,
+    ) -> Result<AdmittedRequest, Rejection> {
         let found = self.sessions.find(&request.headers).await;
         let Some((key, whose)) = found else {
             return match self.demands_token(peer) {
                 true => Err(Rejection::Unauthorized(self.demand(peer))),
-                false => Ok(Admitted::owner(request, peer)),
+                false => Ok(AdmittedRequest::owner(request, peer)),
             };
         };
         self.hosts.check_own_page(request)?;
@@ -177,26 +181,26 @@ impl Access {
             }
             SessionSubject::Token(hash) => self.admit_known(hash).await,
         }?;
-        Ok(Admitted { credential: Credential::Session(key), ..admitted })
+        Ok(AdmittedRequest { credential: Credential::Session(key), ..admitted })
     }
 
-    async fn admit_signed_in(&self, caller: Caller) -> Result<Admitted, Rejection> {
+    async fn admit_signed_in(&self, caller: Caller) -> Result<AdmittedRequest, Rejection> {
         let share = match &self.jwt {
             Some(jwt) => jwt.share(&caller, self.peers()).await?,
-            None => Share::default(),
+            None => QuotaPermit::default(),
         };
-        Ok(Admitted { caller, share, credential: Credential::NotNeeded })
+        Ok(AdmittedRequest { caller, share, credential: Credential::NotNeeded })
     }
 
-    /// Opens a session for our own page, which then needs no token.
+    /// Opens a session for the console, which then needs no token.
     ///
     /// # Errors
-    /// The request does not come from our page, or the token is no good.
+    /// The request does not come from our page, or the token is invalid.
     pub async fn sign_in(
         &self,
         request: &request::Parts,
         secret: &str,
-        peer: Peer,
+        peer: ConnectionUser,
     ) -> Result<NewSession, Rejection> {
         self.hosts.check_own_page(request)?;
         let whose = match &self.jwt {
@@ -215,76 +219,76 @@ impl Access {
         self.sessions.open(whose, is_secure).await
     }
 
-    /// Ends the session of the request, where it has one, and returns the cookie that takes it from the browser.
+    /// Ends the session of the request, if it has one. Returns the cookie that removes it from the browser.
     ///
     /// # Errors
-    /// The request does not come from our page, or other gateways could not be told.
+    /// The request does not come from our page, or other gateways cannot be reached.
     pub async fn sign_out(&self, request: &request::Parts) -> Result<HeaderValue, Rejection> {
         self.hosts.check_own_page(request)?;
         let is_secure = self.base_url(request)?.starts_with("https://");
         self.sessions.close(&request.headers, is_secure).await
     }
 
-    /// Returns whether nothing can be had over this connection without a token.
-    pub fn demands_token(&self, peer: Peer) -> bool {
-        peer != Peer::OwnSocket && (self.demands_token || peer != Peer::Owner)
+    /// Returns whether every request of this connection needs a token.
+    pub fn demands_token(&self, peer: ConnectionUser) -> bool {
+        peer != ConnectionUser::OwnSocket && (self.demands_token || peer != ConnectionUser::Owner)
     }
 
-    /// Says why a token is needed, and what to do.
-    fn demand(&self, peer: Peer) -> String {
+    /// Returns why a token is needed, and what to do.
+    fn demand(&self, peer: ConnectionUser) -> String {
         match self.demands_token {
             true => "a token is needed: send it as `Authorization: Bearer TOKEN`".to_owned(),
             false => peer.demand(),
         }
     }
 
-    /// The tokens of this gateway, and those that others share with it.
+    /// Returns the tokens of this gateway, and those that others share with it.
     pub fn tokens(&self) -> &Arc<Tokens> {
         &self.tokens
     }
 
-    /// The other gateways, where there are any.
+    /// Returns the other gateways, if there are any.
     pub fn peers(&self) -> Option<&dyn Peers> {
         self.peers.as_deref()
     }
 
-    /// Returns whether a bearer token must be known even if none is demanded.
+    /// Returns whether a bearer token must be valid even if none is required.
     fn judges(&self, secret: &str) -> bool {
         self.jwt.is_some() || secret.starts_with(tokens::PREFIX)
     }
 
-    async fn admit_token(&self, secret: &str) -> Result<Admitted, Rejection> {
+    async fn admit_token(&self, secret: &str) -> Result<AdmittedRequest, Rejection> {
         self.admit_known(tokens::hash(secret)).await
     }
 
-    async fn admit_known(&self, hash: [u8; 32]) -> Result<Admitted, Rejection> {
+    async fn admit_known(&self, hash: [u8; 32]) -> Result<AdmittedRequest, Rejection> {
         let unknown = || Rejection::InvalidToken("the token is not known".to_owned());
         let token = self.tokens.find_hash(&hash).ok_or_else(unknown)?;
         let share = token.take_share(self.peers()).await?;
-        Ok(Admitted { caller: token.caller(), share, credential: Credential::Token(hash) })
+        Ok(AdmittedRequest { caller: token.caller(), share, credential: Credential::Token(hash) })
     }
 
-    /// The origin of a page elsewhere that the settings let call us.
+    /// Returns the origin of a foreign page that the settings allow.
     pub fn foreign_page<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
         self.hosts.foreign_page(headers)
     }
 
-    /// Whether the request comes under a name, and from a page, that is ours.
+    /// Checks that host and origin are ours.
     pub fn check_source(&self, request: &request::Parts) -> Result<(), Rejection> {
         self.hosts.check(request)
     }
 
-    /// As [`check_source`](Self::check_source), for the console's page, which other sites may link to.
+    /// Like [`check_source`](Self::check_source), for the console's page, which other sites may link to.
     pub fn check_visit(&self, request: &request::Parts) -> Result<(), Rejection> {
         self.hosts.check_visit(request)
     }
 
-    /// SessionSubject JWTs are taken.
+    /// Returns the settings of JWTs, if they are accepted.
     pub fn jwt(&self) -> Option<&JwtConfig> {
         self.jwt.as_ref().map(Jwt::config)
     }
 
-    /// Where clients reach us, as the one who sent this request does.
+    /// Returns our URL as the client of this request sees it.
     pub fn base_url(&self, request: &request::Parts) -> Result<String, Rejection> {
         if let Some(url) = &self.public_url {
             return Ok(url.clone());
@@ -295,7 +299,7 @@ impl Access {
     }
 }
 
-/// The scheme and the host, to which paths are added.
+/// Parses a URL of scheme and host, to which paths are appended.
 fn public_url(text: &str) -> Result<String, AccessError> {
     let url: Option<Uri> = text.parse().ok();
     let is_root = |url: &Uri| {
@@ -308,7 +312,7 @@ fn public_url(text: &str) -> Result<String, AccessError> {
     }
 }
 
-/// The token of the request, where it has one.
+/// Returns the bearer token of the request, if it has one.
 fn bearer(request: &request::Parts) -> Result<Option<&str>, Rejection> {
     let Some(value) = request.headers.get(header::AUTHORIZATION) else { return Ok(None) };
     let wrong = || {

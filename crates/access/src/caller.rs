@@ -1,4 +1,4 @@
-//! Who asks, and what it may know.
+//! Callers, and what they may know.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use serde_json::Value;
 use switchboard_runtime::{RegisteredTool, ToolManager};
 use switchboard_toolcall::{CallContext, ToolPatterns, Visibility};
 
-/// The header in which the owner, over our own socket, says under which name a call is recorded.
+/// The header in which the owner, over our own socket, sets the caller name of a call.
 pub const CALLER_HEADER: &str = "x-switchboard-caller";
 
-/// The header in which the owner, over our own socket, says with which program it calls.
+/// The header in which the owner, over our own socket, names the client program.
 pub const CLIENT_HEADER: &str = "x-switchboard-client";
 
-/// Who asks. Cheap to clone.
+/// Who makes a request. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Caller {
-    /// The name of the token, where there is one.
+    /// The name of the token, if there is one.
     pub name: Option<Arc<str>>,
-    /// The program that it calls with, if it came over our own socket and said so.
+    /// The client program, if the request came over our own socket and named it.
     pub client: Option<Arc<str>>,
-    /// What the issuer of the caller's JWT says of it; a JSON object.
+    /// The claims of the caller's JWT; a JSON object.
     pub claims: Option<Arc<Value>>,
     /// Whether the token may start and stop servers.
     pub is_admin: bool,
@@ -31,12 +31,12 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Somebody who may see these tools; all where unset.
+    /// Creates a caller that may see these tools; all if `None`.
     pub fn new(name: Option<Arc<str>>, tools: Option<Arc<ToolPatterns>>) -> Self {
         Self::with_claims(name, tools, None)
     }
 
-    /// As [`new`](Self::new), with what the issuer of its JWT says of it.
+    /// Like [`new`](Self::new), with the claims of its JWT.
     pub fn with_claims(
         name: Option<Arc<str>>,
         tools: Option<Arc<ToolPatterns>>,
@@ -46,31 +46,31 @@ impl Caller {
             Some(tools) => Visibility::of_tools(move |name| tools.matches(name)),
             None => Visibility::default(),
         };
-        // Who has a name knows of its own calls only, unless its token says otherwise.
+        // A caller with a name may know of its own calls only, unless its token says otherwise.
         let visibility = visibility.watching(name.is_none());
         Self { name, client: None, claims, is_admin: false, may_approve: false, visibility }
     }
 
-    /// The owner, as the headers of a request over our own socket introduce it: it may administer under any name.
+    /// Creates the owner, named as the headers of a request over our own socket say: it may administer under any name.
     pub(crate) fn introduced(headers: &HeaderMap) -> Self {
         let said = |name: &str| headers.get(name)?.to_str().ok().map(Arc::from);
         let (name, client) = (said(CALLER_HEADER), said(CLIENT_HEADER));
         Self { name, client, is_admin: true, ..Self::default() }
     }
 
-    /// Whether the caller may start and stop servers: nobody in particular may, where no token is demanded.
+    /// Returns whether the caller may start and stop servers, as anonymous callers may if no token is required.
     pub fn may_administer(&self) -> bool {
         self.is_admin || self.name.is_none()
     }
 
-    /// The same caller, who may decide about held calls where `may` says so.
+    /// Sets whether the caller may decide about held calls.
     #[must_use]
     pub fn approving(mut self, may: bool) -> Self {
         self.may_approve = may;
         self
     }
 
-    /// The same caller, who knows of everybody's calls if `may` is true.
+    /// Sets whether the caller may know of everybody's calls.
     #[must_use]
     pub fn watching(mut self, may: bool) -> Self {
         self.visibility = self.visibility.watching(may);
@@ -82,7 +82,7 @@ impl Caller {
         &self.visibility
     }
 
-    /// Returns what surrounds a call that the caller makes.
+    /// Returns the context of a call that the caller makes.
     pub fn context(&self) -> CallContext {
         CallContext {
             caller: self.name.clone(),
@@ -93,17 +93,17 @@ impl Caller {
         }
     }
 
-    /// Returns whether the caller may know of calls of `tool`, asked for under this name, that `caller` made.
+    /// Returns whether the caller may know of calls of `tool` that `caller` made.
     pub fn knows_call(&self, tool: &str, caller: Option<&str>, tools: &ToolManager) -> bool {
         tools.knows_call(self.name.as_deref(), self.visibility(), tool, caller)
     }
 
-    /// Whether what this name finds exists for the caller, under any name that it has.
+    /// Returns whether the tool with this name exists for the caller, under any of its names.
     pub fn may_see(&self, name: &str, tools: &ToolManager) -> bool {
         tools.is_visible(name, self.visibility())
     }
 
-    /// Whether the tool exists for the caller.
+    /// Returns whether the tool exists for the caller.
     pub fn sees(&self, tool: &RegisteredTool) -> bool {
         tool.is_visible(self.visibility())
     }

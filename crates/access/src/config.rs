@@ -5,16 +5,16 @@ use crate::JwtConfig;
 /// What `[serve]` says about callers.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// Names by which clients may reach us, beside the address itself.
+    /// Host names by which clients may reach us, besides the address itself.
     pub hosts: Vec<String>,
-    /// The address clients use if a proxy stands before us; `https://tools.example`, for instance.
+    /// The URL that clients use if there is a proxy before us, for instance `https://tools.example`.
     pub public_url: Option<String>,
     /// Web pages that may call us, as origins.
     pub origins: Vec<String>,
-    /// Whether a token is demanded on loopback too, of programs of the same user.
+    /// Whether a token is required on loopback too, of programs of the same user.
     pub require_token: bool,
-    /// Whose tokens are taken beside our own.
+    /// The issuer of JWTs that are accepted besides our own tokens.
     pub jwt: Option<JwtConfig>,
-    /// Whether connections are encrypted by the process itself.
+    /// Whether the process itself terminates TLS.
     pub is_tls: bool,
 }

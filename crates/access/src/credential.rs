@@ -1,4 +1,4 @@
-//! What a request was let in with, so that an answer that goes on for long ends when that does (SPEC GW-5).
+//! The credential of a request, so that a long response ends when it expires (SPEC GW-5).
 
 use std::time::{Duration, SystemTime};
 
@@ -6,26 +6,26 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::{Access, sessions::SessionSubject};
 
-/// How often it is checked whether a credential is still good: together with the second that a look at the token file
-/// is good for, a stream ends well within 5 s.
+/// How often a credential is checked: including the second for which the token file is cached, a stream ends well
+/// within 5 s.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
 
-/// What a request was let in with. Cheap to clone.
+/// The credential of a request. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub enum Credential {
-    /// Nothing: no token was needed.
+    /// None: no token was needed.
     #[default]
     NotNeeded,
     /// The token whose secret has this hash.
     Token([u8; 32]),
-    /// A JWT, which is good until then.
+    /// A JWT, which expires then.
     Jwt(Instant),
     /// The console's session, by the hash of its cookie.
     Session([u8; 32]),
 }
 
 impl Credential {
-    /// Returns the credential of a JWT that expires then, `None` if that is too far away to be reached.
+    /// Creates the credential of a JWT. Returns `None` if it expires too far in the future.
     pub(crate) fn jwt(expires: SystemTime) -> Option<Self> {
         let left = expires.duration_since(SystemTime::now()).unwrap_or_default();
         Instant::now().checked_add(left).map(Self::Jwt)
@@ -33,7 +33,7 @@ impl Credential {
 }
 
 impl Access {
-    /// Waits until the credential is no longer good: its token was revoked or has expired, or its session has ended.
+    /// Waits until the credential is invalid: its token was revoked or has expired, or its session has ended.
     pub async fn ended(&self, credential: &Credential) {
         match credential {
             Credential::NotNeeded => std::future::pending().await,

@@ -1,6 +1,6 @@
-//! Requests that a page elsewhere makes a browser send: kept out by Origin and Host (SPEC GW-2).
+//! Rejects requests that foreign pages make a browser send, by Origin and Host (SPEC GW-2).
 //!
-//! A page on the internet can make a browser ask 127.0.0.1, and a name that it controls can be made to point there.
+//! A page on the internet can make a browser request 127.0.0.1, and can make its own host name resolve to it.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,22 +8,22 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header, request, uri
 
 use crate::{Config, Rejection};
 
-/// The header by which our own page shows that it is no form and no link of another.
+/// The header by which our own page shows that the request is not from a form or a link of another.
 const OWN_PAGE: &str = "x-switchboard";
 
-/// The headers in which a browser says from where a request comes, and what it is for.
+/// The headers in which a browser says where a request comes from, and what it is for.
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const DESTINATION: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
-/// The names that are ours.
+/// Our host names.
 pub(crate) struct Hosts {
     address: SocketAddr,
     names: Vec<String>,
     origins: Vec<String>,
-    /// Where clients reach us through a proxy.
+    /// Our URL behind a proxy.
     public: Option<String>,
-    /// What most clients on this machine say; it is told without being taken apart.
+    /// The `Host` of most local clients; compared without being parsed.
     usual: [String; 2],
 }
 
@@ -43,14 +43,14 @@ impl Hosts {
         }
     }
 
-    /// Checks that the request comes under a name, and from a page, that is ours or that the settings let in.
+    /// Checks that host and origin are ours, or allowed by the settings.
     pub(crate) fn check(&self, request: &request::Parts) -> Result<(), Rejection> {
         if self.is_usual(request) {
             return Ok(());
         }
         self.check_origin(request)?;
         match is_elsewhere(&request.headers) {
-            // Who follows a link from elsewhere to our page has no Origin either; see `check_visit`.
+            // Following a link from another site to our page sends no Origin either; see `check_visit`.
             true if !request.headers.contains_key(header::ORIGIN) => Err(Rejection::Forbidden(
                 "pages of other sites may not call this gateway; `[serve] origins` lets them"
                     .to_owned(),
@@ -59,7 +59,7 @@ impl Hosts {
         }
     }
 
-    /// As [`check`](Self::check), for a page that a browser may be led to by a link on another site.
+    /// Like [`check`](Self::check), for a page that other sites may link to.
     pub(crate) fn check_visit(&self, request: &request::Parts) -> Result<(), Rejection> {
         let says = |name: &HeaderName, value: &str| {
             request.headers.get(name).is_some_and(|said| said == value)
@@ -86,18 +86,18 @@ impl Hosts {
         Err(Rejection::Forbidden(text))
     }
 
-    /// Whether the request names us as a program on this machine does, which has no page.
+    /// Returns whether the request looks like one of a local program, without a page.
     fn is_usual(&self, request: &request::Parts) -> bool {
         let host = request.headers.get(header::HOST).map_or(&b""[..], HeaderValue::as_bytes);
         self.usual.iter().any(|usual| usual.as_bytes() == host)
             && request.uri.authority().is_none()
             && !request.headers.contains_key(header::ORIGIN)
-            // A browser that posts always says an Origin.
+            // A browser always sends an Origin with a POST.
             && (request.method == Method::POST || !request.headers.contains_key(&SITE))
     }
 
-    /// Whether the request comes from a page of our own, as one that bears a cookie must. What changes something also
-    /// has a header that no form and no link can send.
+    /// Checks that the request comes from our own page, as one with a cookie must. A request that changes something
+    /// also needs a header that no form or link can send.
     pub(crate) fn check_own_page(&self, request: &request::Parts) -> Result<(), Rejection> {
         let headers = &request.headers;
         let host = host(headers, &request.uri)?;
@@ -120,19 +120,19 @@ impl Hosts {
         Ok(())
     }
 
-    /// The origin of a page elsewhere that the settings let in.
+    /// Returns the origin of a foreign page that the settings allow.
     pub(crate) fn foreign_page<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
         let origin = headers.get(header::ORIGIN)?;
         let text = String::from_utf8_lossy(origin.as_bytes()).to_lowercase();
         self.origins.contains(&text).then_some(origin)
     }
 
-    /// Whether a page of this origin came from us, straight or through the proxy that the settings name.
+    /// Returns whether a page of this origin came from us, directly or through the configured proxy.
     fn is_own_origin(&self, origin: &str, host: &Authority) -> bool {
         is_origin_of(origin, host) || self.public.as_deref() == Some(origin)
     }
 
-    /// Whether a client that speaks to us may have meant this name.
+    /// Returns whether the host may be ours.
     fn is_own(&self, host: &Authority) -> bool {
         let name = host.host().to_lowercase();
         if self.names.iter().any(|own| *own == name || *own == host.as_str().to_lowercase()) {
@@ -140,7 +140,7 @@ impl Hosts {
         }
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         match bare.parse::<IpAddr>() {
-            // A name can be made to point here; an address cannot.
+            // A name can be made to resolve to us; an address cannot.
             Ok(ip) => ip.is_loopback() || !self.address.ip().is_loopback(),
             Err(_) => name == "localhost",
         }
@@ -153,7 +153,7 @@ fn is_elsewhere(headers: &HeaderMap) -> bool {
     site.is_some_and(|site| !matches!(site, b"same-origin" | b"none"))
 }
 
-/// The host that the client asked for.
+/// Returns the host that the client requested.
 pub(crate) fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Rejection> {
     if let Some(authority) = uri.authority() {
         return Ok(authority.clone());
@@ -164,7 +164,7 @@ pub(crate) fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Rejectio
     host.parse().map_err(|_| missing())
 }
 
-/// Whether a page of this origin came from this very host and port.
+/// Returns whether the origin has exactly this host and port.
 fn is_origin_of(origin: &str, host: &Authority) -> bool {
     let Some((scheme, authority)) = origin.split_once("://") else { return false };
     let default = match scheme {

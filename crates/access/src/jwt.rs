@@ -1,10 +1,10 @@
-//! JwtBearer tokens of an issuer: JWTs whose signature, issuer, audience and times are checked (SPEC GW-2).
+//! Bearer tokens of an issuer: JWTs whose signature, issuer, audience and times are checked (SPEC GW-2).
 
 mod config;
 mod keys;
 mod verify;
 mod claims;
-mod shares;
+mod quotas;
 
 use std::{
     collections::HashMap,
@@ -16,23 +16,23 @@ use jsonwebtoken::{Algorithm, Header, Validation, decode_header};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::{Admitted, Caller, Credential, Peers, Rejection, Share};
+use crate::{AdmittedRequest, Caller, Credential, Peers, QuotaPermit, Rejection};
 use claims::JwtBearer;
-use keys::Keys;
-use shares::Shares;
+use keys::JwtKeys;
+use quotas::CallerQuotas;
 
 pub(crate) use claims::PREFIX;
 pub use config::{JwtConfig, OneOrMany};
 pub use keys::KeysError;
 
-/// How many verified tokens are remembered; a signature costs more than a hash.
+/// How many verified tokens are cached; a signature costs more than a hash.
 const REMEMBERED: usize = 1024;
 
-/// Why `[serve.jwt]` cannot be used.
+/// Why `[serve.jwt]` is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JwtError {
-    /// A setting makes no sense.
+    /// A setting is invalid.
     #[error("`[serve.jwt] {key}`: {reason}")]
     Setting {
         /// The setting.
@@ -45,17 +45,17 @@ pub enum JwtError {
     Keys(#[from] KeysError),
 }
 
-/// Verifies tokens.
+/// Verifies JWTs.
 pub(crate) struct Jwt {
     config: JwtConfig,
     algorithms: Vec<Algorithm>,
-    keys: Arc<Keys>,
-    shares: Shares,
+    keys: Arc<JwtKeys>,
+    shares: CallerQuotas,
     verified: Mutex<HashMap<[u8; 32], Arc<JwtBearer>>>,
 }
 
 impl Jwt {
-    /// What `[serve.jwt]` says, with keys from a file read at once.
+    /// Creates a verifier; keys in a file are read at once.
     pub(crate) fn new(config: JwtConfig) -> Result<Self, JwtError> {
         verify::install();
         let wrong = |key, reason: &str| JwtError::Setting { key, reason: reason.to_owned() };
@@ -72,8 +72,8 @@ impl Jwt {
         if config.concurrent == 0 {
             return Err(wrong("concurrent", "nothing could run with 0 at once"));
         }
-        let keys = Arc::new(Keys::open(&config)?);
-        let shares = Shares::new(&config);
+        let keys = Arc::new(JwtKeys::open(&config)?);
+        let shares = CallerQuotas::new(&config);
         Ok(Self { config, algorithms, keys, shares, verified: Mutex::default() })
     }
 
@@ -81,42 +81,42 @@ impl Jwt {
         &self.config
     }
 
-    /// Who bears the token, with a place in the caller's share.
+    /// Returns the bearer of the token, with a permit of the caller's quota.
     ///
     /// # Errors
-    /// It is not one of the issuer's for us, the issuer's keys cannot be had, or the share is used up.
+    /// It is not the issuer's token for us, the issuer's keys cannot be fetched, or the quota is used up.
     pub(crate) async fn admit(
         &self,
         token: &str,
         peers: Option<&dyn Peers>,
-    ) -> Result<Admitted, Rejection> {
+    ) -> Result<AdmittedRequest, Rejection> {
         let bearer = self.bearer(token).await?;
         let name = bearer.caller.name.as_deref().unwrap_or_default();
         let share = bearer.quota.take_in(peers, name).await?;
         let credential = bearer.expires_after(self.config.leeway.0).and_then(Credential::jwt);
         let credential = credential.unwrap_or_default();
-        Ok(Admitted { caller: bearer.caller.clone(), share, credential })
+        Ok(AdmittedRequest { caller: bearer.caller.clone(), share, credential })
     }
 
-    /// A place in the share of a caller who has shown a token before.
+    /// Returns a permit for a caller whose token was verified before.
     ///
     /// # Errors
-    /// The share is used up.
+    /// The quota is used up.
     pub(crate) async fn share(
         &self,
         caller: &Caller,
         peers: Option<&dyn Peers>,
-    ) -> Result<Share, Rejection> {
+    ) -> Result<QuotaPermit, Rejection> {
         match &caller.name {
             Some(name) => self.shares.of(name).take_in(peers, name).await,
-            None => Ok(Share::default()),
+            None => Ok(QuotaPermit::default()),
         }
     }
 
-    /// Who has shown a token with these claims to another gateway.
+    /// Returns the caller with these claims, verified by another gateway.
     ///
     /// # Errors
-    /// They say nothing that can be used, or are not good any more.
+    /// A claim is missing or invalid, or they have expired.
     pub(crate) fn caller(&self, claims: Map<String, Value>) -> Result<Caller, Rejection> {
         let bearer = JwtBearer::new(claims, &self.config, 0, &self.shares).map_err(refused)?;
         bearer.check_times(SystemTime::now(), self.config.leeway.0).map_err(refused)?;
@@ -150,7 +150,7 @@ impl Jwt {
         validation.set_issuer(&[&self.config.issuer]);
         validation.set_audience(self.config.audience.all());
         validation.set_required_spec_claims(&["iss", "aud"]);
-        // Times are ours to check: its reading of numbers does not go with numbers that keep their digits.
+        // Times are checked here: the library's parsing of numbers does not work with `arbitrary_precision`.
         validation.validate_exp = false;
         let (keys, generation) = self.keys.matching(&header).await?;
         let mut reason = "no key of the issuer fits it".to_owned();

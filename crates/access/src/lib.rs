@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use switchboard_access::{Access, Config, NewToken, Peer, Tokens};
+//! use switchboard_access::{Access, Config, NewToken, ConnectionUser, Tokens};
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
@@ -15,11 +15,11 @@
 //!
 //! let request = || http::Request::get("/api/tools").header("host", "127.0.0.1:7070");
 //! let (head, ()) = request().header("authorization", format!("Bearer {secret}")).body(())?.into_parts();
-//! let admitted = access.admit(&head, Peer::Unknown).await?;
+//! let admitted = access.admit(&head, ConnectionUser::Unknown).await?;
 //! assert_eq!(admitted.caller.name.as_deref(), Some("ada"));
 //!
 //! let (head, ()) = request().body(())?.into_parts();
-//! let rejection = access.admit(&head, Peer::Unknown).await.err().expect("a token is required");
+//! let rejection = access.admit(&head, ConnectionUser::Unknown).await.err().expect("a token is required");
 //! assert_eq!(rejection.status(), 401);
 //! # Ok(()) }
 //! ```
@@ -29,7 +29,7 @@ mod config;
 mod rejection;
 mod caller;
 mod peers;
-mod peer;
+mod connection_user;
 pub mod tokens;
 mod credential;
 mod jwt;
@@ -38,14 +38,14 @@ mod rate;
 mod sessions;
 mod warnings;
 
-pub use access::{Access, AccessError, Admitted};
+pub use access::{Access, AccessError, AdmittedRequest};
 pub use caller::{CALLER_HEADER, CLIENT_HEADER, Caller};
 pub use config::Config;
+pub use connection_user::{ConnectionUser, UserLookup};
 pub use credential::Credential;
 pub use jwt::{JwtConfig, JwtError, KeysError, OneOrMany};
-pub use peer::{Peer, UserLookup};
 pub use peers::{Peers, RateVerdict};
-pub use rate::{Rate, Share};
+pub use rate::{QuotaPermit, Rate};
 pub use rejection::Rejection;
 pub use sessions::NewSession;
 pub use tokens::{NewToken, Token, Tokens, TokensError};

@@ -1,4 +1,4 @@
-//! What a gateway knows together with others, where a request may reach any of them.
+//! The trait for what gateways of a cluster share, so that a request may reach any of them.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use switchboard_toolcall::{BoxError, BoxFuture};
 
 use crate::Rate;
 
-/// The other gateways, as this one knows them.
+/// The other gateways of the cluster.
 pub trait Peers: Send + Sync {
-    /// The word that all of them share, and no other peers: letters, digits, `-` and `_`.
+    /// Returns the name of the cluster: letters, digits, `-` and `_`.
     fn name(&self) -> &str;
 
-    /// Counts a request of the caller, together with those that reach others.
+    /// Counts a request of the caller, together with those that reach other gateways.
     fn count<'a>(&'a self, caller: &'a str, rate: Rate) -> BoxFuture<'a, RateVerdict>;
 
-    /// Keeps a session of the console for all, under a key that is no secret.
+    /// Stores a console session for all gateways, under a key that is not secret.
     ///
     /// # Errors
-    /// The others cannot be told.
+    /// The others cannot be reached.
     fn keep_session<'a>(
         &'a self,
         key: &'a str,
@@ -26,31 +26,31 @@ pub trait Peers: Send + Sync {
         life: Duration,
     ) -> BoxFuture<'a, Result<(), BoxError>>;
 
-    /// A session that was kept by any of them and is not over.
+    /// Returns a session that any gateway stored and that has not ended.
     fn find_session<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Option<Value>>;
 
     /// Ends a session for all.
     ///
     /// # Errors
-    /// The others cannot be told.
+    /// The others cannot be reached.
     fn end_session<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), BoxError>>;
 
     /// Returns why the others cannot be reached, as a JSON object with a `state`; `None` if they can.
     fn outage(&self) -> Option<Value>;
 }
 
-/// What came of counting a request.
+/// The outcome of counting a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateVerdict {
     /// It is within the rate.
     Within,
-    /// It is not; so long it is until one may be.
+    /// It exceeds the rate; the time until one is allowed.
     Beyond(Duration),
-    /// The others cannot be asked.
+    /// The others cannot be reached.
     Unknown,
 }
 
-/// Gateways that know together what they are told, and count as they are told to.
+/// A fake for tests.
 #[cfg(test)]
 pub(crate) mod fake {
     use std::{

@@ -1,4 +1,4 @@
-//! A token's share: so many requests in a time, so many at once.
+//! The quota of a token: a rate limit and a limit of concurrent requests.
 
 use std::{
     fmt,
@@ -15,23 +15,23 @@ use tokio::{
 
 use crate::{Peers, RateVerdict, Rejection};
 
-/// So many requests in a time, written as `100/m`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A number of requests per unit of time, written as `100/m`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Rate {
     count: u32,
-    unit: Unit,
+    unit: RateUnit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+enum RateUnit {
     Second,
     Minute,
     Hour,
     Day,
 }
 
-impl Unit {
+impl RateUnit {
     const ALL: [(Self, &str, u64); 4] = [
         (Self::Second, "s", 1),
         (Self::Minute, "m", 60),
@@ -45,12 +45,12 @@ impl Unit {
 }
 
 impl Rate {
-    /// How many requests there may be at most in one go.
+    /// Returns how many requests may come in one burst.
     pub fn count(self) -> u32 {
         self.count
     }
 
-    /// How many come back in a second.
+    /// Returns how many requests are allowed per second.
     pub fn per_second(self) -> f64 {
         f64::from(self.count) / self.unit.row().2 as f64
     }
@@ -64,7 +64,7 @@ impl FromStr for Rate {
             || format!("`{text}` is not a rate; write it like 10/s, 100/m, 5000/h or 20000/d");
         let (count, unit) = text.split_once('/').ok_or_else(wrong)?;
         let count = count.trim().parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
-        let unit = Unit::ALL.into_iter().find(|row| row.1 == unit.trim()).ok_or_else(wrong)?.0;
+        let unit = RateUnit::ALL.into_iter().find(|row| row.1 == unit.trim()).ok_or_else(wrong)?.0;
         Ok(Self { count, unit })
     }
 }
@@ -89,24 +89,24 @@ impl From<Rate> for String {
     }
 }
 
-/// What is left of a token's share.
+/// The quota of a token.
 pub(crate) struct Quota {
     rate: Option<(Rate, Mutex<TokenBucket>)>,
     running: Option<(usize, Arc<Semaphore>)>,
 }
 
-/// Fills evenly up to the rate's count; each request takes one.
+/// Refills evenly up to the rate's count; each request takes one.
 struct TokenBucket {
     left: f64,
     at: Instant,
 }
 
-/// A place in a token's share, given back when dropped.
+/// A permit of a token's quota, released when dropped.
 #[derive(Default)]
-pub struct Share(Option<OwnedSemaphorePermit>);
+pub struct QuotaPermit(Option<OwnedSemaphorePermit>);
 
-impl Share {
-    /// Whether there is anything to give back.
+impl QuotaPermit {
+    /// Returns whether there is anything to release.
     pub fn is_counted(&self) -> bool {
         self.0.is_some()
     }
@@ -122,7 +122,7 @@ impl Quota {
         }
     }
 
-    /// Whether nothing of it is taken.
+    /// Returns whether nothing of it is in use.
     pub(crate) fn is_whole(&self) -> bool {
         let is_full = |(rate, bucket): &(Rate, Mutex<TokenBucket>)| {
             let mut bucket = bucket.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,21 +134,21 @@ impl Quota {
         self.rate.as_ref().is_none_or(is_full) && self.running.as_ref().is_none_or(is_idle)
     }
 
-    /// Takes a place, or says when there may be one.
-    pub(crate) fn take(&self, token: &str) -> Result<Share, Rejection> {
+    /// Takes a permit, or returns when there may be one.
+    pub(crate) fn take(&self, token: &str) -> Result<QuotaPermit, Rejection> {
         if let Some((rate, _)) = &self.rate {
             self.count().map_err(|after| beyond(token, *rate, after))?;
         }
         self.take_slot(token)
     }
 
-    /// As [`take`](Self::take), where other gateways count the same requests. While they cannot be asked, our own count
-    /// goes on alone; it knows what we let in before.
+    /// Like [`take`](Self::take), counting together with other gateways. While they cannot be reached, our own count
+    /// continues; it includes what we admitted before.
     pub(crate) async fn take_in(
         &self,
         peers: Option<&dyn Peers>,
         token: &str,
-    ) -> Result<Share, Rejection> {
+    ) -> Result<QuotaPermit, Rejection> {
         let (Some(peers), Some((rate, _))) = (peers, &self.rate) else { return self.take(token) };
         match (peers.count(token, *rate).await, self.count()) {
             (RateVerdict::Within, _) | (RateVerdict::Unknown, Ok(())) => self.take_slot(token),
@@ -158,16 +158,16 @@ impl Quota {
         }
     }
 
-    /// Counts a request, or says how long it is until there may be one.
+    /// Counts a request, or returns the time until one is allowed.
     fn count(&self) -> Result<(), Duration> {
         let Some((rate, bucket)) = &self.rate else { return Ok(()) };
         bucket.lock().unwrap_or_else(PoisonError::into_inner).take(*rate)
     }
 
-    fn take_slot(&self, token: &str) -> Result<Share, Rejection> {
-        let Some((most, running)) = &self.running else { return Ok(Share(None)) };
+    fn take_slot(&self, token: &str) -> Result<QuotaPermit, Rejection> {
+        let Some((most, running)) = &self.running else { return Ok(QuotaPermit(None)) };
         match running.clone().try_acquire_owned() {
-            Ok(permit) => Ok(Share(Some(permit))),
+            Ok(permit) => Ok(QuotaPermit(Some(permit))),
             Err(_) => {
                 let reason = format!("token '{token}' may have {most} requests at once");
                 Err(Rejection::TooManyRequests { reason, retry_after: 1 })
@@ -183,7 +183,7 @@ fn beyond(token: &str, rate: Rate, after: Duration) -> Rejection {
 }
 
 impl TokenBucket {
-    /// How much there is now.
+    /// Refills, and returns what is available.
     fn fill(&mut self, rate: Rate) -> f64 {
         let now = Instant::now();
         let filled = self.left + now.duration_since(self.at).as_secs_f64() * rate.per_second();
@@ -192,7 +192,7 @@ impl TokenBucket {
         self.left
     }
 
-    /// Takes one, or says how long it is until there is one.
+    /// Takes one, or returns the time until there is one.
     fn take(&mut self, rate: Rate) -> Result<(), Duration> {
         if self.fill(rate) < 1.0 {
             return Err(Duration::from_secs_f64((1.0 - self.left) / rate.per_second()));

@@ -1,9 +1,9 @@
-//! Why a request is not let in.
+//! Why a request is rejected.
 
 use http::{HeaderValue, StatusCode};
 use switchboard_toolcall::ErrorKind;
 
-/// Why a request is not let in.
+/// Why a request is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
     /// The request has no token, or one that cannot be read.
@@ -15,18 +15,18 @@ pub enum Rejection {
     /// The request comes from a page, or under a host name, that is not allowed.
     #[error("{0}")]
     Forbidden(String),
-    /// The token's share is used up.
+    /// The token's quota is used up.
     #[error("{reason}")]
     TooManyRequests {
-        /// Which share.
+        /// Which quota.
         reason: String,
-        /// When to ask again, in seconds.
+        /// When to retry, in seconds.
         retry_after: u64,
     },
-    /// The request has no host that can be read.
+    /// The request has no valid host.
     #[error("{0}")]
     BadRequest(String),
-    /// Nothing can be decided now.
+    /// The request cannot be checked now.
     #[error("{0}")]
     Unavailable(String),
 }

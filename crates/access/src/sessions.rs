@@ -1,7 +1,7 @@
-//! Sessions of our own page: a cookie that scripts cannot read stands for a token (SPEC GW-2).
+//! Console sessions: a cookie that scripts cannot read replaces a token (SPEC GW-2).
 //!
-//! The cookie is a random id, kept here as a hash and only in memory; with other gateways, it is kept among them. A token
-//! that is revoked takes its sessions along.
+//! The cookie is a random id, stored as a hash and only in memory; in a cluster, the gateways share it. Revoking a
+//! token ends its sessions.
 
 use std::{
     collections::HashMap,
@@ -18,12 +18,12 @@ use crate::{Caller, Peers, Rejection, tokens};
 
 /// How long a session lasts.
 const LIFE: Duration = Duration::from_secs(12 * 60 * 60);
-/// How many there may be; of who has most, the one that ends first gives way.
+/// How many there may be; the owner of the most sessions loses the one that ends first.
 const MOST: usize = 1000;
-/// How many cookies of our name are looked at in one request.
+/// How many cookies with our name are checked in one request.
 const COOKIES: usize = 4;
 
-/// The sessions that are open.
+/// The open sessions.
 pub(crate) struct Sessions {
     open: Mutex<HashMap<[u8; 32], ConsoleSession>>,
     /// The name of the cookie.
@@ -36,18 +36,18 @@ struct ConsoleSession {
     until: Instant,
 }
 
-/// Whom a session stands for.
+/// What a session authenticates.
 #[derive(Clone)]
 pub(crate) enum SessionSubject {
-    /// Whoever bears the token with this hash, as long as it is known.
+    /// The bearer of the token with this hash, while it is valid.
     Token([u8; 32]),
-    /// Who bore a JWT.
+    /// The bearer of a JWT.
     Jwt(Caller),
-    /// Who bore a JWT with these claims at another gateway.
+    /// The bearer of a JWT with these claims at another gateway.
     Claims(Map<String, Value>),
 }
 
-/// SessionSubject sessions count together.
+/// Whose sessions are counted together.
 #[derive(PartialEq, Eq, Hash)]
 enum SessionOwner<'a> {
     Token(&'a [u8; 32]),
@@ -63,7 +63,7 @@ impl SessionSubject {
         }
     }
 
-    /// How long a session may last.
+    /// Returns how long a session may last.
     fn life(&self) -> Duration {
         match self {
             Self::Token(_) => LIFE,
@@ -72,7 +72,7 @@ impl SessionSubject {
         }
     }
 
-    /// As other gateways understand it.
+    /// Converts it for other gateways.
     fn to_json(&self) -> Value {
         match self {
             Self::Token(hash) => json!({"token": URL_SAFE_NO_PAD.encode(hash)}),
@@ -92,21 +92,22 @@ impl SessionSubject {
     }
 }
 
-/// A session that was opened, by default none because none is needed.
+/// An opened session; the default if none is needed.
 #[derive(Default)]
+#[non_exhaustive]
 pub struct NewSession {
-    /// What the browser is to keep.
+    /// The cookie.
     pub cookie: Option<HeaderValue>,
-    /// When it is over.
+    /// When it ends.
     pub expires: Option<SystemTime>,
 }
 
 impl Sessions {
-    /// The sessions of the gateway on this port, which it may share with others.
+    /// Creates the sessions of the gateway on this port, shared with `peers`.
     pub(crate) fn new(port: u16, peers: Option<Arc<dyn Peers>>) -> Self {
         let name = match &peers {
             Some(peers) => format!("switchboard_{}", peers.name()),
-            // Cookies know no ports, and there may be another gateway on this machine.
+            // Cookies ignore ports, and there may be another gateway on this machine.
             None => format!("switchboard_{port}"),
         };
         Self { open: Mutex::default(), name, peers }
@@ -132,7 +133,7 @@ impl Sessions {
         })
     }
 
-    /// Tells the other gateways of a session, where there are any; whether it worked.
+    /// Shares a session with the other gateways, if there are any. Returns whether that worked.
     async fn share(&self, id: &str, whose: &SessionSubject, life: Duration) -> bool {
         let Some(peers) = &self.peers else { return false };
         let kept = peers.keep_session(&key(id), whose.to_json(), life).await;
@@ -154,7 +155,7 @@ impl Sessions {
         open.insert(tokens::hash(id), ConsoleSession { whose, until: now + life });
     }
 
-    /// Returns whom the cookie of a request stands for, with the key of its session, if it has one that is good.
+    /// Returns what the request's cookie authenticates, with the key of its session, if it is valid.
     pub(crate) async fn find(&self, headers: &HeaderMap) -> Option<([u8; 32], SessionSubject)> {
         let own = self.ids(headers).map(tokens::hash);
         if let Some(found) = own.filter_map(|key| Some((key, self.find_own(&key)?))).next() {
@@ -169,7 +170,7 @@ impl Sessions {
         None
     }
 
-    /// Returns whom the session of this key stands for, if it is still good.
+    /// Returns what the session with this key authenticates, if it is valid.
     pub(crate) async fn find_key(&self, key: &[u8; 32]) -> Option<SessionSubject> {
         match self.find_own(key) {
             Some(own) => Some(own),
@@ -188,10 +189,10 @@ impl Sessions {
         SessionSubject::from_json(kept)
     }
 
-    /// Ends the session of a request; returns the cookie that takes it from the browser.
+    /// Ends the session of a request. Returns the cookie that removes it from the browser.
     ///
     /// # Errors
-    /// The other gateways could not be told.
+    /// The other gateways cannot be reached.
     pub(crate) async fn close(
         &self,
         headers: &HeaderMap,
@@ -215,11 +216,11 @@ impl Sessions {
             self.name,
             life.as_secs()
         );
-        // An id is of letters and digits.
+        // An id has letters and digits only.
         HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
     }
 
-    /// What the request's cookies of our name hold.
+    /// Returns the values of the request's cookies with our name.
     fn ids<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> + use<'a> {
         let texts =
             headers.get_all(header::COOKIE).into_iter().filter_map(|text| text.to_str().ok());
@@ -232,7 +233,7 @@ impl Sessions {
     }
 }
 
-/// Returns the session that gives way to a new one: nobody's sign-ins push out those of others who have fewer.
+/// Returns the session that a new one replaces: many sign-ins of one user do not end those of others.
 fn gives_way(open: &HashMap<[u8; 32], ConsoleSession>) -> Option<[u8; 32]> {
     let mut counts: HashMap<SessionOwner<'_>, usize> = HashMap::new();
     for session in open.values() {
@@ -243,12 +244,12 @@ fn gives_way(open: &HashMap<[u8; 32], ConsoleSession>) -> Option<[u8; 32]> {
     theirs.min_by_key(|(_, session)| session.until).map(|(key, _)| *key)
 }
 
-/// What a session is kept under: not what the browser has.
+/// Returns the key of a session: not the value of the cookie.
 fn key(id: &str) -> String {
     URL_SAFE_NO_PAD.encode(tokens::hash(id))
 }
 
-/// How long a JWT that ends then is still good for a session.
+/// Returns how long a session of a JWT that expires then may last.
 fn left(end: Option<&Value>) -> Duration {
     let end = end.and_then(Value::as_f64).unwrap_or(0.0);
     let end = Duration::try_from_secs_f64(end).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Tokens: made by `switchboard token new`, kept as hashes in a file, read again when the file changes.
+//! Tokens: created by `switchboard token new`, stored as hashes in a file, read again when the file changes.
 
 mod entry;
 mod file;
@@ -14,13 +14,13 @@ use std::{
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use crate::{Caller, Peers, Rejection, Share, rate::Quota};
+use crate::{Caller, Peers, QuotaPermit, Rejection, rate::Quota};
 
 pub use entry::{NewToken, TokenEntry};
 
-/// What our secrets begin with.
+/// The prefix of our secrets.
 pub(crate) const PREFIX: &str = "sb_";
-/// How long a look at the file is good for.
+/// How long the state of the file is cached.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// All tokens. Another process may add one at any time.
@@ -33,18 +33,18 @@ type ByHash = HashMap<[u8; 32], Arc<Token>>;
 
 #[derive(Default)]
 struct KnownTokens {
-    /// Those of the file.
+    /// Tokens of the file.
     own: ByHash,
-    /// Those that all gateways of a peers know.
+    /// Tokens that all gateways of the cluster share.
     shared: ByHash,
-    /// The file as it was read.
+    /// The file's state when it was read.
     stamp: Option<(SystemTime, u64)>,
-    /// The file as it was when it was last tried, even if it could not be read.
+    /// The file's state when it was last tried, even if it could not be read.
     tried: Option<(SystemTime, u64)>,
     looked: Option<Instant>,
 }
 
-/// A token that is known.
+/// A known token.
 pub struct Token {
     entry: TokenEntry,
     caller: Caller,
@@ -65,7 +65,7 @@ pub enum TokensError {
         /// Why it failed.
         source: io::Error,
     },
-    /// The file is not what we wrote.
+    /// The file is invalid.
     #[error("the tokens in `{}` cannot be read: {source}", path.display())]
     Format {
         /// The file.
@@ -76,50 +76,53 @@ pub enum TokensError {
     /// The name is taken.
     #[error("there is a token '{0}' already; revoke it first, or choose another name")]
     Taken(String),
-    /// Nobody has this name.
+    /// There is no token with this name.
     #[error("there is no token '{0}'")]
     Unknown(String),
-    /// The new token makes no sense.
+    /// The new token is invalid.
     #[error("{0}")]
     Invalid(String),
 }
 
 impl Token {
-    /// Who bears it.
+    /// Returns its caller.
     pub fn caller(&self) -> Caller {
         self.caller.clone()
     }
 
-    /// What is kept of it.
+    /// Returns what is stored of it.
     pub fn entry(&self) -> &TokenEntry {
         &self.entry
     }
 
-    pub(crate) async fn take_share(&self, peers: Option<&dyn Peers>) -> Result<Share, Rejection> {
+    pub(crate) async fn take_share(
+        &self,
+        peers: Option<&dyn Peers>,
+    ) -> Result<QuotaPermit, Rejection> {
         self.quota.take_in(peers, &self.entry.name).await
     }
 }
 
 impl Tokens {
-    /// The tokens in a file, which need not be there yet.
+    /// Opens the tokens in a file, which need not exist yet.
     ///
     /// # Errors
-    /// The file is there and cannot be read.
+    /// The file exists and cannot be read.
     pub fn open(file: impl Into<PathBuf>) -> Result<Self, TokensError> {
         let tokens = Self { file: file.into(), known: RwLock::default() };
         tokens.refresh()?;
         Ok(tokens)
     }
 
-    /// Whether there is none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.look();
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.own.is_empty() && known.shared.is_empty()
     }
 
-    /// Those that all gateways of a peers know from now on, beside those of the file. What cannot be used is left out,
-    /// with a warning: a slip in one must not lock out the others.
+    /// Replaces the tokens that all gateways of the cluster share. Invalid ones are skipped with a warning: a mistake
+    /// in one must not lock out the others.
     pub fn share(&self, entries: Vec<TokenEntry>) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::take(&mut known.shared);
@@ -130,7 +133,7 @@ impl Tokens {
         known.shared = usable.flatten().collect();
     }
 
-    /// All tokens, by name.
+    /// Returns all tokens, by name.
     pub fn all(&self) -> Vec<Arc<Token>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let shared = known.shared.values();
@@ -139,12 +142,13 @@ impl Tokens {
         all
     }
 
-    /// The token with this secret. One that was made just now is found; one that was revoked a second ago is not.
+    /// Returns the token with this secret. A token that was just created is found; one that was revoked a second ago is
+    /// not.
     pub fn find(&self, secret: &str) -> Option<Arc<Token>> {
         self.find_hash(&hash(secret))
     }
 
-    /// As [`find`](Self::find), by the hash of the secret.
+    /// Like [`find`](Self::find), by the hash of the secret.
     pub(crate) fn find_hash(&self, hash: &[u8; 32]) -> Option<Arc<Token>> {
         self.look();
         self.known(hash).or_else(|| {
@@ -158,10 +162,10 @@ impl Tokens {
         known.own.get(hash).or_else(|| known.shared.get(hash)).cloned()
     }
 
-    /// Makes a token and returns its secret, which is kept nowhere.
+    /// Creates a token. Returns its secret, which is not stored.
     ///
     /// # Errors
-    /// The name is taken, a glob is none, or the file cannot be written.
+    /// The name is taken, a pattern is invalid, or the file cannot be written.
     pub fn create(&self, new: NewToken) -> Result<String, TokensError> {
         let mut entries = file::read(&self.file)?;
         if entries.iter().any(|entry| entry.name == new.name) {
@@ -174,10 +178,10 @@ impl Tokens {
         Ok(secret)
     }
 
-    /// Makes a token worthless.
+    /// Revokes a token.
     ///
     /// # Errors
-    /// There is none of this name, or the file cannot be written.
+    /// There is none with this name, or the file cannot be written.
     pub fn revoke(&self, name: &str) -> Result<(), TokensError> {
         let mut entries = file::read(&self.file)?;
         let before = entries.len();
@@ -197,8 +201,8 @@ impl Tokens {
         }
     }
 
-    /// Reads the file again if it has changed since the last try. Junk costs us no more than a look at the file's time:
-    /// who sends it cannot change the file.
+    /// Reads the file again if it has changed since the last try. Junk tokens cost only a look at the file's time,
+    /// since their senders cannot change the file.
     fn look_again(&self) {
         let stamp = file::stamp(&self.file);
         let tried = self.known.read().unwrap_or_else(PoisonError::into_inner).tried;
@@ -209,7 +213,7 @@ impl Tokens {
 
     fn try_refresh(&self) {
         if let Err(error) = self.refresh() {
-            // Those that were read before stay good: a slip in the file must not lock everybody out.
+            // The known tokens stay valid: a mistake in the file must not lock everybody out.
             tracing::warn!(error = &error as &dyn std::error::Error, "tokens stay as they were");
         }
     }
@@ -228,7 +232,7 @@ impl Tokens {
     }
 }
 
-/// The tokens as they are now; those that are as they were keep what is left of their share.
+/// Returns the tokens of these entries; unchanged ones keep their quotas.
 fn renewed(before: &ByHash, entries: Vec<TokenEntry>) -> Result<ByHash, TokensError> {
     let mut by_hash = HashMap::with_capacity(entries.len());
     for entry in entries {
@@ -249,6 +253,6 @@ fn known(entry: TokenEntry) -> Result<([u8; 32], Token), TokensError> {
 }
 
 pub(crate) fn hash(secret: &str) -> [u8; 32] {
-    // The secret has 256 random bits: nobody guesses it, so a slow hash would only cost time.
+    // The secret has 256 random bits, so a slow hash would only cost time.
     Sha256::digest(secret.as_bytes()).into()
 }

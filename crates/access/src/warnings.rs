@@ -1,11 +1,11 @@
-//! What is said at the start about settings that may not be what was meant.
+//! Warnings at the start about settings that may be mistakes.
 
 use std::net::SocketAddr;
 
-use crate::{Access, Config, peer};
+use crate::{Access, Config, connection_user};
 
 impl Access {
-    /// Warns of settings that leave a door open, or close one, that may not have been thought of.
+    /// Logs warnings about settings that open or close more than expected.
     pub(crate) fn warn(&self, config: &Config, address: SocketAddr) {
         let is_local = address.ip().is_loopback();
         if !is_local && !self.is_tls {
@@ -32,7 +32,7 @@ impl Access {
                  everything; `[serve] require_token = true` demands one"
             );
         }
-        if !peer::works(self.lookup, address) {
+        if !connection_user::works(self.lookup, address) {
             tracing::warn!(
                 "a token is needed on loopback too: this system does not tell which user a connection is of; make one \
                  with `switchboard token new --name NAME`"

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use switchboard_models::{Model, ModelCall, ModelError, StopReason, ToolChoice, Usage};
-use switchboard_runtime::{RegisteredTool, ToolExecutor, Work};
+use switchboard_runtime::{RegisteredTool, SpanOperation, ToolExecutor};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolPatterns, ToolSpec};
 
 use crate::{Config, Conversation, Events, run::AgentRun, trace::ModelSpan};
@@ -15,7 +15,7 @@ pub struct Agent {
     pub(crate) executor: ToolExecutor,
     pub(crate) config: Arc<Config>,
     pub(crate) options: RequestOptions,
-    /// What the caller runs itself.
+    /// Tools that the caller runs itself.
     pub(crate) foreign: Arc<[ToolSpec]>,
     offers: Vec<OfferFilter>,
 }
@@ -23,24 +23,24 @@ pub struct Agent {
 /// Whether a tool is on offer.
 type OfferFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// How the caller of one run wants the model to be asked; the config's where unset.
+/// Options of one run; for unset ones, the config applies.
 #[derive(Clone, Debug, Default)]
 pub struct RequestOptions {
     /// The most tokens of each turn.
     pub max_tokens: Option<u32>,
-    /// How daring the model is.
+    /// The sampling temperature.
     pub temperature: Option<f64>,
     /// Whether it may, or has to, call something. What it has to call it has to call first; after that it may answer.
     pub choice: ToolChoice,
-    /// Whether text is told only with the whole turn. Nobody has then read a part of a turn that fails in the middle, so
-    /// that it is asked for again.
+    /// Whether text is only sent with the complete turn. If a turn fails in the middle, no part of it was sent then, so it can
+    /// be repeated.
     pub whole_turns: bool,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The model's answer, where it gave one.
+    /// The model's answer, if it gave one.
     pub answer: Option<String>,
     /// Why the loop stopped.
     pub stop: StopCause,
@@ -53,12 +53,12 @@ pub struct Outcome {
     pub turns: Vec<Usage>,
     /// What all turns cost.
     pub usage: Usage,
-    /// How the model failed, where it did.
+    /// The model's error, if it failed.
     pub error: Option<ModelError>,
 }
 
 impl Outcome {
-    /// The stable code of what went wrong, where something did.
+    /// Returns the stable code of the error, if there was one.
     fn failure(&self) -> Option<&'static str> {
         match (self.stop, &self.error) {
             (StopCause::Cancelled, _) => Some(ErrorKind::Cancelled.code()),
@@ -125,7 +125,7 @@ impl Agent {
         self
     }
 
-    /// Answers what the user said last. The context says who asks, cancels, and limits each call's time.
+    /// Answers the last user message. The context has the caller, cancels, and limits each call's time.
     ///
     /// # Cancel safety
     /// To cancel `cx.cancel` is better, as calls then say what became of them. Dropping the future leaves a valid
@@ -141,7 +141,7 @@ impl Agent {
         // The calls of a run belong together, in the records too.
         cx.conversation.get_or_insert_with(|| CallId::generate().to_string().into());
         let outcome = AgentRun::new(self, events, &cx).finish(conversation).await;
-        traced.end(Work::Run, outcome.usage, outcome.failure(), cx.conversation.as_deref());
+        traced.end(SpanOperation::Run, outcome.usage, outcome.failure(), &cx);
         outcome
     }
 
@@ -178,7 +178,7 @@ impl Agent {
         self.offers.iter().all(|is_offered| is_offered(name))
     }
 
-    /// Whether the caller runs what has this name.
+    /// Returns whether the caller runs the tool with this name.
     pub(crate) fn is_foreign(&self, name: &str) -> bool {
         self.foreign.iter().any(|tool| tool.name == name)
     }

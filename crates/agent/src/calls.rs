@@ -14,16 +14,16 @@ use crate::{
     run::AgentRun,
 };
 
-/// How long a call that was told to end may take to say what became of it. The executor answers at once; only a
-/// recorder can take longer.
+/// How long a cancelled call may take to report its outcome. The executor reports it at once; only a recorder can take
+/// longer.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Steps that run one after another.
 type Lane = VecDeque<CallStep>;
 
 impl AgentRun<'_> {
-    /// Runs what is to be run. Every slot is filled when this returns; the slots of calls that ended are filled
-    /// even when this is dropped.
+    /// Runs the steps. Every slot is filled when this returns; the slots of calls that ended are filled even if this is
+    /// dropped.
     pub(crate) async fn run_calls(&self, steps: Vec<CallStep>, slots: &mut ReplySlots<'_>) {
         let most = self.agent.config.max_parallel.get();
         let mut lanes = self.lanes(steps);
@@ -61,8 +61,7 @@ impl AgentRun<'_> {
         self.give_up(&lanes, slots);
     }
 
-    /// Fills the slots of calls that did not say in time what became of them; those still in their lanes were
-    /// never begun.
+    /// Fills the slots of calls that did not report their outcome in time; those still in their lanes were never started.
     fn give_up(&self, lanes: &[Lane], slots: &mut ReplySlots<'_>) {
         for (position, call) in slots.open() {
             let mut waiting = lanes.iter().flatten();
@@ -76,7 +75,7 @@ impl AgentRun<'_> {
         }
     }
 
-    /// One lane for each call; where writes are sequential, one for all of them.
+    /// Creates one lane for each call; if writes are sequential, one for all of them.
     fn lanes(&self, steps: Vec<CallStep>) -> Vec<Lane> {
         let mut lanes: Vec<Lane> = Vec::new();
         let mut writes: Option<usize> = None;
@@ -119,7 +118,7 @@ impl AgentRun<'_> {
         (position, self.finished(&id, &name, Some(&result), reply))
     }
 
-    /// The failure of a call that comes too late to be begun.
+    /// Returns the failure of a call that is too late to be started.
     fn too_late(&self, name: &str) -> Option<ToolError> {
         self.is_over().map(|_| not_run(name, self.why_over()))
     }
@@ -138,7 +137,7 @@ impl AgentRun<'_> {
         CallContext { cancel: self.stop.clone(), progress, ..self.cx.clone() }
     }
 
-    /// Tells those who watch, and passes the reply on.
+    /// Notifies observers, and passes the reply on.
     fn finished(
         &self,
         id: &str,

@@ -1,4 +1,4 @@
-//! Chats that are kept: one file each, for nobody else to read.
+//! Saved chats: one private file each.
 
 use std::{
     fmt::Write as _,
@@ -20,7 +20,7 @@ use crate::Conversation;
 /// The most characters of an id.
 const LONGEST_ID: usize = 64;
 
-/// A chat: its messages, and what to know about them.
+/// A chat: its messages and metadata.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Transcript {
     /// Names it, and sorts by the second in which it began.
@@ -42,7 +42,7 @@ impl Transcript {
         Self { id: new_id(), model, started, messages }
     }
 
-    /// Reads what a file holds: a chat, or nothing but its messages.
+    /// Parses a file: a chat, or only its messages.
     ///
     /// # Errors
     /// It is neither.
@@ -58,12 +58,12 @@ impl Transcript {
         Self { id: new_id(), ..self }
     }
 
-    /// What it is about: the first question.
+    /// Returns its title: the first question.
     pub fn title(&self) -> &str {
         self.questions().next().map_or("", String::as_str)
     }
 
-    /// How often somebody asked.
+    /// Returns how many questions were asked.
     pub fn turns(&self) -> usize {
         self.questions().count()
     }
@@ -97,7 +97,7 @@ pub enum ChatError {
         action: &'static str,
         /// Which one.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The file holds something else.
@@ -112,6 +112,7 @@ pub enum ChatError {
 
 /// A chat that is kept, and when it was last written.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct SavedChat {
     /// Its id.
     pub id: String,
@@ -225,7 +226,7 @@ pub fn read(file: &Path) -> Result<Transcript, ChatError> {
     Transcript::parse(&text).map_err(no_chat)
 }
 
-/// Writes a chat, whole or not at all, for nobody else to read.
+/// Writes a chat atomically, with private permissions.
 ///
 /// # Errors
 /// It cannot be written.

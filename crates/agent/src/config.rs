@@ -6,7 +6,7 @@ use serde::Deserialize;
 use switchboard_toolcall::{HumanDuration, ToolPatterns};
 
 /// The settings of the loop.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// How often the model is asked at most; the last time without tools.

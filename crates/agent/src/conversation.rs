@@ -1,8 +1,8 @@
 //! A conversation that no provider rejects (ML-5).
 //!
-//! Its messages are private. What a model said goes in together with one reply per call; until a call ends, its
-//! reply says that nothing is known of it. So the conversation is valid at every moment, also when whoever runs
-//! the calls is dropped in the middle.
+//! Its messages are private. A model's message is added together with one reply per call; until a call ends, its reply says
+//! that its outcome is unknown. So the conversation is valid at every moment, even if the future that runs the calls is
+//! dropped in the middle.
 
 use std::collections::HashSet;
 
@@ -11,14 +11,14 @@ use switchboard_models::{AiMessage, Message, ModelCall, ToolReply, UserMessage};
 
 use crate::repair;
 
-/// What stands in a slot that nobody filled.
+/// The content of a slot that was never filled.
 pub(crate) const UNKNOWN: &str =
     "Error: no result of this call was kept; side effects may have happened";
 
-/// What stands in the slot of a call that is the caller's to run.
+/// The content of a slot whose call the caller runs.
 const LEFT: &str = "Error: this call was left to the caller, which has not said what became of it";
 
-/// What was said so far. Serializes as the list of its messages; reading one repairs what is broken.
+/// The messages so far. Serializes as a list; deserializing repairs invalid conversations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<Message>")]
 pub struct Conversation(Vec<Message>);
@@ -29,7 +29,7 @@ impl Conversation {
         Self::default()
     }
 
-    /// A conversation that begins with what the model should know and obey.
+    /// Starts a conversation with a system prompt.
     pub fn with_system(text: impl Into<String>) -> Self {
         Self(vec![Message::System(text.into())])
     }
@@ -49,7 +49,7 @@ impl Conversation {
         &self.0
     }
 
-    /// Says what became of a call that was left to the caller; false where no call awaits that.
+    /// Sets the result of a call that was left to the caller. Returns `false` if no call waits for it.
     pub fn reply(&mut self, reply: ToolReply) -> bool {
         let left = self.0.iter_mut().rev().find_map(|message| match message {
             Message::Tool(slot) if slot.tool_call_id == reply.tool_call_id => Some(slot),
@@ -109,7 +109,7 @@ impl<'a> ReplySlots<'a> {
         self.calls
     }
 
-    /// Puts the reply where it belongs, under the id of its call.
+    /// Inserts the reply under the id of its call.
     pub(crate) fn fill(&mut self, position: usize, reply: ToolReply) {
         let tool_call_id = self.calls[position].id.clone();
         self.replies[position] = Message::Tool(ToolReply { tool_call_id, ..reply });

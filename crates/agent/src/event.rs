@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use switchboard_models::Usage;
 use switchboard_toolcall::{CallId, ProgressUpdate};
 
-/// Who watches. Must not block: it is called in the middle of things.
+/// Receives events. Must not block: runs within the turn.
 pub type Events = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// Something that happened. Each call that starts also finishes, unless [`Agent::run`](crate::Agent::run) is dropped.
@@ -23,7 +23,7 @@ pub enum Event {
     },
     /// The provider could not answer; it is asked again.
     Retry {
-        /// What it said.
+        /// The text.
         reason: String,
         /// How long we wait.
         after: Duration,
@@ -36,10 +36,10 @@ pub enum Event {
         id: String,
         /// The tool's name.
         name: String,
-        /// The arguments; empty where the model wrote none that can be read.
+        /// The arguments; empty if the model's could not be parsed.
         args: Map<String, Value>,
     },
-    /// A call is under way.
+    /// A call started.
     Progress {
         /// The call's id in the conversation.
         id: String,
@@ -54,16 +54,16 @@ pub enum Event {
         name: String,
         /// `ok`, or the code of the failure.
         outcome: &'static str,
-        /// What the model will read.
+        /// The text that the model will read.
         content: String,
         /// How long it took.
         elapsed: Duration,
-        /// The id of the execution, by which records know it; none where there was none.
+        /// The id of the execution, as in its record; `None` if the call did not run.
         call_id: Option<CallId>,
     },
     /// A turn of the model is complete (ML-7).
     Turn {
-        /// What it cost.
+        /// The tokens used.
         usage: Usage,
         /// What all turns of this run cost so far.
         total: Usage,
@@ -71,7 +71,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// What a model's client tells. Costs are told once, with the whole turn.
+    /// Converts an event of a model's client. Usage is reported once, with the whole turn.
     pub(crate) fn of_model(event: switchboard_models::Event) -> Option<Self> {
         use switchboard_models::Event as Model;
         Some(match event {

@@ -1,4 +1,4 @@
-//! What is done about each call of a turn, decided before any of them runs.
+//! Decides what to do with each call of a turn, before any of them runs.
 
 use serde_json::Map;
 use switchboard_models::ModelCall;
@@ -10,18 +10,18 @@ use crate::{
     run::AgentRun,
 };
 
-/// What is done about one call.
+/// What to do with one call.
 pub(crate) struct CallStep {
     /// Its position in the message.
     pub(crate) position: usize,
     pub(crate) call: ToolCall,
     /// Why it is not run, if so.
     pub(crate) refused: Option<ToolError>,
-    /// What the model is told beside the result.
+    /// A note for the model besides the result.
     pub(crate) nudge: Option<String>,
 }
 
-/// What is done about all of them.
+/// What to do with all calls.
 pub(crate) struct CallPlan {
     pub(crate) steps: Vec<CallStep>,
     /// The positions of those that are left to the caller.
@@ -40,7 +40,7 @@ pub(crate) enum NotRunReason {
     Refused,
     /// The model was not to call anything any more.
     LastTurn,
-    /// Nobody would read the results.
+    /// The results would not be read.
     TokensSpent { spent: u64, budget: u64 },
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn calls(
     plan
 }
 
-/// Counts the call; true where it came too often.
+/// Counts the call. Returns `true` if it was repeated too often.
 fn repeated(repeats: &mut Repeats, call: &ModelCall, step: &mut CallStep) -> bool {
     match repeats.count(call) {
         Repeat::Fine => false,

@@ -4,7 +4,7 @@ use switchboard_models::{AiMessage, Message, ToolReply};
 
 use crate::Conversation;
 
-/// Replays the messages; what does not fit is dropped, what is missing says so.
+/// Replays the messages; invalid ones are dropped, missing ones are replaced by a note.
 pub(crate) fn conversation(messages: Vec<Message>) -> Conversation {
     let mut conversation = Conversation::new();
     let mut asked = false;
@@ -34,9 +34,9 @@ pub(crate) fn conversation(messages: Vec<Message>) -> Conversation {
     conversation
 }
 
-/// Appends what the model said with those replies that answer its calls.
+/// Appends a model's message with the replies to its calls.
 fn append(conversation: &mut Conversation, message: AiMessage, replies: Vec<ToolReply>) {
-    // By the ids as they were kept, before double ones are made anew.
+    // By the ids as they were stored, before duplicates are replaced.
     let ids: Vec<_> = message.tool_calls.iter().map(|call| call.id.clone()).collect();
     let mut replies: Vec<_> = replies.into_iter().map(Some).collect();
     let mut slots = conversation.append(message);

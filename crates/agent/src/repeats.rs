@@ -15,12 +15,12 @@ const STOP_AT: u32 = 5;
 #[derive(Default)]
 pub(crate) struct Repeats(HashMap<(String, String), u32>);
 
-/// What is done about a call that was made before.
+/// What to do with a repeated call.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Repeat {
     /// Nothing.
     Fine,
-    /// The result tells the model, with this text.
+    /// The result has this note for the model.
     Nudge(String),
     /// The call is not run, for this reason.
     Stop(String),

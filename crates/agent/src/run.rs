@@ -10,7 +10,7 @@ use serde_json::Value;
 use switchboard_models::{
     AiMessage, FailureKind, Message, ModelError, Request, StopReason, ToolChoice, Turn, Usage,
 };
-use switchboard_runtime::{Work, validate::Check};
+use switchboard_runtime::{SpanOperation, validate::SchemaCheck};
 use switchboard_toolcall::{CallContext, CancellationToken, ErrorKind};
 use tokio::time::{Instant, sleep_until};
 
@@ -22,7 +22,7 @@ use crate::{
     trace::ModelSpan,
 };
 
-/// A run: what it was given, and how far it is.
+/// A run: its inputs and its state.
 pub(crate) struct AgentRun<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) events: &'a Events,
@@ -88,7 +88,7 @@ impl<'a> AgentRun<'a> {
         }
     }
 
-    /// Asks for one turn; none where the run ends before it comes. `said` has the text that was shown.
+    /// Requests one turn. Returns `None` if the run ends before it is complete. `said` has the text that was shown.
     async fn ask(
         &self,
         messages: &[Message],
@@ -100,7 +100,7 @@ impl<'a> AgentRun<'a> {
         let specs: Vec<_> = ours.chain(self.agent.foreign.iter().map(Cow::Borrowed)).collect();
         let validate = |name: &str, args: &Value| {
             if let Some(spec) = self.agent.foreign.iter().find(|spec| spec.name == name) {
-                let check = Check::compile(&spec.parameters, spec.settings.strictness);
+                let check = SchemaCheck::compile(&spec.parameters, spec.settings.strictness);
                 return check.is_ok_and(|check| check.may_accept(args));
             }
             let tool = tools.iter().find(|tool| **tool.name() == *name);
@@ -134,7 +134,7 @@ impl<'a> AgentRun<'a> {
             Some(Err(error)) => (Usage::default(), Some(error.kind.code())),
             None => (Usage::default(), Some(ErrorKind::Cancelled.code())),
         };
-        traced.end(Work::Turn, usage, failure, self.cx.conversation.as_deref());
+        traced.end(SpanOperation::Turn, usage, failure, self.cx);
         turn
     }
 

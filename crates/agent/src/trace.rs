@@ -1,18 +1,17 @@
-//! Spans of runs and turns, for an executor that has a tracer.
+//! Spans of runs and turns, for an executor that has a tracer; turns also for those who watch its calls.
 
 use std::{sync::Arc, time::SystemTime};
 
-use switchboard_models::{Model, Usage};
-use switchboard_runtime::{Span, Tracer, Work};
-use switchboard_toolcall::{CallId, TraceContext};
+use switchboard_models::Usage;
+use switchboard_runtime::{ModelTurn, Span, SpanOperation};
+use switchboard_toolcall::{CallContext, CallId, TraceContext};
 use tokio::time::Instant;
 
 use crate::Agent;
 
-/// Work under way. Dropped before its end it leaves no span: nobody waits for what came of it.
+/// A span in progress. If it is dropped before its end, nothing is exported.
 pub(crate) struct ModelSpan<'a> {
-    tracer: Option<&'a Arc<dyn Tracer>>,
-    model: &'a dyn Model,
+    agent: &'a Agent,
     parent: Option<Arc<TraceContext>>,
     place: Option<Arc<TraceContext>>,
     started: SystemTime,
@@ -22,16 +21,14 @@ pub(crate) struct ModelSpan<'a> {
 impl<'a> ModelSpan<'a> {
     /// Begins something that is part of `parent`.
     pub(crate) fn begin(agent: &'a Agent, parent: Option<&Arc<TraceContext>>) -> Self {
-        let tracer = agent.executor.tracer();
-        let place = match tracer {
+        let place = match agent.executor.tracer() {
             Some(tracer) => {
                 Some(tracer.context(CallId::generate(), parent.map(|parent| &**parent)))
             }
             None => parent.cloned(),
         };
-        let (parent, model) = (parent.cloned(), &*agent.model);
         let (started, began) = (SystemTime::now(), Instant::now());
-        Self { tracer, model, parent, place, started, began }
+        Self { agent, parent: parent.cloned(), place, started, began }
     }
 
     /// What its parts are part of.
@@ -42,24 +39,41 @@ impl<'a> ModelSpan<'a> {
     /// Ends it.
     pub(crate) fn end(
         self,
-        work: Work,
+        work: SpanOperation,
         usage: Usage,
         error: Option<&str>,
-        conversation: Option<&str>,
+        cx: &CallContext,
     ) {
-        let (Some(tracer), Some(place)) = (self.tracer, &self.place) else { return };
+        let Self { agent, parent, place, started, began } = self;
+        let (model, provider) = (agent.model.name(), agent.model.provider().code());
+        let (duration, conversation) = (began.elapsed(), cx.conversation.as_deref());
+        let Usage { input_tokens, output_tokens } = usage;
+        if work == SpanOperation::Turn {
+            agent.executor.turn_ended(&ModelTurn {
+                started,
+                duration,
+                error,
+                caller: cx.caller.as_ref(),
+                conversation,
+                model,
+                provider,
+                input_tokens,
+                output_tokens,
+            });
+        }
+        let (Some(tracer), Some(place)) = (agent.executor.tracer(), &place) else { return };
         tracer.span_ended(&Span {
             context: place,
-            parent: self.parent.as_deref(),
-            started: self.started,
-            duration: self.began.elapsed(),
+            parent: parent.as_deref(),
+            started,
+            duration,
             error,
             conversation,
             work,
-            model: self.model.name(),
-            provider: self.model.provider().code(),
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
+            model,
+            provider,
+            input_tokens,
+            output_tokens,
         });
     }
 }

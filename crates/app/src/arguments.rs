@@ -1,4 +1,4 @@
-//! The arguments of `call`: a JSON object, stdin, or `key=value` pairs typed by the tool's schema.
+//! The arguments of `call`: a JSON object, stdin, a value, or `key=value` pairs typed by the tool's schema.
 
 mod pairs;
 pub(crate) mod schema;
@@ -13,10 +13,10 @@ use crate::excerpt::{TextPosition, excerpt, reason};
 const QUOTING: &str = "JSON has double quotes around names and strings; in a shell, put single quotes \
                        around the whole: '{\"name\":\"value\"}'";
 
-/// Reads the words that follow the tool's name; `schema` is the tool's, if there is such a tool.
+/// Reads the words that follow the tool's name; `schema` is the tool's, or `None` if the tool does not exist.
 ///
 /// # Errors
-/// The words are no arguments; the text shows where they break.
+/// The words are not valid arguments; the text shows where they are wrong.
 pub(crate) fn read(
     words: &[String],
     schema: Option<&Value>,
@@ -26,24 +26,19 @@ pub(crate) fn read(
         [] => Ok(Map::new()),
         [word] if word == "-" => from_stdin(stdin),
         [word] if is_json(word) => object(word, "the arguments"),
-        [word] if !word.contains('=') => object(word, "the arguments"),
         words => match words.iter().find(|word| word.as_str() == "-" || is_json(word)) {
             Some(word) => bail!("`{word}` cannot stand beside other arguments; {QUOTING}"),
-            None => pairs::read(words, schema.unwrap_or(&Value::Null)),
+            None => pairs::read(words, schema),
         },
     }
 }
 
-/// Whether the words are `key=value` pairs, which a schema gives their types.
-pub(crate) fn are_pairs(words: &[String]) -> bool {
-    match words {
-        [] => false,
-        [word] => word != "-" && !is_json(word) && word.contains('='),
-        words => !words.iter().any(|word| word == "-" || is_json(word)),
-    }
+/// Whether only the tool's schema says what the words mean: they are a value or `key=value` pairs.
+pub(crate) fn need_schema(words: &[String]) -> bool {
+    !words.is_empty() && !words.iter().any(|word| word == "-" || is_json(word))
 }
 
-/// Whether a word is meant as JSON rather than as a pair.
+/// Whether a word is meant as JSON rather than as a value or a pair.
 fn is_json(word: &str) -> bool {
     word.trim_start().starts_with(['{', '[', '"'])
 }
@@ -70,9 +65,6 @@ fn object(text: &str, what: &str) -> anyhow::Result<Map<String, Value>> {
             bail!(
                 "the arguments must be a JSON object, such as '{{\"name\":\"value\"}}', not {kind}"
             )
-        }
-        Err(_) if !is_json(text) => {
-            bail!("`{text}` is neither a JSON object nor a key=value pair; {QUOTING}")
         }
         Err(error) => Err(error),
     }

@@ -18,15 +18,15 @@ use crate::{
     settings::Loaded, telemetry::TelemetryExport,
 };
 
-/// The executor with its tools, and what a process keeps beside it.
+/// The executor with its tools, and the other parts that live as long as the process.
 pub(crate) struct App {
     pub(crate) executor: ToolExecutor,
     /// The handlers that defined tools may name.
     pub(crate) handlers: Handlers,
-    /// Answers what servers ask.
+    /// Answers requests of servers.
     pub(crate) answers: Arc<dyn ServerRequestHandler>,
     pub(crate) cluster: ClusterConnection,
-    /// What may run.
+    /// Decides which calls may run.
     policy: Arc<SwapPolicy>,
     /// Whether callers are remote, so that the rules of `[serve]` apply too.
     applies_serve_rules: bool,
@@ -36,22 +36,22 @@ pub(crate) struct App {
     _telemetry: Option<TelemetryExport>,
 }
 
-/// What a command may supply in place of the defaults.
+/// Dependencies that a command may replace.
 pub(crate) struct Deps {
     /// Where calls are recorded.
     pub(crate) records: RecordStores,
-    /// Answers what servers ask.
+    /// Answers requests of servers.
     pub(crate) answers: Arc<dyn ServerRequestHandler>,
     /// Asks a person about calls that need approval.
     pub(crate) approver: Arc<dyn Approver>,
-    /// May be in use already.
+    /// May be connected already.
     pub(crate) cluster: ClusterConnection,
     /// Whether callers are remote, so that the rules of `[serve]` apply too.
     pub(crate) applies_serve_rules: bool,
 }
 
 impl Deps {
-    /// Uses the settings; questions of servers and approvals are asked at this terminal.
+    /// The defaults: everything as the settings say; questions of servers and approvals go to this terminal.
     pub(crate) fn for_terminal(loaded: &Loaded) -> Self {
         Self {
             records: RecordStores::of(loaded),
@@ -153,7 +153,7 @@ impl App {
         self.executor.tools().skip(&loaded.skipped.tools());
     }
 
-    /// Applies a new config, all of it or nothing.
+    /// Applies a new config completely, or not at all.
     ///
     /// # Errors
     /// Something in the config cannot be used; then nothing changes.
@@ -238,7 +238,7 @@ fn telemetry(loaded: &Loaded, problems: &mut Vec<String>) -> Option<TelemetryExp
     })
 }
 
-/// What is wrong with the settings of `[mcp]` and the servers.
+/// Returns the problems of `[mcp]` and of the servers' settings.
 fn servers(loaded: &Loaded) -> Vec<String> {
     let mut problems = Vec::new();
     if loaded.settings.mcp.retry_attempts == 0 {
@@ -280,7 +280,7 @@ fn server_problem(name: &str, config: &ServerConfig, separator: &str) -> Option<
     config.kind().err()
 }
 
-/// What may run: the rules of `[policy]`, and for callers from elsewhere those of `[serve]` too.
+/// Builds the policy: the rules of `[policy]`, and for remote callers those of `[serve]`, too.
 pub(crate) fn policy(
     loaded: &Loaded,
     applies_serve_rules: bool,
@@ -296,12 +296,20 @@ pub(crate) fn policy(
     }
     let wrong = |section, error| format!("{}: {error}", loaded.place_of_section(section));
     let rules = RuleSet::new(allow_if, deny_if, rules).map_err(|error| wrong("serve", error))?;
-    let rules = rules.asking(&policy.ask_if, policy.ask_timeout.0);
+    let rules = rules.ask_if(&policy.ask_if, policy.ask_timeout.0);
     Ok(Box::new(rules.map_err(|error| wrong("policy", error))?))
 }
 
 /// The rules of `[policy]`.
 pub(crate) fn rules(loaded: &Loaded) -> Result<RulePolicy, String> {
-    RulePolicy::new(loaded.settings.policy.clone())
-        .map_err(|error| format!("{}: [policy]: {error}", loaded.place_of_section("policy")))
+    let rules = RulePolicy::new(loaded.settings.policy.clone())
+        .map_err(|error| format!("{}: [policy]: {error}", loaded.place_of_section("policy")))?;
+    let servers = loaded.settings.servers.iter();
+    let mut limited =
+        servers.filter_map(|(name, config)| Some((name, config.enabled_tools.as_deref()?)));
+    limited.try_fold(rules, |rules, (name, patterns)| {
+        rules.with_enabled_tools(name, patterns).map_err(|error| {
+            format!("{}: server `{name}`: enabled_tools: {error}", loaded.place_of_server(name))
+        })
+    })
 }

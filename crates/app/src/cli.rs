@@ -4,6 +4,12 @@ mod add;
 mod approve;
 mod asking;
 mod calls;
+mod config;
+mod help;
+mod hints;
+mod import;
+mod login;
+mod secret;
 mod servers;
 mod token;
 mod voice;
@@ -13,9 +19,11 @@ mod zwave;
 use std::path::PathBuf;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
-use clap_complete::Shell;
+use clap_complete::{ArgValueCandidates, Shell};
 use switchboard_local::FaultRule;
 use switchboard_toolcall::HumanDuration;
+
+use crate::{completion, version::VERSION};
 
 pub(crate) use add::{AddArgs, ClientName, ConnectArgs, InitArgs, PlaceArgs, ServerNameArgs};
 pub(crate) use approve::ApproveArgs;
@@ -24,6 +32,11 @@ pub(crate) use calls::{
     CallsAction, CallsArgs, ExportArgs, ExportAs, ExportFormat, GcArgs, PolicyAction, PolicyArgs,
     PolicyTestArgs, ShowCallArgs, StatsArgs,
 };
+pub(crate) use config::{ConfigAction, ConfigArgs};
+pub(crate) use hints::parse;
+pub(crate) use import::ImportArgs;
+pub(crate) use login::{LoginArgs, LogoutArgs};
+pub(crate) use secret::{SecretAction, SecretArgs};
 pub(crate) use servers::{LogsArgs, RestartArgs, ServersArgs};
 pub(crate) use token::{NewTokenArgs, TokenAction, TokenArgs};
 pub(crate) use voice::VoiceArgs;
@@ -34,52 +47,52 @@ pub(crate) use zwave::ZwaveArgs;
 #[derive(Debug, Parser)]
 #[command(
     name = "switchboard",
-    version,
+    version = VERSION,
     max_term_width = 100,
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "Examples:
   switchboard tools
-  switchboard call math_eval '{\"expression\":\"2+2\"}'
-  switchboard call math_eval expression=2+2
+  switchboard call math_eval '2 inch to cm'
   switchboard call time__get_current_time timezone=Europe/Berlin
   switchboard ask \"How many cm are 2 inch?\"
-  switchboard chat
   switchboard add time -- uvx mcp-server-time
   switchboard connect claude
-  switchboard import claude
+  switchboard import --all
   switchboard tools --config ~/.cursor/mcp.json
   switchboard calls --failed --since 1h
-  switchboard doctor
+
+`switchboard COMMAND --help` says more. To rehearse, --replay serves recorded calls in place of the tools, and --fault \
+makes calls fail on purpose (`switchboard call --help`).
 
 Exit status: 0 success, 1 the tool or the answer failed, 2 wrong usage or config."
 )]
 pub(crate) struct Cli {
     /// The config file [default: $SWITCHBOARD_CONFIG, ./switchboard.toml if trusted,
     /// $XDG_CONFIG_HOME/switchboard/switchboard.toml, else built-in tools only]
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE", global = true, help_heading = help::GLOBAL)]
     pub(crate) config: Option<PathBuf>,
 
     /// When to use colours; NO_COLOR is respected
-    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto", help_heading = help::GLOBAL)]
     pub(crate) color: ColorChoice,
 
     /// Serve the recorded calls of a file in place of the real tools; no server is started, nothing recorded. The
     /// file is one of `switchboard calls export`, as jsonl or --as mocks
-    #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
+    #[arg(long, value_name = "FILE", global = true, hide_short_help = true, help_heading = help::REHEARSAL)]
     pub(crate) replay: Option<PathBuf>,
 
     /// Make calls fail on purpose: 'GLOB: 10% timeout, 5% error'. Faults: timeout, error, unavailable,
     /// slow DURATION, garbage. May be repeated; the first rule that matches a tool applies
-    #[arg(long, value_name = "RULE", global = true, hide_short_help = true)]
+    #[arg(long, value_name = "RULE", global = true, hide_short_help = true, help_heading = help::REHEARSAL)]
     pub(crate) fault: Vec<FaultRule>,
 
     /// The same number gives the same faults again
-    #[arg(long, value_name = "N", global = true, hide_short_help = true)]
+    #[arg(long, value_name = "N", global = true, hide_short_help = true, help_heading = help::REHEARSAL)]
     pub(crate) fault_seed: Option<u64>,
 
-    /// Use no running gateway: `call`, `tools`, `servers`, `ask`, `chat` and `serve --stdio` start what they need
-    #[arg(long, global = true, hide_short_help = true)]
+    /// Use no running gateway: commands, and `serve --stdio`, start the servers that they need
+    #[arg(long, global = true, hide_short_help = true, help_heading = help::GLOBAL)]
     pub(crate) alone: bool,
 
     #[command(subcommand)]
@@ -101,9 +114,9 @@ pub(crate) enum CliCommand {
     Ask(AskArgs),
     /// Talk with a model, which may call the tools
     Chat(ChatArgs),
-    /// Check the config, the tools, the servers, the models and what they need
+    /// Check config, tools, servers, models and what they need
     Doctor(DoctorArgs),
-    /// Add an MCP server to the config: a command, a URL or a package
+    /// Add an MCP server to the config: a command, a URL, a package
     Add(AddArgs),
     /// Remove an MCP server from the config
     Remove(ServerNameArgs),
@@ -115,12 +128,20 @@ pub(crate) enum CliCommand {
     Init(InitArgs),
     /// Write Switchboard into the config of an MCP client
     Connect(ConnectArgs),
-    /// Copy the MCP servers of Claude Desktop, Cursor or VS Code into the config
+    /// Copy the MCP servers of Claude, Cursor, VS Code and others here
     Import(ImportArgs),
-    /// Trust the config of a folder, so that it is used without being named
+    /// Show which config is used, check it, print its JSON Schema
+    Config(ConfigArgs),
+    /// Trust a folder's config, so that it is used without being named
     Trust(TrustArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands
+    #[command(hide = true)]
+    Man(ManArgs),
+    /// Print the version, as --version does
+    #[command(hide = true)]
+    Version,
     /// Serve the tools to MCP clients and programs
     Serve(ServeArgs),
     /// List the servers: state, tools, calls, how long they take
@@ -131,30 +152,37 @@ pub(crate) enum CliCommand {
     Logs(LogsArgs),
     /// Make, list and revoke the tokens that clients of `serve` send
     Token(TokenArgs),
-    /// List the calls that wait for a person, and allow or deny them
+    /// Sign in to an MCP server that wants OAuth
+    Login(LoginArgs),
+    /// Revoke and forget the sign-in to an MCP server
+    Logout(LogoutArgs),
+    /// Keep secrets in the vault, for ${secret:NAME} in the config
+    Secret(SecretArgs),
+    /// List the calls that wait for a person; allow or deny them
     Approve(ApproveArgs),
     /// Show recorded calls and their results
     Calls(Box<CallsArgs>),
     /// Test the rules of the config on recorded calls
     Policy(PolicyArgs),
-    /// Serve Z-Wave devices to an MCP client that starts us
+    /// Serve Z-Wave devices to an MCP client that starts it
     Zwave(ZwaveArgs),
-    /// Answer what is said, or typed over MQTT, with a model that may call the tools
+    /// Answer speech, or requests over MQTT, with a model and the tools
     Voice(VoiceArgs),
-    /// Offer the tools of this machine to gateways elsewhere, through NATS
+    /// Offer this machine's tools to gateways elsewhere, through NATS
     Worker(WorkerArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchboard tools               all tools
-  switchboard tools math_eval     one tool, with its parameters and schema
-  switchboard tools 'get_*'       those whose name matches a glob
-  switchboard tools volume        those with this text in name or description
-  switchboard tools --all         those that `[policy]` denies, too
-  switchboard tools --json        for programs")]
+  switchboard tools            all tools
+  switchboard tools math_eval  one tool, with its parameters and schema
+  switchboard tools 'get_*'    those whose name matches a glob
+  switchboard tools volume     those with this text in name or description
+  switchboard tools --all      those that `[policy]` denies, too
+  switchboard tools --json     for programs")]
 pub(crate) struct ToolsArgs {
     /// A tool's name, a glob over names, or text to look for
+    #[arg(add = ArgValueCandidates::new(completion::tool_names))]
     pub(crate) filter: Option<String>,
 
     /// List tools that `[policy]` denies, too, marked as denied
@@ -168,13 +196,18 @@ pub(crate) struct ToolsArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Arguments are one of:
-  '{\"expression\":\"2+2\"}'   a JSON object
-  -                        a JSON object from stdin
-  expression=2+2 …         pairs; the tool's schema says what is a number, a boolean or a list
-                           (tags=a tags=b is a list, options.unit=celsius goes into an object)
-  count:=5 …               pairs whose value is JSON, whatever the schema says
+  '2+2'                   the value of the only required parameter
+  expression=2+2 …        pairs; the schema says what is a number, a boolean, a
+                          list (tags=a tags=b), an object (options.unit=celsius)
+  count:=5 …              pairs whose value is JSON, whatever the schema says
+  '{\"expression\":\"2+2\"}'  a JSON object
+  -                       a JSON object from stdin
+
+A word that begins with {, [ or \" is JSON, and one with a name before a = is a pair: write a value that looks like \
+those as name=VALUE.
 
 Examples:
+  switchboard call math_eval '2+2'
   switchboard call math_eval '{\"expression\":\"2+2\"}'
   switchboard call get_current_datetime timezone=Europe/Berlin --json
   echo '{\"message\":\"hello\"}' | switchboard call echo -
@@ -183,10 +216,11 @@ Examples:
 Exit status: 0 the tool succeeded, 1 it failed (stderr says how), 2 wrong usage or config.")]
 pub(crate) struct CallArgs {
     /// The tool's name
+    #[arg(add = ArgValueCandidates::new(completion::tool_names))]
     pub(crate) name: String,
 
-    /// The arguments: a JSON object, - for stdin, or key=value pairs [default: {}]
-    #[arg(value_name = "JSON|-|KEY=VALUE")]
+    /// The arguments: a value, key=value pairs, a JSON object, or - for stdin [default: {}]
+    #[arg(value_name = "VALUE|KEY=VALUE|JSON|-")]
     pub(crate) arguments: Vec<String>,
 
     /// Print the whole result as one line of JSON, for programs
@@ -216,10 +250,10 @@ pub(crate) struct CallArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchboard resources                              what all servers have
-  switchboard resources file:///notes/today.md       the text of one
+  switchboard resources                         what all servers have
+  switchboard resources file:///notes/today.md  the text of one
   switchboard resources demo://logo --output logo.png
-  switchboard resources --json                       for programs
+  switchboard resources --json                  for programs
 
 Exit status: 0 success, 1 there is no such resource or it cannot be read, 2 wrong usage or config.")]
 pub(crate) struct ResourcesArgs {
@@ -227,7 +261,7 @@ pub(crate) struct ResourcesArgs {
     pub(crate) uri: Option<String>,
 
     /// Only this server
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion::server_names))]
     pub(crate) server: Option<String>,
 
     /// Write what the resource holds to a file, as it is
@@ -241,9 +275,9 @@ pub(crate) struct ResourcesArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchboard prompts                                what all servers have
-  switchboard prompts review language=rust           the messages of one
-  switchboard prompts git__review language=rust      the one of this server
+  switchboard prompts                            what all servers have
+  switchboard prompts review language=rust       the messages of one
+  switchboard prompts git__review language=rust  the one of this server
 
 Exit status: 0 success, 1 there is no such prompt or its server refuses, 2 wrong usage or config.")]
 pub(crate) struct PromptsArgs {
@@ -261,8 +295,8 @@ pub(crate) struct PromptsArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Starts every server and waits until each is connected or has failed. Models are not asked; one on
-this machine is checked for being reachable.
+    after_help = "Starts every server and waits until each is connected or has failed. Models are not asked; one on \
+this machine is checked for being reachable. Without [models.*] it says which model `ask` and `chat` find.
 
 Exit status: 0 all is well, 1 something is broken."
 )]
@@ -274,31 +308,11 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchboard import claude                          Claude Desktop's servers → ./switchboard.toml
-  switchboard import cursor --config home.toml       Cursor's servers → home.toml
-  switchboard import .vscode/mcp.json                those of a file
+  switchboard trust .           the switchboard.toml of this folder
+  switchboard trust ../project  that of another
 
-Comments and formatting of the config stay. A server that is there already is asked about on a terminal, and
-left as it is otherwise.
-
-Exit status: 0 success, also where servers were left or skipped; 2 wrong usage or config.")]
-pub(crate) struct ImportArgs {
-    /// claude, cursor, vscode, or a file with their kind of config
-    #[arg(value_name = "claude|cursor|vscode|FILE")]
-    pub(crate) source: PathBuf,
-
-    /// Print {source, config, servers: [{name, action, reason?, notes}]}
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  switchboard trust .                                the switchboard.toml of this folder
-  switchboard trust ../project                       that of another
-
-A config that is found, not named, and that starts programs, reads variables or reaches other machines is asked
-about once on a terminal, and refused elsewhere. It is trusted at this path and with this content: where either
+A config that is found, not named, and that starts programs, reads variables or reaches other machines is asked \
+about once on a terminal, and refused elsewhere. It is trusted at this path and with this content: where either \
 changes, it is asked about again. Named by --config or $SWITCHBOARD_CONFIG, or as your own config, it needs no trust.
 
 Exit status: 0 success, 2 wrong usage or config.")]
@@ -313,14 +327,15 @@ pub(crate) struct TrustArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchboard serve                                  on 127.0.0.1:7300, for programs of this machine
-  switchboard serve --stdio                          for one MCP client that starts us, such as Claude Desktop
-  switchboard serve --port 8000 --open               on another port; opens the console in the browser
-  switchboard serve --listen 0.0.0.0:7300            for others too; wants a token, see `switchboard token`
+  switchboard serve                        on 127.0.0.1:7300, for this machine
+  switchboard serve --stdio                for one MCP client that starts it
+  switchboard serve --port 8000 --open     with the console in the browser
+  switchboard serve --listen 0.0.0.0:7300  for others too; they need tokens
+  switchboard serve --install              started at each login
 
-MCP clients find the tools at /mcp, programs at /api/tools, Prometheus at /metrics. SIGTERM and Ctrl-C let running
-calls finish. `call`, `tools`, `servers`, `ask`, `chat` and `serve --stdio` of the same user and config use the
-gateway while it runs, over a socket in $XDG_RUNTIME_DIR; with --alone they do not.
+MCP clients find the tools at /mcp, programs at /api/tools, Prometheus at /metrics. SIGTERM and Ctrl-C let running \
+calls finish. Commands of the same user and config, and `serve --stdio`, use the gateway while it runs, over a \
+socket in $XDG_RUNTIME_DIR; with --alone they do not.
 
 Exit status: 0 stopped by a signal, 2 wrong usage or config, or the address is not available.")]
 pub(crate) struct ServeArgs {
@@ -343,26 +358,45 @@ pub(crate) struct ServeArgs {
     /// Print {address, mcp, api} on one line as soon as it listens
     #[arg(long, conflicts_with = "stdio")]
     pub(crate) json: bool,
+
+    /// Have it started at each login, as a service of systemd or launchd, and start it
+    #[arg(long, conflicts_with_all = ["stdio", "open", "json"])]
+    pub(crate) install: bool,
+
+    /// Stop the service of --install and remove it
+    #[arg(long, conflicts_with_all = ["stdio", "open", "json", "install", "listen", "port"])]
+    pub(crate) uninstall: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  bash   switchboard completions bash > ~/.local/share/bash-completion/completions/switchboard
+  bash   switchboard completions bash \\
+           > ~/.local/share/bash-completion/completions/switchboard
   zsh    switchboard completions zsh > ~/.zfunc/_switchboard
-  fish   switchboard completions fish > ~/.config/fish/completions/switchboard.fish")]
+  fish   switchboard completions fish \\
+           > ~/.config/fish/completions/switchboard.fish
+
+The names of tools, servers and models and the ids of calls, approvals and chats are completed as well: the script asks \
+`switchboard`, which starts no server for it.")]
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: Shell,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write a page for each command into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) output: Option<PathBuf>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
+        help::command().debug_assert();
     }
 
     #[test]

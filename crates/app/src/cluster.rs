@@ -11,8 +11,8 @@ use crate::settings::Loaded;
 pub(crate) struct ClusterConnection(OnceCell<Cluster>);
 
 impl ClusterConnection {
-    /// Connects if nobody has yet; does not wait until the cluster can be reached. Returns `None` if the config names
-    /// none.
+    /// Connects unless that was done before; does not wait until the cluster can be reached. Returns `None` if the config
+    /// names no cluster.
     ///
     /// # Errors
     /// A setting cannot be used.

@@ -5,32 +5,42 @@ mod call;
 mod resources;
 mod prompts;
 mod ask;
-mod chat;
+pub(crate) mod chat;
 mod lists;
 mod doctor;
 mod add;
 mod edit_servers;
+mod secret_values;
 mod init;
 mod connect;
-mod import;
+pub(crate) mod import;
+mod config;
 mod completions;
+mod man;
 mod serve;
 mod servers;
-mod token;
+pub(crate) mod token;
+mod secret;
+mod login;
+mod sign_in_view;
 mod approve;
-mod calls;
+pub(crate) mod calls;
 mod policy;
 mod zwave;
 mod voice;
 mod worker;
 mod trust;
 mod current_tools;
+mod server_source;
 
 use std::process::ExitCode;
 
-use crate::cli::{Cli, CliCommand};
+use crate::{
+    cli::{Cli, CliCommand},
+    version,
+};
 
-/// Runs the command and gives the exit status: 0, or 1 where the tool or the answer failed.
+/// Runs the command and returns the exit status: 0, or 1 if the tool or the answer failed.
 ///
 /// # Errors
 /// Wrong usage or a wrong config.
@@ -50,12 +60,18 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Init(init) => init::run(init, cli),
         CliCommand::Connect(connect) => connect::run(connect, cli),
         CliCommand::Import(import) => import::run(import, cli),
+        CliCommand::Config(config) => config::run(config, cli),
         CliCommand::Completions(completions) => completions::run(completions),
+        CliCommand::Man(args) => man::run(args),
+        CliCommand::Version => version::run(),
         CliCommand::Serve(serve) => serve::run(serve, cli),
         CliCommand::Servers(args) => servers::run(args, cli),
         CliCommand::Restart(args) => servers::restart(args, cli),
         CliCommand::Logs(args) => servers::logs(args, cli),
         CliCommand::Token(token) => token::run(token, cli),
+        CliCommand::Secret(secret) => secret::run(secret),
+        CliCommand::Login(args) => login::run(args, cli),
+        CliCommand::Logout(args) => login::logout(args, cli),
         CliCommand::Approve(approve) => approve::run(approve, cli),
         CliCommand::Calls(calls) => calls::run(calls, cli),
         CliCommand::Policy(policy) => policy::run(policy, cli),

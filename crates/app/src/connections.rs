@@ -1,4 +1,4 @@
-//! Connections to servers: only those that a command needs, and none of them left behind (SPEC TL-6, MC-7).
+//! Connections to servers: starts only those that a command needs, and stops all of them (SPEC TL-6, MC-7).
 
 mod configs;
 mod needs;
@@ -7,10 +7,13 @@ mod waiting;
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_mcp_client::{KnownProtocols, Server, ServerDeps, ServerFailure, Servers};
+use switchboard_mcp_client::{
+    KnownProtocols, OauthDeps, Server, ServerDeps, ServerFailure, Servers,
+};
+use switchboard_oauth::HttpClient;
 use switchboard_process::guard::ProcessGuard;
 use switchboard_runtime::{ServerSettings, ToolExecutor, ToolManager};
-use switchboard_workers::{Groups, Queue};
+use switchboard_workers::{Groups, JobQueue};
 use tokio::{signal, sync::watch};
 
 use crate::{
@@ -20,6 +23,7 @@ use crate::{
     settings::Loaded,
     shipping::RecordShipper,
     terminal::{self, text},
+    vault,
 };
 
 pub(crate) use needs::Needs;
@@ -27,24 +31,24 @@ pub(crate) use needs::Needs;
 /// How long to wait until it is known which workers are there.
 const WORKERS_KNOWN: Duration = Duration::from_secs(5);
 
-/// The servers of the config, of which those that are needed run, and the workers of its cluster.
+/// The servers of the config, of which only the needed ones run, and the workers of its cluster.
 pub(crate) struct Connections {
     servers: Arc<Servers>,
-    /// The groups of workers, if there is a cluster and somebody needs them.
+    /// The groups of workers, if there is a cluster and the command needs them.
     groups: Option<Arc<Groups>>,
-    /// What people have been told of servers that were given up.
+    /// The failures of servers that people have been told.
     given_up: watch::Sender<Vec<ServerFailure>>,
-    /// How long servers that are connecting are waited for.
+    /// How long to wait for servers that are connecting.
     startup_wait: Duration,
     /// Ships records, if this process is part of a cluster.
     shipper: Option<RecordShipper>,
 }
 
 impl App {
-    /// Makes all servers known and starts those that are needed. Waits for none.
+    /// Registers all servers and starts those that are needed. Does not wait for them.
     ///
     /// # Errors
-    /// A server's settings make no sense, or want an answer that nobody gives; or those of the cluster do not.
+    /// The settings of a server or of the cluster are invalid, or a server's `${input:…}` was not answered.
     pub(crate) async fn connect(
         &self,
         loaded: &Loaded,
@@ -80,7 +84,7 @@ impl App {
             }
             told.send_modify(|told| told.push(given_up.clone()));
         };
-        // Without a guard children still end with us, unless we are killed with -9.
+        // Without a guard, children still end with this process, unless it is killed with -9.
         let guard = ProcessGuard::this_program()
             .inspect_err(|error| tracing::warn!(%error, "servers run without a guard"));
         ServerDeps {
@@ -90,23 +94,31 @@ impl App {
             announce: Arc::new(announce),
             guard: guard.ok(),
             protocols: Arc::new(known_protocols()),
+            oauth: sign_ins(),
             retries_permanent: needs.runs_on(),
         }
     }
 }
 
-/// Which protocols servers spoke before, as far as there is a folder to remember that in.
+/// Returns what signing in to servers needs; `None` if there is no folder for the vault.
+fn sign_ins() -> Option<OauthDeps> {
+    let http =
+        HttpClient::new().inspect_err(|error| tracing::warn!(%error, "no server is signed in to"));
+    Some(OauthDeps { http: http.ok()?, vault: vault::open().ok()? })
+}
+
+/// Returns the protocol versions that servers spoke before; empty if there is no state folder.
 fn known_protocols() -> KnownProtocols {
     let file = environment::state_home().map(|folder| folder.join("protocols.json"));
     file.map(KnownProtocols::load).unwrap_or_default()
 }
 
-/// What people are told, with the tools and servers that remain (SPEC §12).
+/// The text about a failed server, with the tools and servers that remain (SPEC §12).
 fn block(given_up: &ServerFailure, tools: &ToolManager) -> String {
     let all = tools.listed();
     let local = all.iter().filter(|tool| tool.spec().server().is_none());
     let local: Vec<_> = local.map(|tool| tool.name().to_string()).collect();
-    let is_up = |link: &dyn switchboard_runtime::Link| link.status()["state"] == "ready";
+    let is_up = |link: &dyn switchboard_runtime::ServerLink| link.status()["state"] == "ready";
     let servers = tools.servers().into_iter();
     let servers = servers.filter(|server| server.link.as_deref().is_some_and(is_up));
     given_up.block(&local, &servers.map(|server| server.name.to_string()).collect::<Vec<_>>())
@@ -118,11 +130,11 @@ impl Connections {
         self.servers.all()
     }
 
-    /// Puts the servers of a new config in the place of the old ones, as soon as `commit` has taken what it has to know
-    /// of them. Those whose settings are as they were stay connected.
+    /// Replaces the servers by those of a new config once `commit` has accepted their settings. Servers whose settings have
+    /// not changed stay connected.
     ///
     /// # Errors
-    /// The settings of a server make no sense, or `commit` refuses; then all is as before.
+    /// The settings of a server are invalid, or `commit` refuses; then nothing changes.
     pub(crate) fn exchange(
         &self,
         app: &App,
@@ -132,7 +144,7 @@ impl Connections {
         let exchange = self.servers.prepare(app.configs(loaded, Needs::AsSet)?)?;
         let mut servers = exchange.settings();
         for (name, group) in self.groups.iter().flat_map(|groups| groups.settings()) {
-            // A server of the config has its name before any group.
+            // If a server and a group have the same name, the server wins.
             if !servers.iter().any(|(server, _)| *server == name) {
                 servers.push((name, group));
             }
@@ -142,7 +154,7 @@ impl Connections {
         Ok(())
     }
 
-    /// The servers themselves, for who runs on beside them.
+    /// Returns the servers themselves.
     pub(crate) fn servers(&self) -> &Arc<Servers> {
         &self.servers
     }
@@ -152,18 +164,18 @@ impl Connections {
         self.shipper.as_ref()
     }
 
-    /// Where calls wait that outlive who asks, if there is a cluster.
-    pub(crate) fn queue(&self, executor: &ToolExecutor) -> Option<Queue> {
+    /// Returns the queue of calls that outlive their caller; `None` without a cluster.
+    pub(crate) fn queue(&self, executor: &ToolExecutor) -> Option<JobQueue> {
         let jobs = self.groups.as_ref()?.jobs().clone();
-        Some(Queue::new(jobs, executor.clone()))
+        Some(JobQueue::new(jobs, executor.clone()))
     }
 
-    /// What is known of a server that was given up.
+    /// Returns the failure of a server that has failed.
     pub(crate) fn given_up(&self, server: &str) -> Option<ServerFailure> {
         self.given_up.borrow().iter().rev().find(|given_up| given_up.server == server).cloned()
     }
 
-    /// Ends all servers; a Ctrl-C leaves the rest to their guards.
+    /// Stops all servers; after a Ctrl-C, their guards stop the rest.
     async fn close(&self) {
         let groups = async {
             if let Some(groups) = &self.groups {
@@ -177,7 +189,7 @@ impl Connections {
     }
 }
 
-/// Does `work` while the servers it needs run, and ends them whatever comes of it.
+/// Does `work` while the servers it needs run, and stops them whether or not it succeeds.
 ///
 /// # Errors
 /// As `work`; or the servers cannot be started.
@@ -190,7 +202,7 @@ pub(crate) fn with_servers<T>(
     on_runtime(while_connected(app, loaded, needs, work))
 }
 
-/// As [`with_servers`], where a runtime is there already.
+/// As [`with_servers`], on the current runtime.
 ///
 /// # Errors
 /// As [`with_servers`].

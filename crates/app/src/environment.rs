@@ -23,8 +23,8 @@ pub(crate) fn path(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Where what we keep belongs: the XDG rules say to ignore a path that is not absolute. A folder that is there is tightened,
-/// whichever command is the first to use it.
+/// Returns the state folder, `$XDG_STATE_HOME/switchboard`; a relative path is ignored, as the XDG rules say. If the folder
+/// exists, its permissions are tightened.
 pub(crate) fn state_home() -> Option<PathBuf> {
     let named = path("XDG_STATE_HOME").filter(|folder| folder.is_absolute());
     let home = || path("HOME").map(|home| home.join(".local/state"));

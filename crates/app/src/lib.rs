@@ -3,8 +3,11 @@
 //! It is a library so that the fuzz targets can read configs. To embed the executor, use `switchboard-runtime`.
 
 mod cli;
+mod completion;
+mod version;
 mod environment;
 mod logging;
+mod vault;
 mod settings;
 mod overrides;
 mod records;
@@ -27,7 +30,6 @@ mod terminal;
 
 use std::{env, process::ExitCode};
 
-use clap::Parser;
 use switchboard_process::guard;
 
 #[doc(hidden)]
@@ -40,7 +42,10 @@ pub fn run() -> ExitCode {
     if words.next().is_some_and(|word| word == guard::ARGUMENT) {
         return guard::run(words);
     }
-    let cli = cli::Cli::parse();
+    if let Some(status) = completion::answer() {
+        return status;
+    }
+    let cli = cli::parse();
     logging::start(&cli);
     let status = commands::run(&cli).unwrap_or_else(|error| terminal::report(&error, cli.color));
     logging::flush();

@@ -4,7 +4,7 @@ mod outlet;
 
 use std::{
     borrow::Cow,
-    io::{self, Stderr, Write},
+    io::{self, IsTerminal, Stderr, Write},
     sync::OnceLock,
 };
 
@@ -19,10 +19,10 @@ use crate::{
 };
 use outlet::Outlet;
 
-/// Where lines leave, once logging has started.
+/// The writer of log lines, once logging has started.
 static OUTLET: OnceLock<Outlet<Stderr>> = OnceLock::new();
 
-/// Starts logging at the level of `RUST_LOG`, or what suits the command.
+/// Starts logging at the level of `RUST_LOG`, or at the default level of the command.
 pub(crate) fn start(cli: &Cli) {
     let runs_on = match cli.command {
         CliCommand::Serve(_)
@@ -46,21 +46,33 @@ pub(crate) fn start(cli: &Cli) {
         | CliCommand::Init(_)
         | CliCommand::Connect(_)
         | CliCommand::Import(_)
+        | CliCommand::Config(_)
         | CliCommand::Trust(_)
         | CliCommand::Token(_)
+        | CliCommand::Secret(_)
+        | CliCommand::Login(_)
+        | CliCommand::Logout(_)
         | CliCommand::Calls(_)
         | CliCommand::Policy(_)
         | CliCommand::Approve(_)
-        | CliCommand::Completions(_) => false,
+        | CliCommand::Completions(_)
+        | CliCommand::Man(_)
+        | CliCommand::Version => false,
     };
     let default = if runs_on { "info" } else { "warn" };
-    // `doctor` and `add` say themselves what becomes of servers.
+    // `doctor` and `add` report failures of servers themselves.
     let tells_of_servers = matches!(cli.command, CliCommand::Doctor(_) | CliCommand::Add(_));
-    let own = if tells_of_servers { ",switchboard_mcp_client=error" } else { "" };
+    // On a terminal `call` shows how the call ended, and the line of the log would say the same before it.
+    let shows_outcome = matches!(cli.command, CliCommand::Call(_)) && io::stderr().is_terminal();
+    let own = match (tells_of_servers, shows_outcome) {
+        (true, _) => ",switchboard_mcp_client=error",
+        (_, true) => ",switchboard_runtime::log=error",
+        _ => "",
+    };
     let asked = environment::variable("RUST_LOG").ok().filter(|level| !level.trim().is_empty());
     let filter = asked.as_deref().map(EnvFilter::try_new).transpose();
     let problem = filter.as_ref().err().map(ToString::to_string);
-    // What becomes of connections to NATS we say ourselves.
+    // We log the state of connections to NATS ourselves.
     let usual = || EnvFilter::new(format!("{default},async_nats=error{own}"));
     let filter = filter.ok().flatten().unwrap_or_else(usual);
     let open = if runs_on { Outlet::keeping } else { Outlet::open };
@@ -72,14 +84,14 @@ pub(crate) fn start(cli: &Cli) {
     if let Some(problem) = problem {
         tracing::warn!("RUST_LOG is not understood ({problem}); the level is {default}");
     }
-    // A tool's panic is its call's error; what is left to say of it belongs in the log.
+    // A panic of a tool becomes the error of its call; the details go to the log.
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
 }
 
-/// Writes what waits to be written; before others write to stderr, and at the end.
+/// Writes the lines that wait; called before anything else is written to stderr, and at the end.
 pub(crate) fn flush() {
     if let Some(outlet) = OUTLET.get() {
-        // Where stderr is closed nobody is left to tell.
+        // If stderr is closed, the error cannot be reported.
         let _ = outlet.flush();
     }
 }
@@ -91,7 +103,7 @@ struct Lines {
     is_urgent: bool,
     /// Whether the line has colours of ours.
     is_coloured: bool,
-    /// Whether the event has no secrets any more: that of a call is redacted piece by piece where it is made.
+    /// Whether the event is redacted already: the events of calls are, field by field, where they are made.
     is_redacted: bool,
 }
 
@@ -130,7 +142,7 @@ impl Write for Lines {
     }
 }
 
-/// Returns the event without what would command a terminal: `tracing-subscriber` leaves some of it in values.
+/// Returns the event without control sequences for a terminal: `tracing-subscriber` leaves some of them in values.
 fn guarded(event: &str, is_coloured: bool) -> Cow<'_, str> {
     let is_hidden = |c: char| text::is_hidden(c) && !matches!(c, '\n' | '\r' | '\t');
     match is_coloured {

@@ -1,4 +1,4 @@
-//! Loads the settings with what `--replay` (recorded answers in place of tools) and `--fault` (failures on purpose) change.
+//! Loads the settings, changed by `--replay` (recorded answers in place of tools) and `--fault` (injected failures).
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
@@ -27,7 +27,7 @@ pub(crate) enum Replay {
     Calls(Vec<ReplayRecord>),
 }
 
-/// Loads the settings of `--config`, with what `--replay` and `--fault` change of them.
+/// Loads the settings of `--config`, changed by `--replay` and `--fault`.
 ///
 /// # Errors
 /// The settings, the recorded calls or the faults cannot be read.
@@ -85,7 +85,7 @@ fn is_line_of_call(line: &str) -> bool {
     value.get("tool").is_some() && value.get("outcome").is_some()
 }
 
-/// A line of an export, as far as it matters here.
+/// A line of an export, with the fields that a replay needs.
 #[derive(Deserialize)]
 struct ExportedCall {
     id: CallId,
@@ -98,7 +98,7 @@ struct ExportedCall {
     hint: Option<String>,
 }
 
-/// Reads a value that is there, null included.
+/// Reads a field that is present, even if it is null.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -110,7 +110,7 @@ fn calls(text: &str) -> anyhow::Result<Vec<ReplayRecord>> {
             .map_err(|error| anyhow!("line {}: not a recorded call: {error}", index + 1))?;
         lines.push(line);
     }
-    // Ids sort by time, whatever became of the file's order.
+    // Ids sort by time, so the order of the file does not matter.
     lines.sort_by_key(|line| line.id);
     let calls: Vec<_> = lines.into_iter().filter_map(ExportedCall::recorded).collect();
     if calls.is_empty() {
@@ -130,8 +130,8 @@ impl ExportedCall {
     }
 }
 
-/// What a recorded call gives when it is played again; `None` if it never came to its tool, runs, or its result was
-/// not kept.
+/// Returns what a recorded call returns in a replay; `None` if it never reached its tool, still runs, or its result
+/// was not kept.
 pub(crate) fn outcome(
     tool: &str,
     code: &str,

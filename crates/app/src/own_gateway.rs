@@ -2,8 +2,11 @@
 //! of their own. It runs the calls; nothing here goes around its executor.
 
 mod attach;
+mod call;
 mod client;
+mod servers;
 pub(crate) mod socket;
+mod tools;
 
 use std::{
     io::{self, IsTerminal},
@@ -21,10 +24,11 @@ use crate::{
     terminal::{self, Paint, text},
 };
 
+pub(crate) use call::{CallOutcome, CallRequest, CallWatch};
 pub(crate) use client::path;
 
-/// How long a gateway has to say who it is; one that is busy for longer helps nobody.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How long a gateway may take to identify itself; one that is busy for longer is not used.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The caller that records of the command line name.
 pub(crate) const CALLER: &str = "command line";
@@ -36,8 +40,8 @@ pub(crate) struct OwnGateway {
 }
 
 impl OwnGateway {
-    /// Finds the gateway that serves this config, unless the command is to run alone. People are told why one that is
-    /// there is not used.
+    /// Finds the gateway that serves this config, unless the command is to run alone. If there is one that cannot be used,
+    /// says why on stderr.
     pub(crate) fn find(cli: &Cli, loaded: &Loaded) -> Option<Self> {
         if runs_alone(cli) {
             return None;
@@ -70,12 +74,17 @@ impl OwnGateway {
         Err(anyhow::anyhow!(terminal::CommandFailed(text)))
     }
 
-    fn look(loaded: &Loaded) -> Result<Option<Self>, String> {
+    /// Returns the gateway that serves this config; `None` if there is none.
+    ///
+    /// # Errors
+    /// There is one that cannot be used; the text says why.
+    pub(crate) fn look(loaded: &Loaded) -> Result<Option<Self>, String> {
         let Some(socket) = socket::find(loaded)? else { return Ok(None) };
         let gateway = Self { socket };
-        let about = gateway.about()?;
+        let about = gateway.get_soon("/api/gateway")?;
         let word = |key: &str| about[key].as_str().map(str::to_owned);
         let (theirs, ours) = (word("version").unwrap_or_default(), env!("CARGO_PKG_VERSION"));
+        // The API may differ between versions, so only a gateway of the same version is used.
         if theirs != ours {
             return Err(format!("it is version {theirs}, and this is {ours}; start it again"));
         }
@@ -85,29 +94,34 @@ impl OwnGateway {
         Ok(Some(gateway))
     }
 
-    /// What the gateway says of itself.
-    fn about(&self) -> Result<Value, String> {
+    /// Gets the JSON of a path, with a short time limit.
+    ///
+    /// # Errors
+    /// The gateway cannot be reached, refuses, or does not answer in time.
+    pub(crate) fn get_soon(&self, path: &str) -> Result<Value, String> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        let asked = async { timeout(PATIENCE, self.get("/api/gateway")).await };
+        let asked = async { timeout(PATIENCE, self.get(path)).await };
         match runtime.block_on(asked) {
             Ok(Ok(about)) => Ok(about),
+            Ok(Err(error)) if is_refused(&error) => {
+                Err("it was killed; `switchboard serve` starts it again".to_owned())
+            }
             Ok(Err(error)) => Err(format!("it does not answer: {error:#}")),
-            Err(_) => Err(format!("it does not answer within {} ms", PATIENCE.as_millis())),
+            Err(_) => Err(format!("it does not answer within {} s", PATIENCE.as_secs())),
         }
-    }
-
-    /// Where the gateway behind this socket listens, if it says so in time.
-    pub(crate) async fn address_behind(socket: PathBuf) -> Option<String> {
-        let gateway = Self { socket };
-        let about = timeout(PATIENCE, gateway.get("/api/gateway")).await.ok()?.ok()?;
-        about["address"].as_str().map(str::to_owned)
     }
 
     /// The headers under which records name the command line as the caller.
     pub(crate) fn caller() -> (&'static str, String) {
         (CALLER_HEADER, CALLER.to_owned())
     }
+}
+
+/// Whether the error means that no process listens on the socket any more.
+fn is_refused(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// Whether the command is to use no gateway.

@@ -1,7 +1,7 @@
-//! What a server asks in the middle of a call, put to the person at this terminal: values (elicitation), a page to
-//! open, and whether the model may be asked for it (sampling).
+//! Questions that a server asks during a call, shown to the person at this terminal: values (elicitation), a page to
+//! open, and whether the server may use the model (sampling).
 //!
-//! What the server wrote is shown behind a bar on the left, so that it cannot pretend to be ours.
+//! Text of the server is shown behind a bar on the left, so that it cannot pretend to be ours.
 
 mod form;
 mod page;
@@ -15,7 +15,7 @@ use switchboard_mcp_wire::elicitation::{ElicitResult, Elicitation};
 use switchboard_mcp_wire::server_request::{cannot_be_asked, cannot_be_shown};
 use switchboard_runtime::validate::checker;
 use switchboard_toolcall::{
-    BoxFuture, ErrorKind, QuestionKind, ServerQuestion, ServerQuestions, ToolError, WayBack,
+    BoxFuture, CallerChannel, ErrorKind, QuestionKind, ServerQuestion, ServerQuestions, ToolError,
 };
 
 use crate::{
@@ -31,17 +31,17 @@ use crate::{
 
 /// The model that servers may use, if the person allows it.
 pub(crate) enum Sampler {
-    /// That of the conversation.
+    /// The model of the conversation.
     Chosen(ChosenModel),
-    /// The one that `switchboard ask` would ask.
+    /// The model that `switchboard ask` would use.
     Usual(Arc<Loaded>),
-    /// None.
+    /// No model.
     None,
 }
 
-/// Returns the way to the person at this terminal; `None` if there is nobody to ask.
-pub(crate) fn here(sampler: Sampler) -> Option<Arc<dyn WayBack>> {
-    ask::is_possible().then(|| Arc::new(TerminalAnswers { sampler }) as Arc<dyn WayBack>)
+/// Returns the channel to the person at this terminal; `None` if there is nobody to ask.
+pub(crate) fn here(sampler: Sampler) -> Option<Arc<dyn CallerChannel>> {
+    ask::is_possible().then(|| Arc::new(TerminalAnswers { sampler }) as Arc<dyn CallerChannel>)
 }
 
 /// The person at this terminal.
@@ -55,7 +55,7 @@ impl fmt::Debug for TerminalAnswers {
     }
 }
 
-impl WayBack for TerminalAnswers {
+impl CallerChannel for TerminalAnswers {
     fn answers(&self, kind: QuestionKind) -> bool {
         match kind {
             QuestionKind::Elicit => true,
@@ -104,7 +104,7 @@ impl TerminalAnswers {
     }
 }
 
-/// Says what became of a question.
+/// Says how a question was answered.
 fn said(answer: &ElicitResult, paint: Paint) -> String {
     match answer {
         ElicitResult::Accept(_) => paint.green("answered"),
@@ -120,7 +120,7 @@ struct QuestionScreen<'a> {
 }
 
 impl QuestionScreen<'_> {
-    /// Who asks what, and what the server says about it.
+    /// The first lines of a question: who asks for what, and the server's message.
     fn opening(&self, what: &str, message: &str) -> String {
         let server = self.paint.bold(&text::one_line(&self.asked.server));
         let tool = text::one_line(&self.asked.tool);
@@ -132,7 +132,7 @@ impl QuestionScreen<'_> {
         format!("\n{mark} MCP server {server} {what}{during}\n{}", self.quoted(message))
     }
 
-    /// What the server wrote, behind a bar. Long lines are broken here: the terminal would continue them without the bar.
+    /// Text of the server behind a bar. Long lines are broken here: the terminal would continue them without the bar.
     fn quoted(&self, message: &str) -> String {
         let bar = self.paint.dim("│");
         let room = terminal::width().saturating_sub(4).max(20);
@@ -165,12 +165,12 @@ impl QuestionScreen<'_> {
     }
 }
 
-/// What server and caller are told of a question that nobody can be asked.
+/// The error for server and caller if a question cannot be shown.
 fn unshown(asked: &ServerQuestions, kind: QuestionKind, reason: &str) -> ToolError {
     ToolError::new(ErrorKind::ToolError, cannot_be_shown(&asked.server, kind, reason))
 }
 
-/// The terminal went away in the middle of a question.
+/// The error if the terminal is closed during a question.
 fn gone(error: io::Error) -> ToolError {
     ToolError::new(ErrorKind::ToolError, "nobody can be asked: the terminal is gone")
         .caused_by(error)

@@ -11,21 +11,21 @@ use switchboard_toolcall::{BoxError, BoxFuture};
 
 use crate::{environment, settings::Loaded};
 
-/// Keeps the records and what results do not show.
+/// Stores records, and the parts of results that were cut.
 pub(crate) struct RecordStores {
     /// The store on disk, if there is one.
     pub(crate) store: Option<Store>,
     /// Whether records are wanted on disk, but there is no folder for them.
     lacks_folder: bool,
-    /// Also told of calls.
+    /// Observes calls, too.
     pub(crate) observer: Option<Arc<dyn CallObserver>>,
 }
 
 impl RecordStores {
-    /// As `[audit]` says. Touches no file before the first call.
+    /// Creates the stores that `[audit]` asks for. Touches no file before the first call.
     pub(crate) fn of(loaded: &Loaded) -> Self {
         let config = loaded.settings.audit.clone();
-        // What is played again did not happen, and has no place among what did.
+        // A replayed call did not really happen, so it is not recorded on disk.
         let is_on_disk = config.enabled && loaded.replay.is_none();
         let folder = folder(loaded).filter(|_| is_on_disk);
         let lacks_folder = is_on_disk && folder.is_none();
@@ -51,12 +51,12 @@ impl RecordStores {
     }
 }
 
-/// The folder of the store, if there is a place for it.
+/// Returns the folder of the store; `None` if there is no place for it.
 pub(crate) fn folder(loaded: &Loaded) -> Option<PathBuf> {
     loaded.settings.audit.path.clone().or_else(environment::state_home)
 }
 
-/// The folder of the store with the key of its lines, if there is a place for it.
+/// Returns the folder of the store with its key; `None` if there is no place for it.
 pub(crate) fn store_folder(loaded: &Loaded) -> Option<StoreFolder> {
     let key = loaded.settings.audit.key.clone();
     folder(loaded).map(|folder| StoreFolder::with_key(&folder, key))

@@ -10,7 +10,7 @@ use tokio::runtime;
 /// # Errors
 /// As `work`; or the runtime cannot be started.
 pub(crate) fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    // A worker beside the tool's, so that one that blocks cannot hold up its deadline.
+    // Two threads: if a tool blocks one, its deadline still fires on the other.
     run_on(runtime::Builder::new_multi_thread().worker_threads(2), work)
 }
 
@@ -29,8 +29,8 @@ pub(crate) fn on_threads<T>(
 
 /// Returns how many threads serve on a machine with this many cores.
 fn serving_threads(cores: usize) -> usize {
-    // A thread that finds nothing to do and is woken again for each call costs more than it helps; but one alone would
-    // be held up, with all deadlines, by whatever blocks it.
+    // More threads would be idle, and waking them for each call costs more than it helps; but with only one, a tool that
+    // blocks would hold up all deadlines.
     cores.div_ceil(2).max(2)
 }
 
@@ -40,7 +40,7 @@ fn run_on<T>(
 ) -> anyhow::Result<T> {
     let runtime = builder.enable_all().build().context("failed to start the runtime")?;
     let outcome = runtime.block_on(work);
-    // A tool that goes on after its deadline must not keep us.
+    // Does not wait for a tool that runs on after its deadline.
     runtime.shutdown_background();
     outcome
 }
@@ -49,7 +49,7 @@ fn run_on<T>(
 mod tests {
     use super::serving_threads;
 
-    // EX-3: one thread that is blocked holds up no deadline.
+    // EX-3: a blocked thread does not hold up a deadline.
     #[test]
     fn at_least_two_threads_serve() {
         assert_eq!([1, 2, 3, 4, 16].map(serving_threads), [2, 2, 2, 2, 8]);

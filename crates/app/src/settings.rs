@@ -1,10 +1,11 @@
 //! The config file: found, read with its lines, checked, handed down in parts (SPEC §13).
 //!
 //! TOML and JSON both become a tree of [`ConfigNode`]s that know their lines. From there on there is one path:
-//! shapes of tool definitions are made one, `${VAR}` is filled in, and serde reads the parts.
+//! tool definitions are brought into one shape, `${VAR}` is filled in, and serde reads the parts.
 
 mod find;
 mod toml;
+mod yaml;
 mod json;
 mod jsonc;
 mod node;
@@ -21,6 +22,7 @@ mod skipped;
 mod deserialize;
 mod problem;
 mod effects;
+pub(crate) mod schema;
 pub(crate) mod trust;
 pub mod fuzzing;
 
@@ -47,7 +49,7 @@ use switchboard_zwave::Config as ZwaveConfig;
 
 use crate::overrides::Replay;
 use find::ConfigFile;
-use foreign::Workspace;
+use foreign::{Dialect, Projects, Workspace};
 use inputs::ConfigInput;
 use node::{ConfigKey, ConfigNode, NodeContent};
 use problem::{ConfigProblem, PathStep};
@@ -55,10 +57,12 @@ use trust::TrustPrompt;
 
 pub(crate) use effects::Effects;
 pub(crate) use find::{FILE_NAME, own_config};
+pub(crate) use foreign::Dialect as ForeignDialect;
 pub(crate) use skipped::Skipped;
+pub(crate) use substitute::is_secret_name;
 
 /// Everything that can be set; each part is read by the crate that uses it.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Settings {
     /// `[executor]`
@@ -68,10 +72,12 @@ pub(crate) struct Settings {
     /// `[builtins]`
     pub(crate) builtins: BuiltinsConfig,
     /// `[[tools]]`
+    #[schemars(schema_with = "schema::tools")]
     pub(crate) tools: Vec<ToolDefinition>,
     /// `[mcp]`
     pub(crate) mcp: McpConfig,
     /// `[servers.*]`, in the order of the file.
+    #[schemars(with = "BTreeMap<String, ServerConfig>")]
     pub(crate) servers: IndexMap<String, ServerConfig>,
     /// `[audit]`
     pub(crate) audit: AuditConfig,
@@ -80,6 +86,7 @@ pub(crate) struct Settings {
     /// `[telemetry]`
     pub(crate) telemetry: TelemetryConfig,
     /// `[models.*]`, in the order of the file
+    #[schemars(with = "BTreeMap<String, ModelConfig>")]
     pub(crate) models: IndexMap<String, ModelConfig>,
     /// `[agent]`
     pub(crate) agent: AgentConfig,
@@ -163,13 +170,21 @@ impl Loaded {
     }
 }
 
-/// Loads the settings from the file that `--config` names, or else from where they are looked for. A file that was
-/// found, not named, must be trusted first if it does more than shape our own calls.
+/// Loads the settings from the file that `--config` names, or else from the first of the usual places that has one. A
+/// file that was found in the current folder, not named, must be trusted first if it has effects outside this process.
 ///
 /// # Errors
 /// The file cannot be read, is not trusted, or something in it is wrong: the text says what, and on which line.
 pub(crate) fn load(flag: Option<&Path>) -> anyhow::Result<Loaded> {
     load_asking(flag, TrustPrompt::Allowed)
+}
+
+/// Returns the config file that is used: the one that `--config` names, or else the first of the usual places.
+///
+/// # Errors
+/// The file that was named does not exist.
+pub(crate) fn config_in_use(flag: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
+    Ok(find::config_file(flag)?.map(|file| file.path))
 }
 
 /// Reads settings from the text of a config in TOML, as if it stood in `file`.
@@ -220,7 +235,7 @@ fn load_with(
     let tell = |problem: ConfigProblem| anyhow!("{}{problem}", file.display());
     let text = text_of(&file)?;
     let whole = parse(&text, &file).map_err(tell)?;
-    // A person is told of all that the file would do, for trust is in the whole file.
+    // The person is shown the effects of the whole file, because the whole file is trusted.
     let effects = is_found.then(|| Effects::of(&whole)).transpose().map_err(tell)?;
     let chosen = choose(whole).map_err(tell)?;
     if let Some(effects) = effects
@@ -256,18 +271,41 @@ enum ParsedConfig {
 }
 
 fn parse(text: &str, file: &Path) -> Result<ParsedConfig, ConfigProblem> {
-    let is_json = file.extension().is_some_and(|end| end == "json" || end == "jsonc");
-    if !is_json && !json::looks_like_it(text) {
-        return toml::parse(text).map(ParsedConfig::Ours);
-    }
-    let root = json::parse(text)?;
-    match foreign::recognise(&root, file) {
+    let (root, dialect) = parse_any(text, file)?;
+    match dialect {
         Some(dialect) => {
             let separator = Config::default().separator;
-            foreign::adopt(&root, dialect, &separator).map(ParsedConfig::Foreign)
+            foreign::adopt(&root, dialect, &separator, Projects::Current).map(ParsedConfig::Foreign)
         }
         None => Ok(ParsedConfig::Ours(root)),
     }
+}
+
+/// Parses a file of any format, and returns whose config it is; `None` if it is ours.
+fn parse_any(text: &str, file: &Path) -> Result<(ConfigNode, Option<Dialect>), ConfigProblem> {
+    let end = file.extension().and_then(|end| end.to_str()).unwrap_or_default();
+    if matches!(end, "yaml" | "yml") {
+        let root = yaml::parse(text)?;
+        let dialect = foreign::recognise_yaml(&root, file).ok_or_else(|| {
+            let what = "there is neither goose's `extensions` nor Continue's `mcpServers` in it; Switchboard's own config is TOML or JSON";
+            ConfigProblem::new(what)
+        })?;
+        return Ok((root, Some(dialect)));
+    }
+    let is_json = matches!(end, "json" | "jsonc" | "code-workspace");
+    if is_json || json::looks_like_it(text) {
+        let mut root = json::parse(text)?;
+        // `$schema` is only for editors.
+        if let NodeContent::Table(entries) = &mut root.content {
+            entries.retain(|(key, _)| key.name != "$schema");
+        }
+        let dialect = foreign::recognise(&root, file);
+        return Ok((root, dialect));
+    }
+    let root = toml::parse(text)?;
+    // The only other program with a TOML config is Codex.
+    let dialect = foreign::recognise(&root, file).filter(|dialect| *dialect == Dialect::Codex);
+    Ok((root, dialect))
 }
 
 type Variable<'a> = substitute::Variable<'a>;
@@ -321,10 +359,11 @@ fn adopted(
     variable: Variable<'_>,
 ) -> Result<(ConfigNode, Skipped, Vec<ConfigInput>), ConfigProblem> {
     let workspace = Workspace::of(file);
+    let policy = config.policy(&Config::default().separator);
     let meaning = |asked: &str| foreign::for_use(asked, &workspace, variable);
     let mut servers = Vec::with_capacity(config.servers.len());
     let mut skipped = Skipped::default();
-    for mut server in config.servers {
+    for mut server in config.servers.into_iter().filter(|server| server.problem.is_none()) {
         let missing = server.fill(&meaning, &workspace)?;
         skipped.add_server(&server.key.name, &missing);
         if server.given != server.key.name {
@@ -336,11 +375,12 @@ fn adopted(
         servers.push((server.key, server.node));
     }
     let key = ConfigKey { name: "servers".to_owned(), line: 1 };
-    let root = NodeContent::Table(vec![(key, ConfigNode::new(1, NodeContent::Table(servers)))]);
-    Ok((ConfigNode::new(1, root), skipped, config.inputs))
+    let servers = (key, ConfigNode::new(1, NodeContent::Table(servers)));
+    let sections = [servers].into_iter().chain(policy).collect();
+    Ok((ConfigNode::new(1, NodeContent::Table(sections)), skipped, config.inputs))
 }
 
-/// The lines of what a section names. JSON can name one twice, and a map would keep the last without a word.
+/// Returns the lines of a section's entries; fails if JSON has one twice, of which a map would silently keep the last.
 fn lines_of(
     section: &str,
     named: &[(ConfigKey, ConfigNode)],

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use switchboard_cluster::records::{Progress, Shipping};
+use switchboard_cluster::records::{ShippingProgress, ShippingTask};
 use switchboard_workers::Cluster;
 
 use crate::{cluster::ClusterConnection, records, settings::Loaded};
 
-/// How long a process that ends waits until its last records are shipped; the next one ships what is left.
+/// How long a process waits at its end until its last records are shipped; the next process ships the rest.
 const AT_THE_END: Duration = Duration::from_secs(2);
 
 /// Ships the records of this process to the cluster.
 pub(crate) struct RecordShipper {
     cluster: Cluster,
-    shipping: Option<Shipping>,
+    shipping: Option<ShippingTask>,
 }
 
 impl RecordShipper {
@@ -27,12 +27,12 @@ impl RecordShipper {
     ) -> anyhow::Result<Option<Self>> {
         let Some(cluster) = connection.get(loaded).await? else { return Ok(None) };
         let audit = &loaded.settings.audit;
-        // What is played again did not happen, and what is not written down cannot be shipped.
+        // Replayed calls did not really happen, and without a store on disk there is nothing to ship.
         let has_any = audit.enabled && loaded.replay.is_none();
         let folder = records::store_folder(loaded)
             .filter(|_| has_any && loaded.settings.cluster.ship_records);
         let shipping =
-            folder.map(|folder| Shipping::start(cluster.clone(), folder, audit.max_age.0));
+            folder.map(|folder| ShippingTask::start(cluster.clone(), folder, audit.max_age.0));
         Ok(Some(Self { cluster, shipping }))
     }
 
@@ -41,12 +41,12 @@ impl RecordShipper {
         &self.cluster
     }
 
-    /// How far shipping is, if this process ships.
-    pub(crate) fn progress(&self) -> Option<&Progress> {
-        self.shipping.as_ref().map(Shipping::progress)
+    /// Returns how far shipping is; `None` if this process does not ship.
+    pub(crate) fn progress(&self) -> Option<&ShippingProgress> {
+        self.shipping.as_ref().map(ShippingTask::progress)
     }
 
-    /// Ships what is left, within bounds.
+    /// Ships the remaining records, within a time limit.
     pub(crate) async fn finish(self) {
         if let Some(shipping) = self.shipping {
             shipping.finish(AT_THE_END).await;

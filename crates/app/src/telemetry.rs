@@ -11,22 +11,22 @@ use crate::environment;
 pub(crate) struct TelemetryExport(Arc<Telemetry>);
 
 impl TelemetryExport {
-    /// Telemetry as the settings say. Returns `None` if they name nobody to send it to.
+    /// Starts telemetry as the settings say. Returns `None` if they name no endpoint.
     ///
     /// # Errors
-    /// The settings cannot work.
+    /// The settings are invalid.
     pub(crate) fn new(config: &Config) -> Result<Option<Self>, Error> {
         let variable = |name: &str| environment::variable(name).ok();
         let telemetry = Telemetry::new(&completed(config.clone(), &variable))?;
         Ok(telemetry.map(|telemetry| Self(Arc::new(telemetry))))
     }
 
-    /// Lets it learn of the calls of an executor.
+    /// Observes and traces the calls of an executor.
     pub(crate) fn install(&self, executor: ExecutorBuilder) -> ExecutorBuilder {
         executor.observer(self.0.clone()).tracer(self.0.clone())
     }
 
-    /// Learns of the servers.
+    /// Observes the servers.
     pub(crate) fn know(&self, tools: &Arc<ToolManager>) {
         self.0.know(tools);
     }
@@ -38,7 +38,7 @@ impl Drop for TelemetryExport {
     }
 }
 
-/// The settings with what the environment says, if they say nothing themselves.
+/// Returns the settings, completed from the environment.
 fn completed(mut config: Config, variable: &dyn Fn(&str) -> Option<String>) -> Config {
     let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {

@@ -1,4 +1,4 @@
-//! What people see: colours, widths, and stdout that may go away at any time.
+//! Output for people: colours, widths, and a stdout that may be closed at any time.
 
 pub(crate) mod ask;
 pub(crate) mod guard;
@@ -6,6 +6,8 @@ pub(crate) mod json;
 mod input;
 pub(crate) mod keys;
 pub(crate) mod lines;
+pub(crate) mod marks;
+pub(crate) mod progress;
 pub(crate) mod spinner;
 pub(crate) mod text;
 
@@ -27,10 +29,7 @@ pub(crate) fn colours(choice: ColorChoice, stream: &impl IsTerminal) -> bool {
     match choice {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
-        ColorChoice::Auto => {
-            let is_dumb = environment::variable("TERM").is_ok_and(|kind| kind == "dumb");
-            stream.is_terminal() && !is_dumb && !environment::is_set("NO_COLOR")
-        }
+        ColorChoice::Auto => stream.is_terminal() && !is_dumb() && !environment::is_set("NO_COLOR"),
     }
 }
 
@@ -39,21 +38,26 @@ pub(crate) fn width() -> usize {
     terminal_size().map_or(80, |(Width(columns), _)| usize::from(columns))
 }
 
+/// Whether `TERM` says that the terminal can only write lines.
+fn is_dumb() -> bool {
+    environment::variable("TERM").is_ok_and(|kind| kind == "dumb")
+}
+
 /// Whether people watch what a command prints, so that a spinner helps.
 pub(crate) fn is_watched(json: bool) -> bool {
-    !json && io::stdout().is_terminal() && io::stderr().is_terminal()
+    !json && io::stdout().is_terminal() && io::stderr().is_terminal() && !is_dumb()
 }
 
 /// Writes a result and a line's end to stdout.
 ///
 /// # Errors
-/// Stdout takes no more; but a reader that has seen enough, as `head` has, is no error.
+/// Writing fails. A pipe that its reader has closed, as `head` does, is not an error.
 pub(crate) fn print(text: &str) -> Result<(), WriteError> {
     let end = if text.ends_with('\n') { "" } else { "\n" };
     write(&format!("{text}{end}"))
 }
 
-/// Writes text to stdout: byte for byte to a file or another program, and on a terminal without what would command it.
+/// Writes text to stdout: byte for byte to a file or another program, on a terminal without control sequences.
 ///
 /// # Errors
 /// As [`print()`].
@@ -66,21 +70,28 @@ pub(crate) fn write(text: &str) -> Result<(), WriteError> {
     }
 }
 
-/// Returns the text as stdout is to get it.
+/// Returns the text in the form that is written to stdout.
 pub(crate) fn for_stdout(text: &str) -> Cow<'_, str> {
-    if io::stdout().is_terminal() { guard::guarded(text) } else { Cow::Borrowed(text) }
+    if !io::stdout().is_terminal() {
+        return Cow::Borrowed(text);
+    }
+    match guard::guarded(text) {
+        Cow::Borrowed(text) => marks::for_locale(text),
+        Cow::Owned(text) => Cow::Owned(marks::for_locale(&text).into_owned()),
+    }
 }
 
-/// Tells people something on stderr; nobody is left to tell where that is closed too.
+/// Writes a message for people to stderr; errors are ignored, because there is no other place for it.
 pub(crate) fn tell(text: &str) {
     let end = if text.ends_with('\n') { "" } else { "\n" };
     logging::flush();
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(spinner::clear());
-    let _ = stderr.write_all(format!("{}{end}", guard::guarded(text)).as_bytes());
+    let text = format!("{}{end}", guard::guarded(text));
+    let _ = stderr.write_all(marks::for_locale(&text).as_bytes());
 }
 
-/// Stdout takes no more: neither wrong usage nor a wrong config.
+/// Writing to stdout failed: neither wrong usage nor a wrong config.
 #[derive(Debug)]
 pub(crate) struct WriteError(io::Error);
 
@@ -96,7 +107,7 @@ impl Error for WriteError {
     }
 }
 
-/// The answer failed, through nobody's wrong usage or config.
+/// The command failed, but neither by wrong usage nor by a wrong config.
 #[derive(Debug)]
 pub(crate) struct CommandFailed(pub(crate) String);
 
@@ -108,10 +119,10 @@ impl fmt::Display for CommandFailed {
 
 impl Error for CommandFailed {}
 
-/// Says on stderr what went wrong, with its causes, and gives the exit status.
+/// Prints the error with its causes to stderr, and returns the exit status.
 pub(crate) fn report(error: &anyhow::Error, color: ColorChoice) -> ExitCode {
     let paint = Paint(colours(color, &io::stderr()));
-    // What others wrote is quoted in many errors.
+    // Many errors quote text of servers or models.
     let error_text = text::lines(&format!("{error:#}"));
     tell(&format!("{} {error_text}", paint.bold_red("error:")));
     let failed =

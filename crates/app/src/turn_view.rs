@@ -1,4 +1,4 @@
-//! One turn of a conversation, as people live through it: text while it comes, calls while they run, Ctrl-C.
+//! Shows one turn of a conversation: text as it arrives, calls while they run, Ctrl-C.
 
 mod ending;
 mod markdown;
@@ -9,7 +9,7 @@ mod wrap;
 use std::{pin::pin, sync::Arc};
 
 use anyhow::Context;
-use switchboard_agent::{Agent, Conversation, Events, Outcome};
+use switchboard_agent::{Agent, Conversation, Event, Events, Outcome};
 use switchboard_toolcall::CallContext;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -18,6 +18,7 @@ use tokio::{
 };
 
 use crate::{
+    approvals::HeldCalls,
     model::ChosenModel,
     questions::{self, Sampler},
     terminal::spinner,
@@ -26,23 +27,24 @@ use crate::{
 pub(crate) use ending::{TurnEnding, summary};
 pub(crate) use screen::{AnswerDisplay, TurnScreen};
 
-/// Answers what the user said last, and shows what happens meanwhile. `None` if nobody waits for the outcome: a first
-/// Ctrl-C cancels the turn, a second one does not wait for that.
+/// Runs the agent on the user's last message, and shows its events. Returns `None` after a second Ctrl-C: the first one
+/// cancels the turn, the second does not wait for that. `held` handles calls that the running gateway holds.
 ///
 /// # Errors
-/// Stdout takes no more.
+/// Writing to stdout fails.
 pub(crate) async fn turn(
     agent: &Agent,
     conversation: &mut Conversation,
     chosen: &ChosenModel,
     screen: &mut TurnScreen,
+    mut held: Option<&mut HeldCalls>,
 ) -> anyhow::Result<Option<Outcome>> {
     let mut interrupts = signal(SignalKind::interrupt()).context("failed to watch for Ctrl-C")?;
     let (sender, mut events) = mpsc::unbounded_channel();
-    // Nobody listens only when the turn is over.
+    // Sending fails only after the turn is over.
     let tell: Events = Arc::new(move |event| _ = sender.send(event));
     let mut cx = CallContext::for_caller("command line").with_client("chat");
-    cx.way_back = questions::here(Sampler::Chosen(chosen.clone()));
+    cx.caller_channel = questions::here(Sampler::Chosen(chosen.clone()));
     let mut steps = interval(spinner::STEP);
     steps.set_missed_tick_behavior(MissedTickBehavior::Skip);
     screen.begin();
@@ -51,7 +53,12 @@ pub(crate) async fn turn(
         loop {
             tokio::select! {
                 biased;
-                Some(event) = events.recv() => screen.show(event)?,
+                Some(event) = events.recv() => {
+                    if let (Event::Progress { update, .. }, Some(held)) = (&event, &mut held) {
+                        held.hear(update.message.as_deref().unwrap_or_default());
+                    }
+                    screen.show(event)?;
+                }
                 outcome = &mut run => break Some(outcome),
                 _ = interrupts.recv() => {
                     if cx.cancel.is_cancelled() {

@@ -5,7 +5,7 @@ use std::{fmt::Write, time::SystemTime};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use switchboard_runtime::{Ruling, approval::Question};
+use switchboard_runtime::{Ruling, approval::ApprovalRequest};
 use switchboard_toolcall::CallId;
 
 /// A call that waits for a person.
@@ -43,7 +43,7 @@ pub struct PendingApproval {
 }
 
 impl PendingApproval {
-    pub(crate) fn new(id: String, question: &Question, note: Option<String>) -> Self {
+    pub(crate) fn new(id: String, question: &ApprovalRequest, note: Option<String>) -> Self {
         let asked = Timestamp::now();
         let arguments = RawValue::from_string(question.arguments.clone());
         Self {
@@ -70,6 +70,7 @@ impl PendingApproval {
 
 /// How an approval ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ApprovalOutcome {
     /// The decision.
     pub decision: Ruling,

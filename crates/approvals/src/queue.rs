@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use switchboard_runtime::{
     Approver, Ruling,
-    approval::{Asked, Decision, Question},
+    approval::{ApprovalRequest, AskOutcome, PersonDecision},
 };
 use switchboard_toolcall::BoxError;
 use tokio::time::Instant;
@@ -68,7 +68,7 @@ pub enum RuleScope {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleLookup {
     /// A person allowed such calls for good.
-    Allowed(Decision),
+    Allowed(PersonDecision),
     /// No rule allows it: ask a person.
     Ask {
         /// Why a rule for such calls does not allow this one.
@@ -207,14 +207,14 @@ impl ApprovalQueue {
     ///
     /// # Errors
     /// The rules cannot be read.
-    pub fn match_rules(&self, question: &Question) -> Result<RuleLookup, Error> {
+    pub fn match_rules(&self, question: &ApprovalRequest) -> Result<RuleLookup, Error> {
         let rules = self.store.rules()?;
         let Some(rule) = rules.iter().find(|rule| rule.allows(question)) else {
             let note = rules.iter().rev().find_map(|rule| rule.objection(question));
             return Ok(RuleLookup::Ask { note });
         };
         let by = Some(format!("rule {} of {}", rule.id, rule.by));
-        Ok(RuleLookup::Allowed(Decision { ruling: Ruling::Allow, by, reason: None }))
+        Ok(RuleLookup::Allowed(PersonDecision { ruling: Ruling::Allow, by, reason: None }))
     }
 
     fn sweep(&self) {
@@ -227,11 +227,11 @@ impl ApprovalQueue {
 }
 
 impl Approver for ApprovalQueue {
-    fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
+    fn ask(&self, question: ApprovalRequest) -> Result<AskOutcome<'_>, BoxError> {
         match self.match_rules(&question)? {
-            RuleLookup::Allowed(decision) => Ok(Asked::Decided(decision)),
+            RuleLookup::Allowed(decision) => Ok(AskOutcome::Decided(decision)),
             RuleLookup::Ask { note } => {
-                Ok(Asked::Held(HeldCall::new(self, &question, note)?.held(question.within)))
+                Ok(AskOutcome::Held(HeldCall::new(self, &question, note)?.held(question.within)))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
-use switchboard_runtime::{approval::Question, private_files, redact};
+use switchboard_runtime::{approval::ApprovalRequest, private_files, redact};
 
 use crate::{
     approval::{PendingApproval, hex},
@@ -34,7 +34,7 @@ pub struct AllowRule {
     /// Hash of the tool's definition at that time. Rules of older versions have none, and allow nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     definition: Option<String>,
-    /// Who allowed it, where who asks cannot allow.
+    /// Who allowed it, if the caller must not (`four_eyes`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     decider: Option<Decider>,
 }
@@ -60,14 +60,14 @@ impl AllowRule {
     }
 
     /// Returns whether it allows this call.
-    pub(crate) fn allows(&self, question: &Question) -> bool {
+    pub(crate) fn allows(&self, question: &ApprovalRequest) -> bool {
         self.is_about(question)
             && self.definition.as_ref() == Some(&hex(&question.definition))
             && (!question.four_eyes || self.is_others(question))
     }
 
     /// Returns why it does not allow this call, if it was left for such calls.
-    pub(crate) fn objection(&self, question: &Question) -> Option<String> {
+    pub(crate) fn objection(&self, question: &ApprovalRequest) -> Option<String> {
         let Self { id, by, .. } = self;
         match &self.definition {
             _ if !self.is_about(question) => None,
@@ -85,7 +85,7 @@ impl AllowRule {
     }
 
     /// Returns whether it was left for calls of this tool with these arguments.
-    fn is_about(&self, question: &Question) -> bool {
+    fn is_about(&self, question: &ApprovalRequest) -> bool {
         self.tool == *question.tool
             && match (&self.arguments, &self.fingerprint) {
                 (None, None) => true,
@@ -95,7 +95,7 @@ impl AllowRule {
             }
     }
 
-    fn is_others(&self, question: &Question) -> bool {
+    fn is_others(&self, question: &ApprovalRequest) -> bool {
         let decider = self.decider.as_ref();
         decider.is_some_and(|decider| decider.is_other_than(question.caller.as_deref()))
     }

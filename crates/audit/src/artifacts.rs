@@ -1,4 +1,4 @@
-//! Whole results and binaries, kept once under the hash of what they are.
+//! Whole results and binaries, stored once under the hash of their content.
 //!
 //! A file holds the media type, a newline, and the content as it is. Its id is the first 32 hex digits of the
 //! SHA-256 over the whole file, so `sha256sum` checks it.
@@ -14,7 +14,7 @@ use std::{
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
-use switchboard_runtime::{artifacts::Stored, private_files};
+use switchboard_runtime::{artifacts::ArtifactContent, private_files};
 
 use crate::{chain::hex, error::Error, layout::create_folder};
 
@@ -22,7 +22,7 @@ use crate::{chain::hex, error::Error, layout::create_folder};
 #[derive(Clone, Debug)]
 pub(crate) struct ArtifactFolder {
     folder: PathBuf,
-    /// How large one may be.
+    /// The largest artifact in bytes.
     most: u64,
 }
 
@@ -34,8 +34,8 @@ impl ArtifactFolder {
         Self { folder, most }
     }
 
-    /// Keeps the content and returns its id; what is there already is only marked as new.
-    pub(crate) fn keep(&self, content: &Stored) -> Result<String, Error> {
+    /// Stores the content. Returns its id; existing content is only marked as new.
+    pub(crate) fn keep(&self, content: &ArtifactContent) -> Result<String, Error> {
         let size = content.bytes.len() as u64;
         if size > self.most {
             return Err(Error::TooLarge { size, most: self.most });
@@ -54,8 +54,8 @@ impl ArtifactFolder {
         Ok(id)
     }
 
-    /// What is kept under the id.
-    pub(crate) fn read(&self, id: &str) -> Result<Option<Stored>, Error> {
+    /// Returns the content with this id.
+    pub(crate) fn read(&self, id: &str) -> Result<Option<ArtifactContent>, Error> {
         if id.len() != DIGITS || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(None);
         }
@@ -71,10 +71,10 @@ impl ArtifactFolder {
             return Err(Error::damaged(&path, "its content is not what was kept"));
         };
         let media_type = String::from_utf8_lossy(&whole[..line]).into_owned();
-        Ok(Some(Stored { media_type, bytes: whole.slice(line + 1..) }))
+        Ok(Some(ArtifactContent { media_type, bytes: whole.slice(line + 1..) }))
     }
 
-    /// Every artifact there is: its id, its size and when it was last kept.
+    /// Returns every artifact: its id, its size and when it was last stored.
     pub(crate) fn all(&self) -> Result<Vec<ArtifactFile>, Error> {
         let mut all = Vec::new();
         let Ok(folders) = fs::read_dir(&self.folder) else { return Ok(all) };
@@ -96,7 +96,7 @@ impl ArtifactFolder {
     }
 }
 
-/// The id of what the parts make up.
+/// Returns the id of the concatenated parts.
 fn id_of(parts: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();
     parts.iter().for_each(|part| hasher.update(part));
@@ -104,14 +104,14 @@ fn id_of(parts: &[&[u8]]) -> String {
     String::from_utf8_lossy(&digest[..DIGITS]).into_owned()
 }
 
-/// Marks a file as new, so that it is not collected before its record is written; `false` if it is not whole.
+/// Marks a file as new, so that it is not collected before its record is written. Returns `false` if it is incomplete.
 fn touch(path: &Path, size: u64) -> io::Result<bool> {
     let file = File::options().append(true).open(path)?;
     file.set_modified(SystemTime::now())?;
     Ok(file.metadata()?.len() == size)
 }
 
-/// A file of an artifact; what a dying process left half-written is one too.
+/// A file of an artifact, or one that a dying process left half-written.
 pub(crate) struct ArtifactFile {
     pub(crate) id: String,
     pub(crate) path: PathBuf,
@@ -119,7 +119,7 @@ pub(crate) struct ArtifactFile {
     pub(crate) kept: SystemTime,
 }
 
-/// Writes a file that is there whole or not at all.
+/// Writes a file atomically.
 pub(crate) fn write(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -140,8 +140,8 @@ pub(crate) fn write(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn stored(media_type: &str, bytes: &'static [u8]) -> Stored {
-        Stored { media_type: media_type.to_owned(), bytes: Bytes::from_static(bytes) }
+    fn stored(media_type: &str, bytes: &'static [u8]) -> ArtifactContent {
+        ArtifactContent { media_type: media_type.to_owned(), bytes: Bytes::from_static(bytes) }
     }
 
     // RS-5, RS-6

@@ -16,17 +16,17 @@ use crate::key::SigningKey;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Hash([u8; 64]);
 
-/// What stands before the hash in a line.
+/// The text before the hash in a line.
 const BEFORE: &[u8] = b",\"hash\":\"";
-/// What stands after it.
+/// The text after it.
 const AFTER: &[u8] = b"\"}";
-/// What stands before a signature in a line.
+/// The text before a signature in a line.
 const MAC: &[u8] = b",\"mac\":\"";
-/// What stands behind a signature.
+/// The text after a signature.
 const TICK: &[u8] = b",\"tick\":";
 
 impl Hash {
-    /// What the first line of all follows.
+    /// The predecessor of the very first line.
     pub const NONE: Self = Self([b'0'; 64]);
 
     fn of(previous: &Self, content: &[u8]) -> Self {
@@ -43,12 +43,12 @@ impl Hash {
         Self(hex(hasher.finalize().into()))
     }
 
-    /// The hash as text.
+    /// Returns the hash as text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// Reads a hash as it stands in a line.
+    /// Parses a hash of a line.
     pub fn parse(text: &str) -> Option<Self> {
         let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         let digits: [u8; 64] = text.as_bytes().try_into().ok()?;
@@ -68,8 +68,8 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// Ends the object that begins at `from` and was left open with its hash, a brace and a newline; returns the hash. With a key
-/// it is signed first.
+/// Completes the object that begins at `from` with its hash, a brace and a newline. Returns the hash. With a key it is
+/// signed first.
 pub(crate) fn seal(
     text: &mut Vec<u8>,
     from: usize,
@@ -89,16 +89,16 @@ pub(crate) fn seal(
     hash
 }
 
-/// A line, without its newline, taken apart.
+/// A parsed line, without its newline.
 #[derive(Clone, Copy)]
 pub(crate) struct SealedLine<'a> {
     content: &'a [u8],
-    /// The hash that the line carries.
+    /// The line's hash.
     pub(crate) hash: Hash,
 }
 
 impl<'a> SealedLine<'a> {
-    /// Takes a line apart; `None` if it does not end with a hash.
+    /// Parses a line. Returns `None` if it does not end with a hash.
     pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
         let content = line.len().checked_sub(BEFORE.len() + 64 + AFTER.len())?;
         let (content, rest) = line.split_at(content);
@@ -107,13 +107,13 @@ impl<'a> SealedLine<'a> {
         Some(Self { content, hash })
     }
 
-    /// Whether a line ends as one that has a hash, whatever that is.
+    /// Returns whether a line ends with something like a hash.
     pub(crate) fn is_like(line: &[u8]) -> bool {
         let end = line.len().checked_sub(BEFORE.len() + 64 + AFTER.len());
         end.is_some_and(|end| line[end..].starts_with(BEFORE)) && line.ends_with(AFTER)
     }
 
-    /// Returns whether the line was signed with the key; `None` if it has no signature.
+    /// Returns whether the line was signed with the key. `None` if it has no signature.
     pub(crate) fn is_signed_with(&self, key: &SigningKey, previous: &Hash) -> Option<bool> {
         let (before, mac, tick) = self.signature()?;
         Some(key.sign(&[&previous.0, before, tick]) == mac)
@@ -124,7 +124,7 @@ impl<'a> SealedLine<'a> {
         self.signature().is_some()
     }
 
-    /// Returns what stands before the signature, the signature, and what stands behind it.
+    /// Returns the text before the signature, the signature, and the text after it.
     fn signature(&self) -> Option<(&'a [u8], &'a [u8], &'a [u8])> {
         let (signed, tick) = self.content.split_at(tick(self.content)?);
         let signed = signed.strip_suffix(b"\"")?;
@@ -132,13 +132,13 @@ impl<'a> SealedLine<'a> {
         Some((before.strip_suffix(MAC)?, mac, tick))
     }
 
-    /// Whether the line is unaltered and follows the one with the hash `previous`.
+    /// Returns whether the line is unaltered and follows the one with the hash `previous`.
     pub(crate) fn follows(&self, previous: &Hash) -> bool {
         Hash::of(previous, self.content) == self.hash
     }
 }
 
-/// Where the tick begins in the text of a line: its last field, and a short one.
+/// Returns where the tick begins in a line: its last field, and a short one.
 fn tick(content: &[u8]) -> Option<usize> {
     const LONGEST: usize = 40;
     let from = content.len().saturating_sub(LONGEST);
@@ -146,15 +146,15 @@ fn tick(content: &[u8]) -> Option<usize> {
     Some(from + at)
 }
 
-/// How long the end of a line is that carries its hash, the newline included.
+/// The length of a line's end with its hash, including the newline.
 pub(crate) const END: u64 = (BEFORE.len() + 64 + AFTER.len() + 1) as u64;
 
-/// The hash that ends in front of a line that is read from its own beginning on; `None` if that is the first line.
+/// Returns the hash at the end of `before`. `None` if there is no line before.
 pub(crate) fn before(text: &[u8]) -> Option<Hash> {
     SealedLine::parse(text.strip_suffix(b"\n")?).map(|sealed| sealed.hash)
 }
 
-/// The hex digits of a digest.
+/// Returns the hex digits of a digest.
 pub(crate) fn hex(digest: [u8; 32]) -> [u8; 64] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut hex = [0; 64];

@@ -21,23 +21,23 @@ use crate::{
     line::microseconds,
 };
 
-/// What a claim's file says.
+/// The content of a claim's file.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ClaimFile {
     pub(crate) id: CallId,
     fingerprint: String,
-    /// When the key stands for nothing again, in microseconds since 1970.
+    /// When the key expires, in microseconds since 1970.
     until: u64,
 }
 
 impl ClaimFile {
-    /// Whether the claim is for the same act.
+    /// Returns whether the claim is for the same call.
     pub(crate) fn is_same(&self, claim: &Claim) -> bool {
         self.fingerprint.as_bytes() == hex(claim.fingerprint)
     }
 }
 
-/// Takes the key for the call, or returns who has it.
+/// Claims the key for the call, or returns the existing claim.
 pub(crate) fn take(
     layout: &Layout,
     claim: &Claim,
@@ -46,7 +46,7 @@ pub(crate) fn take(
     let path = file(layout, claim);
     let now = microseconds(SystemTime::now());
     let earlier = match fs::read(&path) {
-        // A file that cannot be read is not a claim: it is written in one piece.
+        // A file that cannot be parsed is not a claim: claims are written atomically.
         Ok(text) => serde_json::from_slice::<ClaimFile>(&text).ok(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(Error::file("read", &path)(error)),
@@ -63,7 +63,7 @@ pub(crate) fn take(
     Ok(None)
 }
 
-/// Gives the key back, if the call still has it.
+/// Releases the key, if the call still has it.
 pub(crate) fn release(layout: &Layout, claim: &Claim, _held: &StoreLock) -> Result<(), Error> {
     let path = file(layout, claim);
     let has_it = |text: Vec<u8>| {
@@ -75,12 +75,12 @@ pub(crate) fn release(layout: &Layout, claim: &Claim, _held: &StoreLock) -> Resu
     Ok(())
 }
 
-/// Removes claims whose time is over.
+/// Removes expired claims.
 pub(crate) fn collect(layout: &Layout) -> Result<(), Error> {
     for file in fs::read_dir(layout.claims()).into_iter().flatten().flatten() {
         let path = file.path();
         if is_over(&path) {
-            // Looked at again under the lock: somebody may just have taken the key anew.
+            // Checked again under the lock: another process may just have claimed the key.
             let _guard = layout.lock()?;
             if is_over(&path) {
                 _ = fs::remove_file(&path);
@@ -94,7 +94,7 @@ fn is_over(path: &Path) -> bool {
     let claimant = fs::read(path).map(|text| serde_json::from_slice::<ClaimFile>(&text));
     match claimant {
         Ok(Ok(claimant)) => claimant.until <= microseconds(SystemTime::now()),
-        // What a dying process left half-written.
+        // A dying process left it half-written.
         Ok(Err(_)) => fs::metadata(path).and_then(|file| file.modified()).is_ok_and(|modified| {
             modified.elapsed().is_ok_and(|age| age > Duration::from_secs(3600))
         }),

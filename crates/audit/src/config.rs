@@ -3,56 +3,57 @@
 use std::{path::PathBuf, time::Duration};
 
 use serde::Deserialize;
-use switchboard_toolcall::{HumanDuration, Size};
+use switchboard_toolcall::{HumanDuration, HumanSize};
 
 use crate::key::SigningKey;
 
 /// The settings of `[audit]`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The folder of the store; where it is left out, the app says where.
+    /// The folder of the store; the app's default if unset.
     pub path: Option<PathBuf>,
-    /// Whether calls are written down at all.
+    /// Whether calls are recorded at all.
     pub enabled: bool,
     /// What a record must have reached before its call is dispatched.
     pub durability: Durability,
-    /// Records that are older give way.
+    /// Older records are deleted.
     pub max_age: HumanDuration,
-    /// How many bytes records and artifacts may take; the oldest give way.
-    pub max_size: Size,
-    /// What happens to calls that cannot be written down.
+    /// How many bytes records and artifacts may take; the oldest are deleted.
+    pub max_size: HumanSize,
+    /// What happens to calls that cannot be recorded.
     pub on_failure: OnFailure,
-    /// Whether results are kept in the records.
+    /// Whether records include results.
     pub results: Results,
-    /// What lines are signed with, so that only who has it can write history that verifies; they are not signed without one.
+    /// The key that lines are signed with, so that nobody without it can forge them; unsigned if unset.
+    #[schemars(with = "Option<String>")]
     pub key: Option<SigningKey>,
 }
 
 /// What a record must have reached before its call is dispatched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// The operating system: survives the end of our process, however it ends.
     #[default]
     Os,
-    /// The disk: survives a loss of power too, and costs a wait for the disk.
+    /// The disk: survives a power loss too, but every call waits for the disk.
     Disk,
 }
 
-/// What happens to calls that cannot be written down.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+/// What happens to calls that cannot be recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {
-    /// Those of tools that are not read-only are refused.
+    /// Calls of tools that are not read-only fail.
     #[default]
     Refuse,
-    /// They run, and the log warns.
+    /// They run, with a warning in the log.
     Warn,
 }
 
-/// Whether results are kept in the records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+/// Whether records include results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Results {
     /// As the caller saw them, secrets redacted.
@@ -69,7 +70,7 @@ impl Default for Config {
             enabled: true,
             durability: Durability::default(),
             max_age: HumanDuration(Duration::from_secs(30 * 86400)),
-            max_size: Size(1_000_000_000),
+            max_size: HumanSize(1_000_000_000),
             on_failure: OnFailure::default(),
             results: Results::default(),
             key: None,
@@ -99,7 +100,7 @@ mod tests {
         assert_eq!(config.path.as_deref(), Some("/var/lib/switchboard".as_ref()));
         assert_eq!((config.enabled, config.durability), (false, Durability::Disk));
         assert_eq!(config.max_age.0, Duration::from_secs(7 * 86400));
-        assert_eq!(config.max_size, Size(200_000_000));
+        assert_eq!(config.max_size, HumanSize(200_000_000));
         assert_eq!((config.on_failure, config.results), (OnFailure::Warn, Results::None));
         assert_eq!(config.key, SigningKey::new("a key of the records").ok());
         for wrong in ["key = \"short\"", "size = 1", "durability = \"paper\"", "max_age = 30"] {

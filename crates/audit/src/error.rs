@@ -1,4 +1,4 @@
-//! How the store can fail.
+//! Errors of the store.
 
 use std::{
     io,
@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-/// What the store could not do, and where.
+/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -20,13 +20,13 @@ pub enum Error {
         /// What the operating system said.
         source: io::Error,
     },
-    /// Another process holds the store's lock and does not let go.
+    /// Another process holds the store's lock for too long.
     #[error("the store `{}` is locked by another process", path.display())]
     Locked {
         /// The lock.
         path: PathBuf,
     },
-    /// The records are signed, and there is no key to go on with.
+    /// The records are signed, and there is no key to continue with.
     #[error("the records in `{}` are signed: `[audit] key` is missing", path.display())]
     KeyMissing {
         /// The manifest.
@@ -38,7 +38,7 @@ pub enum Error {
         /// The manifest.
         path: PathBuf,
     },
-    /// A line that everything else hangs on cannot be read.
+    /// A damaged line that others depend on.
     #[error("`{}` is damaged: {what}; `switchboard calls verify` says more", path.display())]
     Damaged {
         /// The file.
@@ -59,7 +59,7 @@ pub enum Error {
         /// The newest that we know.
         known: i64,
     },
-    /// The index could not answer.
+    /// The index failed.
     #[error("failed to {tried} the index `{}`", path.display())]
     Index {
         /// What was tried, as in "read".
@@ -69,31 +69,31 @@ pub enum Error {
         /// What SQLite said.
         source: rusqlite::Error,
     },
-    /// A glob of a filter is none.
+    /// A pattern of a filter is invalid.
     #[error("`{glob}` is not a glob")]
     Glob {
-        /// What was given.
+        /// The pattern.
         glob: String,
         /// What is wrong with it.
         source: switchboard_toolcall::PatternError,
     },
-    /// Something is too large to be kept.
+    /// Something is too large to be stored.
     #[error("{size} bytes are more than the {most} that one artifact may have")]
     TooLarge {
         /// Its size.
         size: u64,
-        /// What is allowed.
+        /// The limit.
         most: u64,
     },
-    /// The disk did not say in time that it has the record.
+    /// The disk did not confirm the record in time.
     #[error("the disk of `{}` did not answer within {seconds} s", path.display())]
     Slow {
         /// The store.
         path: PathBuf,
-        /// How long it was waited for.
+        /// How long was waited.
         seconds: u64,
     },
-    /// The same failure as a moment ago, not tried again yet.
+    /// The same error as a moment ago, not retried yet.
     #[error(transparent)]
     Again(Arc<Error>),
     /// A background thread could not be started or has ended.
@@ -101,7 +101,7 @@ pub enum Error {
     Background(String),
 }
 
-/// The causes of an error, outermost first.
+/// Returns the causes of an error, outermost first.
 pub(crate) fn causes<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
@@ -113,13 +113,13 @@ pub(crate) fn causes<'a>(
     })
 }
 
-/// The error and its causes in one line.
+/// Formats the error and its causes in one line.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     causes(error).fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 impl Error {
-    /// Says what was tried with a file, for `map_err`.
+    /// Returns a function for `map_err` that says what was tried with a file.
     pub(crate) fn file<'a>(
         tried: &'static str,
         path: &'a Path,
@@ -127,12 +127,12 @@ impl Error {
         move |source| Self::File { tried, path: path.to_owned(), source }
     }
 
-    /// Says what was tried with the index, for `map_err`.
+    /// Returns a function for `map_err` that says what was tried with the index.
     pub(crate) fn index(tried: &'static str, path: &Path) -> impl FnOnce(rusqlite::Error) -> Self {
         move |source| Self::Index { tried, path: path.to_owned(), source }
     }
 
-    /// A damaged file.
+    /// Creates the error of a damaged file.
     pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), what: what.into() }
     }

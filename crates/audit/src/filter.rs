@@ -1,4 +1,4 @@
-//! Which records are asked for.
+//! Selects records.
 
 mod matches;
 
@@ -9,26 +9,26 @@ use switchboard_toolcall::{CallId, ToolPattern};
 
 use crate::{error::Error, index::first_rank, line::microseconds};
 
-/// Which records are asked for; what is left out does not matter.
+/// Selects records; unset fields match everything.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// A glob of the tool's name.
+    /// A pattern of the tool's name.
     pub tool: Option<String>,
-    /// Only tools of these very names.
+    /// Only tools with exactly these names.
     pub tools: Option<Vec<String>>,
     /// The server that the tool belongs to.
     pub server: Option<String>,
     /// The caller.
     pub caller: Option<String>,
-    /// The conversation it was part of.
+    /// The conversation.
     pub conversation: Option<String>,
     /// Only those that failed.
     pub failed: bool,
-    /// Only those whose outcome nobody knows.
+    /// Only those whose outcome is unknown.
     pub unknown: bool,
     /// Only those that took longer.
     pub slower_than: Option<Duration>,
-    /// Only those that began then or later.
+    /// Only those that began at this time or later.
     pub since: Option<SystemTime>,
     /// Only those that began before.
     pub until: Option<SystemTime>,
@@ -38,7 +38,7 @@ pub struct Filter {
     pub limit: Option<usize>,
 }
 
-/// A filter as SQLite takes it.
+/// A filter as SQL.
 #[derive(Default)]
 pub(crate) struct Clause {
     pub(crate) conditions: String,
@@ -55,7 +55,7 @@ impl Clause {
 
     fn and_tools(&mut self, names: &[String]) {
         match names {
-            // Said so that SQLite sees that the index by tool and time fits.
+            // Phrased so that SQLite uses the index by tool and time.
             [one] => self.and("tool = ??", one.clone()),
             several => {
                 let several = serde_json::json!(several).to_string();
@@ -66,7 +66,7 @@ impl Clause {
 }
 
 impl Filter {
-    /// The filter as conditions; globs are matched with the names that there are.
+    /// Returns the filter as conditions; patterns are matched with the existing names.
     pub(crate) fn clause(&self, connection: &Connection) -> Result<Clause, Error> {
         let mut clause = Clause { conditions: "1".to_owned(), values: Vec::new() };
         if let Some(glob) = &self.tool {
@@ -93,13 +93,13 @@ impl Filter {
         }
         if let Some(limit) = self.slower_than {
             clause.and("duration > ??", i64::try_from(limit.as_nanos()).unwrap_or(i64::MAX));
-            // Said as the index of slow calls says it, so that SQLite sees that it fits.
+            // Phrased like the index of slow calls, so that SQLite uses it.
             if limit >= Duration::from_millis(100) {
                 clause.conditions.push_str(" AND duration > 100000000");
             }
         }
         if let Some(since) = self.since {
-            // A tick is never before its time, so it narrows the search where the clock went back.
+            // A tick is never before its time, so it narrows the search even if the clock went back.
             clause.and("rank >= ??", first_rank(microseconds(since)));
             clause.and("started >= ??", signed(since));
         }
@@ -117,7 +117,7 @@ fn signed(time: SystemTime) -> i64 {
     i64::try_from(microseconds(time)).unwrap_or(i64::MAX)
 }
 
-/// The names of tools that the glob matches.
+/// Returns the names of tools that the pattern matches.
 fn matching(connection: &Connection, glob: &str) -> Result<Vec<String>, Error> {
     if !glob.contains(['*', '?', '[', '{', '\\']) {
         return Ok(vec![glob.to_owned()]);
@@ -132,7 +132,7 @@ fn matching(connection: &Connection, glob: &str) -> Result<Vec<String>, Error> {
     Ok(names.into_iter().filter(|name| pattern.matches(name)).collect())
 }
 
-/// Every tool that has a record, found by hopping from name to name.
+/// Returns every tool that has a record, found by hopping from name to name.
 pub(crate) fn tools(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut rows = connection.prepare_cached(
         "WITH RECURSIVE names (name) AS (

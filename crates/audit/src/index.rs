@@ -1,4 +1,4 @@
-//! The index: an SQLite database for questions, made from the journal and thrown away where it does not fit.
+//! The index: an SQLite database for queries, built from the journal and discarded if it does not match.
 
 mod schema;
 mod feed;
@@ -28,15 +28,15 @@ pub(crate) struct CallIndex {
     pub(crate) connection: Connection,
 }
 
-/// How long another process's writing is waited for.
+/// How long another process's write is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How many bytes a page of a new index has.
+/// The page size of a new index.
 const PAGE: u32 = 16 << 10;
-/// How many bytes are written beside the index before they go into it.
+/// How many bytes go to the write-ahead log before they go into the index.
 const LOG: u32 = 4 << 20;
 
 impl CallIndex {
-    /// Opens the index; one that cannot be read is made anew.
+    /// Opens the index; creates a new one if it cannot be read.
     pub(crate) fn open(layout: &Layout) -> Result<Self, Error> {
         let path = layout.index();
         let connection = match connect(&path) {
@@ -54,7 +54,7 @@ impl CallIndex {
         Ok(Self { layout: layout.clone(), path, connection })
     }
 
-    /// Says what was tried, for `map_err`.
+    /// Returns a function for `map_err` that says what was tried.
     pub(crate) fn tried(
         &self,
         tried: &'static str,
@@ -63,12 +63,12 @@ impl CallIndex {
         move |source| Error::Index { tried, path, source }
     }
 
-    /// Forgets what a dropped segment held, whose last tick was `until`.
+    /// Deletes the records of a dropped segment, whose last tick was `until`.
     pub(crate) fn forget(&mut self, segment: u64, until: u64) -> Result<(), Error> {
         let tried = self.tried("change");
         let mut forget = || {
             let change = self.connection.transaction()?;
-            // The oldest go first, so the ranks up to its last are few.
+            // The oldest are dropped first, so there are few ranks up to its last.
             let calls = "DELETE FROM calls WHERE rank <= ?3 AND begun >= ?1 AND begun < ?2";
             let (from, to) = (place(segment, 0), place(segment + 1, 0));
             change.execute(calls, [from, to, rank::last_rank(until)])?;
@@ -79,20 +79,20 @@ impl CallIndex {
         forget().map_err(tried)
     }
 
-    /// How many bytes it takes, free pages aside.
+    /// Returns its size in bytes, without free pages.
     pub(crate) fn bytes(&self) -> Result<u64, Error> {
         let ask = |what| self.connection.pragma_query_value(None, what, |row| row.get::<_, u64>(0));
         let bytes = || Ok((ask("page_count")? - ask("freelist_count")?) * ask("page_size")?);
         bytes().map_err(self.tried("read"))
     }
 
-    /// Gives free pages back to the system.
+    /// Returns free pages to the system.
     pub(crate) fn shrink(&self) -> Result<(), Error> {
         let shrink = self.connection.execute_batch("PRAGMA incremental_vacuum");
         shrink.map_err(self.tried("shrink"))
     }
 
-    /// How far each segment was read, and the hash of the line there.
+    /// Returns how far each segment was read, and the hash of the line there.
     pub(crate) fn read_to(&self) -> Result<HashMap<u64, (u64, String)>, Error> {
         let read = || {
             let mut rows = self.connection.prepare("SELECT number, read, last FROM segments")?;
@@ -102,7 +102,7 @@ impl CallIndex {
         read().map_err(self.tried("read"))
     }
 
-    /// Whether any record names the artifact.
+    /// Returns whether any record names the artifact.
     pub(crate) fn has_artifact(&self, id: &str) -> Result<bool, Error> {
         let has = || {
             let mut rows = self
@@ -119,15 +119,15 @@ fn connect(path: &Path) -> Result<Connection, Error> {
     let connection = Connection::open(path).map_err(Error::index("open", path))?;
     let prepare = || {
         connection.busy_timeout(PATIENCE)?;
-        // Both take effect where there are no tables yet. Rows come in order, so few large pages are written for many
+        // Both take effect only before there are tables. Rows arrive in order, so few large pages are written for many
         // calls: a sixth less work than with pages of 4 KiB.
         connection.pragma_update(None, "page_size", PAGE)?;
         connection.pragma_update(None, "auto_vacuum", "incremental")?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "normal")?;
-        // What undoes a statement: with pages of this size SQLite would write it to a file.
+        // The statement journal: with pages of this size SQLite would write it to a file.
         connection.pragma_update(None, "temp_store", "memory")?;
-        // Counted in pages, of which an index that was there before has smaller ones.
+        // Counted in pages, which are smaller in an older index.
         let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         connection.pragma_update(None, "wal_autocheckpoint", LOG / page)?;
         connection.pragma_update(None, "cache_size", -1_000)?;
@@ -139,15 +139,16 @@ fn connect(path: &Path) -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// Creates the database for its owner alone before SQLite does so for everybody, and tightens what is there. SQLite gives the
-/// files beside it the permissions of the database.
+/// Creates the database with private permissions before SQLite does so with the umask, and tightens existing ones.
+/// SQLite gives its other files the permissions of the database.
 ///
-/// Never opens the database itself: closing it would give up the locks that SQLite holds on it elsewhere in this process.
+/// Never opens the database itself: closing it would release the locks that SQLite holds on it elsewhere in this
+/// process.
 fn keep_private(path: &Path) -> Result<(), Error> {
     if !path.exists() {
         let fresh = beside(path, &format!("-{}.new", std::process::id()));
         private_files::create(&fresh).map_err(Error::file("create", &fresh))?;
-        // If another process was faster, the database is there.
+        // If another process was faster, the database exists.
         _ = fs::hard_link(&fresh, path);
         _ = fs::remove_file(&fresh);
     }
@@ -156,7 +157,7 @@ fn keep_private(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The ends of the names of the files that SQLite makes beside a database.
+/// The suffixes of the files that SQLite creates beside a database.
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 fn beside(path: &Path, end: &str) -> PathBuf {

@@ -79,7 +79,7 @@ impl Journal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the line that a call begins with, at once where no other call runs and there is a segment to write to.
+    /// Writes a call's start: immediately if no other call runs and there is a segment.
     pub(crate) fn open(
         self: &Arc<Self>,
         id: CallId,
@@ -109,15 +109,15 @@ impl Journal {
         }
     }
 
-    /// Writes the line that a call ends with, at once where no other call runs, or keeps it until it can be written.
+    /// Writes a call's end: immediately if no other call runs, or once it can be written.
     pub(crate) fn close(&self, id: CallId, body: LineBody) -> Option<LineWrite<'_>> {
         let mut state = self.lock();
         if let Some(early) = state.early.iter_mut().find(|early| early.id() == id) {
-            // Written after its beginning.
+            // Written after its start.
             early.end = Some(body);
             return None;
         }
-        // A call that could not be opened has no end either.
+        // A call that could not be recorded has no end either.
         if !state.segment.as_ref()?.open.contains(&id) {
             return None;
         }
@@ -134,21 +134,21 @@ impl Journal {
         self.lock().catch_up()
     }
 
-    /// The segment's file and where it ends now, for whoever waits until the disk has it.
+    /// Returns the segment's file and its length, for waiting until they are on disk.
     pub(crate) fn position(&self) -> io::Result<Option<(File, JournalPosition)>> {
         let state = self.lock();
         let Some(segment) = &state.segment else { return Ok(None) };
         Ok(Some((segment.file()?, (segment.number, segment.length))))
     }
 
-    /// Whether the call is running in this process.
+    /// Returns whether the call is running in this process.
     pub(crate) fn runs(&self, id: CallId) -> bool {
         let state = self.lock();
         state.early.iter().any(|early| early.id() == id)
             || state.segment.as_ref().is_some_and(|segment| segment.open.contains(&id))
     }
 
-    /// Writes what is left and releases the segment, so that another process can continue it.
+    /// Writes the remaining lines and releases the segment, so that another process can continue it.
     pub(crate) fn shut_down(&self) {
         let mut state = self.lock();
         state.write_batch();
@@ -156,7 +156,7 @@ impl Journal {
             warn!(%cause, "the ends of calls could not be recorded");
         }
         let Some(mut segment) = state.segment.take() else { return };
-        // While calls are open the clean end is left out, so that the next process looks for them.
+        // If calls are open, the clean end is left out, so that the next process looks for them.
         if segment.open.is_empty()
             && let Err(cause) = segment.mark_clean()
         {
@@ -174,7 +174,7 @@ enum SegmentReady {
 }
 
 impl JournalState {
-    /// Looks whether there is a segment to write to.
+    /// Returns whether there is a segment to write to.
     ///
     /// # Errors
     /// The last attempt to get one has just failed.
@@ -185,7 +185,7 @@ impl JournalState {
             self.looked = now;
             if !segment.is_there() {
                 error!(file = %segment.path.display(), "the journal was deleted under us; a new one is begun");
-                // What waits to be written belongs into the segment that it waits for.
+                // Pending lines belong into the segment that they wait for.
                 self.write_batch();
                 self.segment = None;
             }
@@ -206,7 +206,7 @@ impl JournalState {
         }
     }
 
-    /// How many calls are open.
+    /// Returns how many calls are open.
     fn running(&self) -> usize {
         self.segment.as_ref().map_or(0, |segment| segment.open.len())
     }

@@ -1,4 +1,4 @@
-//! The key that lines are signed with (`[audit] key`): who does not have it cannot write history that verifies.
+//! The key that lines are signed with (`[audit] key`): without it nobody can write lines that verify.
 
 use std::{
     fmt,
@@ -13,7 +13,7 @@ use crate::chain::hex;
 
 /// How many bytes SHA-256 takes at a time.
 const BLOCK: usize = 64;
-/// How long a key is at the least: shorter ones can be guessed.
+/// The shortest key: shorter ones can be guessed.
 const SHORTEST: usize = 16;
 
 /// A key for HMAC-SHA-256. Cheap to clone; `Debug` does not show it.
@@ -37,7 +37,7 @@ impl SigningKey {
         Ok(Self(Arc::new(block)))
     }
 
-    /// Returns the HMAC of what the parts make up, in hex digits.
+    /// Returns the HMAC of the concatenated parts, in hex digits.
     pub(crate) fn sign(&self, parts: &[&[u8]]) -> [u8; 64] {
         let keyed = |pad: u8| {
             let mut hasher = Sha256::new();
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for SigningKey {
     }
 }
 
-/// The folder of a store, and the key that its lines are signed with, if they are.
+/// The folder of a store, and the key of its lines, if they are signed.
 #[derive(Clone, Debug)]
 pub struct StoreFolder {
     /// The folder.
@@ -79,7 +79,7 @@ impl<P: Into<PathBuf>> From<P> for StoreFolder {
 }
 
 impl StoreFolder {
-    /// Returns the same folder with the key of its lines.
+    /// Sets the key of its lines.
     pub fn with_key(path: &Path, key: Option<SigningKey>) -> Self {
         Self { path: path.to_owned(), key }
     }

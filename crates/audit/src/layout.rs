@@ -1,4 +1,4 @@
-//! What is where in the store's folder.
+//! The files of the store's folder.
 
 use std::{
     fs::{File, TryLockError},
@@ -19,9 +19,9 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub(crate) root: PathBuf,
-    /// Whether what changes hands must reach the disk.
+    /// Whether changes of files must reach the disk.
     pub(crate) sync: bool,
-    /// What lines are signed with, if they are.
+    /// The key of its lines, if they are signed.
     pub(crate) key: Option<SigningKey>,
 }
 
@@ -65,20 +65,20 @@ impl Layout {
         self.root.join("claims")
     }
 
-    /// Who this store is among others.
+    /// Returns the file of the store's identity.
     pub(crate) fn node(&self) -> PathBuf {
         self.root.join("node.json")
     }
 
-    /// How far others were told of the journal.
+    /// Returns the file of the export cursor.
     pub(crate) fn export_cursor(&self) -> PathBuf {
         self.root.join("told.json")
     }
 
-    /// Whether anything was ever written there.
+    /// Returns whether anything was ever written there.
     ///
     /// # Errors
-    /// That cannot be found out: the folder belongs to somebody else, or is no folder.
+    /// The folder belongs to another user, or is not a folder.
     pub(crate) fn exists(&self) -> Result<bool, Error> {
         let path = self.manifest();
         path.try_exists().map_err(Error::file("read", &path))
@@ -90,8 +90,8 @@ impl Layout {
         create_folder(&self.journal())
     }
 
-    /// Waits for the store's lock, but not for ever. It is held only while segments change hands; whether a segment
-    /// is held may only be tried under it, so that nobody who looks is taken for a holder.
+    /// Waits for the store's lock, for a limited time. It is held only while segments change hands; segments' own locks
+    /// may only be tried under it, so that a process that tries is not taken for the holder.
     ///
     /// Blocks for up to a second: must not run on a serving thread.
     #[expect(clippy::disallowed_methods, reason = "runs on threads that may block")]
@@ -111,7 +111,7 @@ impl Layout {
     }
 }
 
-/// How often and how patiently the lock is tried: one second in all.
+/// How often and how patiently the lock is tried: one second in total.
 const LOCK_TRIES: u32 = 1000;
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
@@ -120,7 +120,7 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), Error> {
     private_files::create_dir(path).map_err(Error::file("create the folder", path))
 }
 
-/// Locks a segment for as long as the file is open; `false` if somebody else holds it.
+/// Locks a segment for as long as the file is open. Returns `false` if another process holds it.
 pub(crate) fn hold(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),

@@ -1,8 +1,8 @@
-//! Keeps records of calls in an embedded store, and answers questions about them.
+//! Stores records of calls in an embedded store, and queries them.
 //!
-//! [`Store`] is what an executor records with; [`Reader`] answers questions, in any process. The truth is the journal:
-//! lines of JSON in a hash chain, written before a call is dispatched and after it ended. The index beside it can be
-//! thrown away at any time. What is kept where, and how to check it by hand: docs/records.md.
+//! [`Store`] is the recorder of an executor; [`Reader`] queries records, in any process. The source of truth is the
+//! journal: hash-chained lines of JSON, written before a call is dispatched and after it ended. The index beside it can
+//! be rebuilt at any time. What is stored where, and how to check it by hand: docs/records.md.
 //!
 //! ```
 //! use std::sync::Arc;

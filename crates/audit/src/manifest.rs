@@ -1,8 +1,8 @@
-//! The manifest: which segments there are, in a chain of its own.
+//! The manifest: the list of segments, hash-chained itself.
 //!
-//! It is small, and written only under the store's lock: when a segment begins, is sealed or is dropped. The header
-//! of a segment follows the manifest's line about it, and the line that seals it carries the segment's last hash: so
-//! no segment can be altered, taken away or put in without a trace.
+//! It is small, and written only under the store's lock: when a segment begins, is sealed or is dropped. A segment's
+//! header follows the manifest's line about it, and the line that seals it has the segment's last hash: so no segment
+//! can be altered, removed or added without a trace.
 
 use std::{
     fs::{self, File},
@@ -22,7 +22,7 @@ use crate::{
     line::{LineBody, LineKind, last_tick, microseconds},
 };
 
-/// What the manifest says of a segment.
+/// A segment's entry in the manifest.
 #[derive(Clone, Debug)]
 pub(crate) struct ManifestEntry {
     pub(crate) number: u64,
@@ -30,11 +30,11 @@ pub(crate) struct ManifestEntry {
     pub(crate) opened: Hash,
     pub(crate) end: Option<SegmentEnd>,
     pub(crate) dropped: bool,
-    /// Whether the line that began it is signed, as all of its own lines then are.
+    /// Whether the line that began it is signed; all its own lines then are.
     pub(crate) is_signed: bool,
 }
 
-/// What a sealed segment holds.
+/// The content of a sealed segment.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct SegmentEnd {
     pub(crate) lines: u64,
@@ -55,9 +55,9 @@ pub(crate) struct Manifest {
     pub(crate) last: Hash,
     pub(crate) tick: u64,
     pub(crate) lines: u64,
-    /// What is wrong with it: the line's number and what.
+    /// What is wrong with it: the line's number and the problem.
     pub(crate) damage: Vec<(u64, &'static str)>,
-    /// How many bytes are good; what follows was torn.
+    /// How many bytes are valid; what follows was torn.
     good: u64,
     /// The number of the next segment.
     pub(crate) next: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Manifest {
     pub(crate) signatures: Signatures,
 }
 
-/// What is known of the signatures of the manifest's lines.
+/// The signatures of the manifest's lines.
 #[derive(Default)]
 pub(crate) struct Signatures {
     /// How many lines are signed.
@@ -78,7 +78,7 @@ pub(crate) struct Signatures {
 }
 
 impl Manifest {
-    /// Reads the manifest; one that is not there yet is empty.
+    /// Reads the manifest; a missing one is empty.
     pub(crate) fn read(layout: &Layout) -> Result<Self, Error> {
         let path = layout.manifest();
         let text = match fs::read(&path) {
@@ -114,7 +114,7 @@ impl Manifest {
         let Some(sealed) = SealedLine::parse(line) else {
             return wrong(self, "it cannot be read");
         };
-        // A checkpoint stands in the place of lines that were let go; the next line follows the last of those.
+        // A checkpoint replaces lines that were deleted; the next line follows the last of those.
         let follows = match LineKind::of(line) {
             Some(LineKind::Checkpoint) => Hash::NONE,
             _ => self.last,
@@ -122,7 +122,7 @@ impl Manifest {
         if !sealed.follows(&follows) {
             wrong(self, "it does not follow the line before it");
         }
-        // A checkpoint comes before older lines, which nobody signed if there was no key then.
+        // A checkpoint comes before older lines, which are unsigned if there was no key then.
         let is_checkpoint = LineKind::of(line) == Some(LineKind::Checkpoint);
         self.look_at_signature(&sealed, &follows, is_checkpoint);
         self.last = sealed.hash;
@@ -148,7 +148,8 @@ impl Manifest {
         self.signatures.signed += u64::from(!is_checkpoint);
     }
 
-    /// Says whether this process may go on with the chain: signed lines are followed by lines signed with the same key.
+    /// Checks whether this process may continue the chain: signed lines must be followed by lines signed with the same
+    /// key.
     pub(crate) fn may_write(&self) -> Result<(), Error> {
         let path = || self.path.clone();
         match (&self.key, &self.signatures) {
@@ -189,25 +190,25 @@ impl Manifest {
         self.entries.iter_mut().rev().find(|entry| entry.number == number)
     }
 
-    /// Segments that may still grow, newest first.
+    /// Returns the segments that may still grow, newest first.
     pub(crate) fn unsealed(&self) -> Vec<ManifestEntry> {
         let is_unsealed = |entry: &&ManifestEntry| entry.end.is_none() && !entry.dropped;
         self.entries.iter().rev().filter(is_unsealed).cloned().collect()
     }
 
-    /// Segments whose files are there.
+    /// Returns the segments whose files exist.
     pub(crate) fn kept(&self) -> impl Iterator<Item = &ManifestEntry> {
         self.entries.iter().filter(|entry| !entry.dropped)
     }
 
-    /// Begins the segment with the next number; returns the hash that its header follows.
+    /// Begins the segment with the next number. Returns the hash that its header follows.
     pub(crate) fn begin(&mut self, guard: &StoreLock) -> Result<Hash, Error> {
         let body = LineBody::new("opened", self.next).at(SystemTime::now());
         self.append(body.with("process", std::process::id()), guard)?;
         Ok(self.last)
     }
 
-    /// Notes what a segment held when it was sealed.
+    /// Records the content of a segment when it is sealed.
     pub(crate) fn seal(
         &mut self,
         number: u64,
@@ -220,7 +221,7 @@ impl Manifest {
         self.append(body, guard)
     }
 
-    /// Notes that a segment was dropped, and why.
+    /// Records that a segment was dropped, and why.
     pub(crate) fn drop_segment(
         &mut self,
         number: u64,
@@ -245,7 +246,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Forgets the lines about segments that were dropped, leaving one that says where the chain goes on.
+    /// Removes the lines about dropped segments, leaving a checkpoint where the chain continues.
     pub(crate) fn compact(&mut self, layout: &Layout, _held: &StoreLock) -> Result<(), Error> {
         let text = fs::read(&self.path).map_err(Error::file("read", &self.path))?;
         let oldest = self.kept().map(|entry| entry.number).min().unwrap_or(self.next);
@@ -253,7 +254,7 @@ impl Manifest {
             Ok(said) => said.opened.or(said.sealed).or(said.dropped).or(said.checkpoint),
             Err(_) => None,
         };
-        // Only whole runs from the beginning can go: the rest of the chain stays as it was written.
+        // Only whole runs from the beginning can be removed: the rest of the chain stays as it was written.
         let lines: Vec<_> = text.split_inclusive(|byte| *byte == b'\n').collect();
         let gone = lines.iter().take_while(|line| about(line).is_some_and(|n| n < oldest)).count();
         let Some(last) =
@@ -276,7 +277,7 @@ impl Manifest {
     }
 }
 
-/// What a line of the manifest can say.
+/// The kinds of lines in the manifest.
 #[derive(Deserialize)]
 struct ManifestLine {
     #[serde(default)]
@@ -293,7 +294,7 @@ struct ManifestLine {
     end: Option<SegmentEnd>,
 }
 
-/// Writes at the end of what is good, and takes back what was written only in part.
+/// Appends after the valid part, and removes what was written only in part.
 fn write_whole(path: &Path, good: u64, line: &[u8], sync: bool) -> io::Result<()> {
     let mut file = private_files::open(File::options().create(true).append(true), path)?;
     if file.metadata()?.len() != good {

@@ -10,8 +10,8 @@ mod follow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{OptionalExtension, Row, params_from_iter};
-use switchboard_runtime::artifacts::Source;
-use switchboard_toolcall::{CallId, Reused};
+use switchboard_runtime::artifacts::ArtifactSource;
+use switchboard_toolcall::{CallId, ReuseReason};
 use tracing::warn;
 
 use crate::{
@@ -61,10 +61,10 @@ impl Reader {
         Ok(reader)
     }
 
-    /// The records that pass the filter, newest first.
+    /// Returns the records that match the filter, newest first.
     ///
     /// # Errors
-    /// The store cannot be read, or a glob is invalid.
+    /// The store cannot be read, or a pattern is invalid.
     pub fn list(&mut self, filter: &Filter) -> Result<Vec<Record>, Error> {
         let Some(index) = self.fresh()? else { return Ok(Vec::new()) };
         let clause = filter.clause(&index.connection)?;
@@ -81,10 +81,10 @@ impl Reader {
         Ok(self.complete(found))
     }
 
-    /// How many records pass the filter.
+    /// Returns how many records match the filter.
     ///
     /// # Errors
-    /// The store cannot be read, or a glob is invalid.
+    /// The store cannot be read, or a pattern is invalid.
     pub fn count(&mut self, filter: &Filter) -> Result<u64, Error> {
         let Some(index) = self.fresh()? else { return Ok(0) };
         let clause = filter.clause(&index.connection)?;
@@ -96,7 +96,7 @@ impl Reader {
         count().map_err(index.tried("read"))
     }
 
-    /// When the oldest call that is kept began.
+    /// Returns when the oldest recorded call began.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -108,7 +108,7 @@ impl Reader {
         Ok(oldest.map(|started| UNIX_EPOCH + Duration::from_micros(started.max(0).unsigned_abs())))
     }
 
-    /// The names of all tools that have a record.
+    /// Returns the names of all tools that have a record.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -117,11 +117,11 @@ impl Reader {
         filter::tools(&index.connection).map_err(index.tried("read"))
     }
 
-    /// Returns the tools and callers whose calls brought an artifact.
+    /// Returns the tools and callers whose calls returned an artifact.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub(crate) fn sources_of_artifact(&mut self, id: &str) -> Result<Vec<Source>, Error> {
+    pub(crate) fn sources_of_artifact(&mut self, id: &str) -> Result<Vec<ArtifactSource>, Error> {
         let Some(index) = self.fresh()? else { return Ok(Vec::new()) };
         let find = || {
             let mut rows = index.connection.prepare_cached(
@@ -129,19 +129,19 @@ impl Reader {
             )?;
             let source = |row: &Row<'_>| {
                 let (tool, caller): (String, Option<String>) = (row.get(0)?, row.get(1)?);
-                Ok(Source { tool: tool.into(), caller: caller.map(Into::into) })
+                Ok(ArtifactSource { tool: tool.into(), caller: caller.map(Into::into) })
             };
             rows.query_map([id.to_ascii_lowercase()], source)?.collect::<Result<Vec<_>, _>>()
         };
         find().map_err(index.tried("read"))
     }
 
-    /// The records with their arguments, where those are so long that only the journal has them.
+    /// Returns the records with their arguments, read from the journal if they are too long for the index.
     fn complete(&self, found: Vec<(Record, LineLocation)>) -> Vec<Record> {
         let mut lines = detail::LineReader::new(&self.layout);
         let complete = |(mut record, begun): (Record, LineLocation)| {
             if record.arguments.is_empty() {
-                // A line that cannot be read is `verify`'s to report.
+                // Damaged lines are reported by `verify`.
                 record.arguments = match lines.read(begun).map(JournalLine::parse) {
                     Ok(Some(JournalLine::Open(open))) => open.arguments.get().to_owned(),
                     _ => "null".to_owned(),
@@ -160,7 +160,7 @@ impl Reader {
             }
             self.index = Some(CallIndex::open(&self.layout)?);
         }
-        // Who may only read can still ask.
+        // A process without write permission can still query.
         if let Err(cause) = self.repair() {
             warn!(%cause, "what dead processes left could not be looked after");
         }
@@ -194,7 +194,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<(Record, LineLocation)> {
         started: UNIX_EPOCH + Duration::from_micros(row.get::<_, i64>(7)?.max(0).unsigned_abs()),
         bytes: row.get(8)?,
         reused: reused.and_then(|code| {
-            [Reused::Replayed, Reused::Cached, Reused::Shared]
+            [ReuseReason::Replayed, ReuseReason::Cached, ReuseReason::Shared]
                 .into_iter()
                 .find(|r| r.code() == code)
         }),

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
 use serde_json::value::RawValue;
 use switchboard_runtime::{Approval, record::Stages};
-use switchboard_toolcall::{Artifact, CallId, Content, ErrorKind, Reused};
+use switchboard_toolcall::{Artifact, CallId, Content, ErrorKind, ReuseReason};
 
 use crate::{
     chain::Hash,
@@ -40,8 +40,8 @@ pub struct Record {
     /// How large its result was, in bytes of JSON or text.
     pub bytes: Option<u64>,
     /// How an existing result was reused, if it was.
-    pub reused: Option<Reused>,
-    /// Which node made it, where records of several are read.
+    pub reused: Option<ReuseReason>,
+    /// The node that made the call, if records of several are read.
     pub node: Option<StoreNode>,
 }
 
@@ -52,12 +52,12 @@ pub enum CallOutcome {
     Running,
     /// It succeeded.
     Ok,
-    /// It failed, or nobody knows.
+    /// It failed, or its outcome is unknown.
     Failed(ErrorKind),
 }
 
 impl CallOutcome {
-    /// `running`, `ok`, or the code of the failure.
+    /// Returns `running`, `ok`, or the code of the error.
     pub fn code(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -66,7 +66,7 @@ impl CallOutcome {
         }
     }
 
-    /// Reads what a record says; a kind that a later version knows is an internal failure to us.
+    /// Parses the outcome of a record; an error kind of a later version is `internal`.
     pub(crate) fn parse(code: Option<&str>) -> Self {
         match code {
             None => Self::Running,
@@ -75,7 +75,7 @@ impl CallOutcome {
         }
     }
 
-    /// The kind of failure, where it failed.
+    /// Returns the kind of error, if it failed.
     pub fn error_kind(self) -> Option<ErrorKind> {
         match self {
             Self::Failed(kind) => Some(kind),
@@ -84,12 +84,13 @@ impl CallOutcome {
     }
 }
 
-/// Everything that is known of one call.
+/// Everything known of one call.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CallDetail {
     /// The call in short.
     pub record: Record,
-    /// The result as JSON, secrets redacted if it succeeded and results are kept.
+    /// The result as JSON, secrets redacted, if it succeeded and results are recorded.
     pub result: Option<String>,
     /// Whether the result was content parts.
     pub is_content: bool,
@@ -103,11 +104,11 @@ pub struct CallDetail {
     pub causes: Vec<String>,
     /// How long each stage took.
     pub stages: Option<Stages>,
-    /// Whether text was cut.
+    /// Whether text was truncated.
     pub truncated: bool,
-    /// What is kept beside the record.
+    /// What is stored besides the record.
     pub artifacts: Vec<Artifact>,
-    /// Where its lines are in the journal: the beginning, and the end where there is one.
+    /// The positions of its lines in the journal: the start, and the end if there is one.
     pub lines: Vec<LinePosition>,
 }
 
@@ -129,14 +130,14 @@ impl CallDetail {
         }
     }
 
-    /// Returns what models and people read of a result of content parts (SPEC RS-3); any other result is read as it is.
+    /// Returns the text of a result of content parts (SPEC RS-3); any other result is read as it is.
     pub fn text(&self) -> Option<String> {
         let json = self.result.as_deref().filter(|_| self.is_content)?;
         let object = serde_json::from_str(json).ok()?;
         Content::from_object(object).ok().map(|content| content.text(&[]))
     }
 
-    /// Adds what the line says that the call ended with; `whole` is a result that was too long for it.
+    /// Adds the call's last line; `whole` is a result that was too long for it.
     pub(crate) fn end(&mut self, end: EndLine<'_>, whole: Option<String>) {
         // If the whole was collected, its head is shown as text.
         let head = || end.result_head.as_ref().map(|head| serde_json::json!(head).to_string());
@@ -159,8 +160,9 @@ impl CallDetail {
     }
 }
 
-/// Where a line is, and its hash.
+/// The position of a line, and its hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LinePosition {
     /// The segment's number.
     pub segment: u64,

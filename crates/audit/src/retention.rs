@@ -26,6 +26,7 @@ pub use preview::preview;
 
 /// What was dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct GcReport {
     /// How many segments were dropped.
     pub segments: u64,

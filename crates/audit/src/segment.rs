@@ -38,28 +38,28 @@ pub(crate) struct JournalSegment {
     pub(crate) number: u64,
     pub(crate) path: PathBuf,
     file: File,
-    /// How many bytes are good; the next line goes there.
+    /// How many bytes are valid; the next line goes there.
     pub(crate) length: u64,
     lines: u64,
     last: Hash,
-    /// The tick of the last line: grows with every line, whatever the clock does.
+    /// The tick of the last line: increases with every line, whatever the clock does.
     pub(crate) tick: u64,
     /// The tick of the header.
     began: u64,
     /// Calls that were opened and have not ended.
     pub(crate) open: BTreeSet<CallId>,
-    /// Whether the last line says that nothing is going on.
+    /// Whether the last line marks a clean end.
     rested: bool,
-    /// Whether bytes of a line that failed may stand behind the good ones.
+    /// Whether bytes of a failed line may follow the valid ones.
     torn: bool,
-    /// What is written next; kept, so that its room need not be found anew.
+    /// The write buffer, reused.
     text: Vec<u8>,
-    /// What its lines are signed with, if they are.
+    /// The key of its lines, if they are signed.
     key: Option<SigningKey>,
 }
 
 impl JournalSegment {
-    /// Begins a new segment, which goes on with the calls in `carried`.
+    /// Begins a new segment, which continues with the calls in `carried`.
     pub(crate) fn begin(
         layout: &Layout,
         manifest: &mut Manifest,
@@ -67,8 +67,8 @@ impl JournalSegment {
         tick: u64,
         guard: &StoreLock,
     ) -> Result<Self, Error> {
-        // The file comes before the manifest's line: whatever the manifest names was there, and an empty file that it
-        // does not name is what a process left that died here.
+        // The file is created before the manifest's line: whatever the manifest names existed, and an empty file that
+        // it does not name was left by a process that died here.
         let mut segment = loop {
             let number = manifest.next;
             let path = layout.segment(number);
@@ -81,7 +81,7 @@ impl JournalSegment {
             if is_ours {
                 break segment;
             }
-            // Not written by us; it stays for `verify` to report.
+            // Not written by us; left for `verify` to report.
             manifest.next += 1;
         };
         let opened = manifest.begin(guard)?;
@@ -131,8 +131,8 @@ impl JournalSegment {
         Ok(())
     }
 
-    /// Takes over a segment that nobody holds, repaired where its last holder died; `None` if somebody holds it or
-    /// the file is gone.
+    /// Takes over a segment that nobody holds, repaired if its last holder died. `None` if somebody holds it or the
+    /// file is gone.
     pub(crate) fn take_over(
         layout: &Layout,
         entry: &ManifestEntry,
@@ -144,7 +144,7 @@ impl JournalSegment {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::file("open", &path)(error)),
         };
-        // Lines of a segment are all signed, or none of them.
+        // Lines of a segment are either all signed, or none of them.
         let key = layout.key.clone().filter(|_| entry.is_signed);
         let mut segment = Self::new(entry.number, path, file, key);
         if !segment.hold()? {
@@ -157,7 +157,7 @@ impl JournalSegment {
         Ok(Some(segment))
     }
 
-    /// Reads the state from the last line, where that says that nothing is going on.
+    /// Reads the state from the last line, if that marks a clean end.
     fn read_rest(&mut self) -> io::Result<bool> {
         const TAIL: u64 = 1024;
         let length = self.file.seek(SeekFrom::End(0))?;
@@ -184,7 +184,7 @@ impl JournalSegment {
     /// Appends lines in one write. The tick of each is at least the number beside it and greater than the one before.
     /// Returns where they end.
     ///
-    /// Lines that cannot be written whole are taken back, all of them, so that others can follow.
+    /// If they cannot be written whole, all of them are removed again, so that others can follow.
     pub(crate) fn append<'a>(
         &mut self,
         lines: impl IntoIterator<Item = (&'a LineBody, u64)>,
@@ -215,7 +215,7 @@ impl JournalSegment {
         Ok(self.length)
     }
 
-    /// Says that nothing is going on, so that the next holder need not read everything.
+    /// Writes a clean end, so that the next holder need not read everything.
     pub(crate) fn mark_clean(&mut self) -> Result<(), Error> {
         if self.rested {
             return Ok(());
@@ -226,7 +226,7 @@ impl JournalSegment {
         Ok(())
     }
 
-    /// Ends the segment for good.
+    /// Seals the segment.
     pub(crate) fn seal(
         mut self,
         layout: &Layout,
@@ -244,23 +244,23 @@ impl JournalSegment {
         manifest.seal(self.number, &SegmentEnd { lines, bytes, last, until, at }, guard)
     }
 
-    /// Whether the next line should go into the next segment.
+    /// Returns whether the next line should go into the next segment.
     pub(crate) fn is_full(&self, now: u64) -> bool {
         self.length >= FULL || now.max(self.tick).saturating_sub(self.began) >= DAY
     }
 
-    /// Whether the file still has a name, so that what is written can be found again.
+    /// Returns whether the file still has a name, so that it can be found again.
     pub(crate) fn is_there(&self) -> bool {
         self.file.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
     }
 
-    /// The file, for whoever waits until the disk has it.
+    /// Returns the file, for waiting until it is on disk.
     pub(crate) fn file(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 }
 
-/// The last line of a segment at rest: how many lines it has, itself included, and the tick of its header.
+/// The clean end of a segment: how many lines it has, including itself, and the tick of its header.
 #[derive(serde::Deserialize)]
 struct CleanEnd {
     rest: u64,
@@ -271,7 +271,7 @@ fn is_newline(byte: &u8) -> bool {
     *byte == b'\n'
 }
 
-/// Whether some process holds the segment.
+/// Returns whether some process holds the segment.
 pub(crate) fn is_held(path: &Path, _held: &StoreLock) -> Result<bool, Error> {
     match File::open(path) {
         Ok(file) => Ok(!hold(&file).map_err(Error::file("lock", path))?),

@@ -1,4 +1,4 @@
-//! The store as the executor uses it: records calls and keeps artifacts.
+//! The store as the executor uses it: records calls and stores artifacts.
 
 mod claim;
 mod sources;
@@ -14,9 +14,9 @@ use std::{
 
 use bytes::Bytes;
 use switchboard_runtime::{
-    ArtifactStore, CallEnd, CallHistory, CallStart, IdempotencyStore, RecordClose, RecordOpen,
-    RecordedCall, Recorder, Source,
-    artifacts::Stored,
+    ArtifactSource, ArtifactStore, CallEnd, CallHistory, CallStart, IdempotencyStore, RecordClose,
+    RecordOpen, RecordedCall, Recorder,
+    artifacts::ArtifactContent,
     record::{Claim, ClaimOutcome},
 };
 use switchboard_toolcall::{Artifact, BoxError, BoxFuture};
@@ -39,7 +39,7 @@ use crate::{
 use sources::ArtifactSources;
 use upkeep::Upkeep;
 
-/// Keeps records of calls, and what their results do not show. Cheap to clone.
+/// Stores records of calls, and what their results do not show. Cheap to clone.
 ///
 /// Opening it touches no file: the first call does. Dropping the last clone closes the journal.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ struct StoreInner {
     sources: ArtifactSources,
     reader: Mutex<Option<Reader>>,
     upkeep: OnceLock<Upkeep>,
-    /// When it was last warned that a call runs unrecorded, in microseconds.
+    /// When an unrecorded call was last logged as a warning, in microseconds.
     warned: AtomicU64,
     /// Idempotency keys to release.
     released: Mutex<Vec<Claim>>,
@@ -62,11 +62,11 @@ struct StoreInner {
     releasing: Mutex<()>,
 }
 
-/// Artifacts up to this size are written at once; larger ones do not hold up the thread that runs calls.
+/// Artifacts up to this size are written at once; larger ones do not block the thread that runs calls.
 const SMALL: usize = 64 << 10;
 
 impl Store {
-    /// The store in `folder`, or where the settings say.
+    /// Opens the store in `folder`, or where the settings say.
     pub fn open(config: Config, folder: impl Into<PathBuf>) -> Self {
         let mut layout = Layout::new(config.path.clone().unwrap_or_else(|| folder.into()));
         layout.sync = config.durability == Durability::Disk;
@@ -74,7 +74,7 @@ impl Store {
         Self(Arc::new(StoreInner {
             journal: Arc::new(Journal::new(layout.clone())),
             disk: OnceLock::new(),
-            // One artifact may not push out everything else.
+            // One artifact must not displace everything else.
             artifacts: ArtifactFolder::new(layout.artifacts(), config.max_size.0 / 4),
             sources: ArtifactSources::default(),
             reader: Mutex::default(),
@@ -87,12 +87,12 @@ impl Store {
         }))
     }
 
-    /// Where the store is.
+    /// Returns the store's folder.
     pub fn path(&self) -> &Path {
         &self.0.layout.root
     }
 
-    /// Returns where the store is and what its lines are signed with, for those who open it themselves.
+    /// Returns the store's folder and the key of its lines, for opening it again.
     pub fn folder(&self) -> StoreFolder {
         self.0.layout.folder()
     }
@@ -138,7 +138,7 @@ impl StoreInner {
             return Ok(None);
         }
         if self.disk.get().is_none() {
-            // If two threads come here at once, the one disk too many ends when it is dropped.
+            // If two threads get here at once, the extra thread ends when it is dropped.
             _ = self.disk.set(SyncThread::start(self.journal.clone(), self.layout.root.clone())?);
         }
         Ok(self.disk.get())
@@ -177,7 +177,7 @@ impl StoreInner {
     fn keep_whole(&self, json: String) -> Option<Artifact> {
         let media_type = "application/json".to_owned();
         let size = json.len() as u64;
-        let content = Stored { media_type: media_type.clone(), bytes: Bytes::from(json) };
+        let content = ArtifactContent { media_type: media_type.clone(), bytes: Bytes::from(json) };
         match self.artifacts.keep(&content) {
             Ok(id) => Some(Artifact { id, kind: "text".to_owned(), media_type, size }),
             Err(cause) => {
@@ -213,7 +213,7 @@ impl Recorder for Store {
                     }
                 }));
             }
-            // The wait for the disk is what calls share then.
+            // Calls share the wait for the disk.
             Ok((LineWrite::Done(position), disk)) => Ok((position, disk)),
             Ok((LineWrite::Batched(line), disk)) => {
                 line.write_now().map(|position| (position, disk))
@@ -276,7 +276,11 @@ impl IdempotencyStore for Store {
 }
 
 impl ArtifactStore for Store {
-    fn put(&self, content: Stored, source: Source) -> BoxFuture<'_, Result<String, BoxError>> {
+    fn put(
+        &self,
+        content: ArtifactContent,
+        source: ArtifactSource,
+    ) -> BoxFuture<'_, Result<String, BoxError>> {
         if content.bytes.len() <= SMALL {
             let kept = self.0.artifacts.keep(&content);
             let kept = kept.inspect(|id| self.0.sources.note(id, source));
@@ -290,7 +294,7 @@ impl ArtifactStore for Store {
         })
     }
 
-    fn sources<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Vec<Source>, BoxError>> {
+    fn sources<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Vec<ArtifactSource>, BoxError>> {
         let (shared, id) = (self.0.clone(), id.to_ascii_lowercase());
         Box::pin(async move {
             let mut sources = shared.sources.of(&id);
@@ -301,7 +305,7 @@ impl ArtifactStore for Store {
         })
     }
 
-    fn get<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<Stored>, BoxError>> {
+    fn get<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ArtifactContent>, BoxError>> {
         let (artifacts, id) = (self.0.artifacts.clone(), id.to_owned());
         Box::pin(async move { Ok(spawn_blocking(move || artifacts.read(&id)).await??) })
     }

@@ -17,6 +17,7 @@ use crate::{
 
 /// What a check of the whole store found.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct VerifyReport {
     /// How many segments were checked.
     pub segments: u64,
@@ -43,6 +44,7 @@ pub struct VerifyReport {
 
 /// The end of a segment that may still grow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct OpenSegment {
     /// The segment's number.
     pub segment: u64,
@@ -66,6 +68,7 @@ pub enum SignatureStatus {
 
 /// Something that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DamagedLine {
     /// The file, within the store's folder.
     pub file: String,
@@ -106,10 +109,15 @@ pub fn verify(folder: impl Into<StoreFolder>) -> Result<VerifyReport, Error> {
         signatures: SignatureStatus::No,
     };
     if !layout.exists()? {
-        if !segments(&layout.journal())?.is_empty() {
-            report.wrong(&layout.manifest(), None, "it is missing, although there are records");
+        let has_lines = !segments_with_lines(&layout)?.is_empty();
+        // Looked for again: another process may have created the store after the first look.
+        if !layout.exists()? {
+            if has_lines {
+                let what = "it is missing, although there are records";
+                report.wrong(&layout.manifest(), None, what);
+            }
+            return Ok(report);
         }
-        return Ok(report);
     }
     // What the index has seen was there once. It is asked first: what is written meanwhile only adds.
     let seen = match layout.index().exists() {
@@ -131,17 +139,33 @@ pub fn verify(folder: impl Into<StoreFolder>) -> Result<VerifyReport, Error> {
         ends.extend(last.filter(|_| entry.end.is_none()));
     }
     report.head = Hash::of_all(&ends).to_string();
-    // Read again: another process may have begun a segment meanwhile.
-    let known = Manifest::read(&layout)?;
-    for number in segments(&layout.journal())? {
-        // One that is empty was just begun, or its process died at that.
-        let is_empty = fs::metadata(layout.segment(number)).is_ok_and(|file| file.len() == 0);
-        if !is_empty && !known.entries.iter().any(|entry| entry.number == number) {
+    check_unknown_segments(&layout, &mut report)?;
+    check_artifacts(&layout, &mut report)?;
+    Ok(report)
+}
+
+/// Reports segments with lines that the manifest does not name.
+///
+/// The manifest is read after the folder: a segment that another process begins meanwhile is named before it gets its first line.
+fn check_unknown_segments(layout: &Layout, report: &mut VerifyReport) -> Result<(), Error> {
+    let found = segments_with_lines(layout)?;
+    let known = {
+        let _guard = layout.lock()?;
+        Manifest::read(layout)?
+    };
+    for number in found {
+        if !known.entries.iter().any(|entry| entry.number == number) {
             report.wrong(&layout.segment(number), None, "the manifest does not know it");
         }
     }
-    check_artifacts(&layout, &mut report)?;
-    Ok(report)
+    Ok(())
+}
+
+/// Returns the segments of the folder but for empty ones, which were just begun, or whose process died at that.
+fn segments_with_lines(layout: &Layout) -> Result<Vec<u64>, Error> {
+    let mut found = segments(&layout.journal())?;
+    found.retain(|number| !fs::metadata(layout.segment(*number)).is_ok_and(|file| file.len() == 0));
+    Ok(found)
 }
 
 /// Reports what is wrong with the manifest's signatures; returns what those of segments are checked with.

@@ -1,7 +1,7 @@
 //! The approval queue of a cluster: a call that is held at one gateway is seen, and decided, at every one.
 //!
-//! `ask.ID` is a question, with the gateway where it waits; `answer.ID` is laid down once and for all; `rule.TOOL.…` is what
-//! people allowed for good. All lie in one bucket, so that a rule is known everywhere before its answer is.
+//! `ask.ID` is a held call, with the gateway that holds it; `answer.ID` is written once and never changed; `rule.TOOL.…` is a
+//! standing approval. All are in one bucket, so that every gateway knows a rule before the decision that created it.
 
 mod own;
 
@@ -21,36 +21,36 @@ use crate::{
     gateways::Gateways,
     mirror::{CreateOutcome, Mirror},
 };
-use own::Own;
+use own::OwnApprovals;
 
-/// How long it is known what became of a question.
+/// How long the outcome of a request is stored.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long it is until something that NATS did not take is tried again.
+/// How long to wait before an operation that NATS refused is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Where the questions of all gateways lie. Cheap to clone.
+/// The approval queue of all gateways. Cheap to clone.
 #[derive(Clone)]
-pub struct ClusterApprovals(Arc<Inner>);
+pub struct ClusterApprovals(Arc<ClusterApprovalsInner>);
 
-struct Inner {
+struct ClusterApprovalsInner {
     cluster: Cluster,
     mirror: Arc<Mirror>,
     gateways: Arc<Gateways>,
-    own: Arc<Own>,
+    own: Arc<OwnApprovals>,
     changed: Notify,
     runtime: Handle,
 }
 
-/// A question that waits. Its arguments stay in the bucket no longer than that.
-struct QuestionGuard {
-    held: Option<own::Waits>,
+/// A held call of this gateway. Its arguments are removed from the bucket when this is dropped.
+struct PendingApprovalGuard {
+    held: Option<own::OwnApprovalGuard>,
     queue: ClusterApprovals,
     question: PendingApproval,
 }
 
-impl Drop for QuestionGuard {
+impl Drop for PendingApprovalGuard {
     fn drop(&mut self) {
-        // First, so that who is about to lay it down sees that it is over.
+        // First, so that a concurrent decision sees that the call has ended.
         self.held = None;
         let PendingApproval { id, expires, .. } = &self.question;
         self.queue.insist(id, *expires, |queue, id| async move {
@@ -59,7 +59,7 @@ impl Drop for QuestionGuard {
     }
 }
 
-/// A question, and where it waits.
+/// A held call, and the gateway that holds it.
 #[derive(Clone, Serialize, Deserialize)]
 struct QueuedQuestion {
     gateway: String,
@@ -67,9 +67,9 @@ struct QueuedQuestion {
 }
 
 impl ClusterApprovals {
-    /// The queue of a cluster, for a process that runs in this runtime.
+    /// Creates the queue of a cluster. Must be called within a tokio runtime.
     pub fn new(cluster: &Cluster, gateways: Arc<Gateways>) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(ClusterApprovalsInner {
             cluster: cluster.clone(),
             mirror: Mirror::new(cluster, Bucket::Approvals),
             gateways,
@@ -79,12 +79,12 @@ impl ClusterApprovals {
         }))
     }
 
-    /// What lies there.
+    /// Returns the mirror of the bucket.
     pub fn mirror(&self) -> &Arc<Mirror> {
         &self.0.mirror
     }
 
-    /// Lets those who wait hear of answers. Ends only when dropped.
+    /// Notifies waiting calls of decisions. Ends only when dropped.
     pub async fn ring(self) {
         let mut changes = self.0.mirror.changes();
         while changes.changed().await.is_ok() {
@@ -92,11 +92,11 @@ impl ClusterApprovals {
         }
     }
 
-    /// Removes what is a day old.
+    /// Removes entries older than a day.
     ///
     /// # Errors
-    /// NATS cannot be reached.
-    pub async fn tidy(&self) -> Result<(), crate::Error> {
+    /// Fails if NATS cannot be reached.
+    pub(crate) async fn tidy(&self) -> Result<(), crate::Error> {
         let before = Timestamp::now().saturating_sub(REMEMBERED).unwrap_or(Timestamp::MIN);
         let mirror = &self.0.mirror;
         let asked = mirror.all::<QueuedQuestion>("ask.").into_iter();
@@ -109,13 +109,13 @@ impl ClusterApprovals {
         Ok(())
     }
 
-    /// Lays an answer down, unless there is one.
+    /// Stores a decision, unless there is one already.
     async fn settle(
         &self,
         id: &str,
         answer: &ApprovalOutcome,
     ) -> Result<Option<ApprovalOutcome>, crate::Error> {
-        // Nobody would believe it.
+        // Other gateways would not accept a decision without a valid signature.
         self.0.mirror.check_key(&format!("ask.{id}"))?;
         match self.0.mirror.create(&format!("answer.{id}"), answer).await? {
             CreateOutcome::Now => Ok(None),
@@ -123,7 +123,7 @@ impl ClusterApprovals {
         }
     }
 
-    /// Does something until it works, as long as the question can be answered.
+    /// Retries an operation until it succeeds, as long as the held call can be decided.
     fn insist<F>(
         &self,
         id: &str,
@@ -148,7 +148,7 @@ impl ClusterApprovals {
     fn check_size(&self, question: &PendingApproval) -> Result<(), crate::Error> {
         let size = wire::write(question)?.len();
         let most = self.0.cluster.max_payload() / 2;
-        // Before the first connection nobody has said how much it is.
+        // The limit is unknown before the first connection.
         match most > 0 && size > most {
             true => Err(crate::Error::TooLarge { size, most }),
             false => Ok(()),
@@ -165,7 +165,7 @@ impl ApprovalStore for ClusterApprovals {
         self.check_size(question).map_err(failed("ask a person"))?;
         let held = self.0.own.hold(question.clone());
         self.insist(&question.id, question.expires, |queue, id| async move {
-            // It may be over before anybody heard of it.
+            // The call may have ended before it was seen.
             let Some(question) = queue.0.own.get(&id) else { return Ok(()) };
             let gateway = queue.0.gateways.own().to_owned();
             let key = format!("ask.{id}");
@@ -175,7 +175,7 @@ impl ApprovalStore for ClusterApprovals {
                 None => queue.0.mirror.erase(&key).await,
             }
         });
-        Ok(Box::new(QuestionGuard {
+        Ok(Box::new(PendingApprovalGuard {
             held: Some(held),
             queue: self.clone(),
             question: question.clone(),
@@ -186,7 +186,7 @@ impl ApprovalStore for ClusterApprovals {
         self.0.mirror.check_known().map_err(failed("read the approvals of all gateways"))?;
         let (mirror, gateways) = (&self.0.mirror, &self.0.gateways);
         let asked = mirror.all::<QueuedQuestion>("ask.").into_iter().map(|(_, asked)| asked);
-        // Our own are those that wait, not those that once did.
+        // Our own held calls are those in memory; entries of ended ones may still be in the bucket.
         let foreign = asked.filter(|asked| asked.gateway != gateways.own());
         let foreign = foreign.filter(|asked| gateways.is_there(&asked.gateway));
         let mut questions = self.0.own.all();
@@ -219,7 +219,7 @@ impl ApprovalStore for ClusterApprovals {
         Box::pin(async move {
             match self.settle(id, answer).await {
                 Ok(earlier) => Ok(earlier),
-                // The call ends all the same: nobody whom we can hear has allowed it.
+                // The call is not run: no reachable gateway has allowed it.
                 Err(error) => {
                     tracing::warn!(
                         error = &error as &dyn std::error::Error,
@@ -269,7 +269,7 @@ impl ApprovalStore for ClusterApprovals {
         Ok(rule)
     }
 
-    /// The fleet does it by itself.
+    /// Not needed: the cluster expires entries.
     fn sweep(&self) {}
 }
 
@@ -281,12 +281,12 @@ fn untold(error: &crate::Error, id: &str, for_good: bool) {
     }
 }
 
-/// Rules that allow the same lie in the same place, so that there is one of them.
+/// Returns the key of a rule. Rules that allow the same have the same key, so that there is only one of them.
 fn key(rule: &AllowRule) -> String {
     let (tool, arguments) = (names::token(&rule.tool), rule.fingerprint().unwrap_or("any"));
     match rule.is_bound() {
         true => format!("rule.{tool}.{arguments}.{}", names::token(&rule.binding())),
-        // As rules lay before they knew a tool's definition.
+        // The key of rules from before they were bound to a tool's definition.
         false => format!("rule.{tool}.{arguments}"),
     }
 }

@@ -1,9 +1,9 @@
-//! Why the gateways of a fleet cannot know something together.
+//! Errors of the state that gateways share.
 
 use switchboard_access::TokensError;
 use switchboard_toolcall::BoxError;
 
-/// What was tried, and why it did not work.
+/// An error of the cluster's state.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -13,30 +13,30 @@ pub enum Error {
     /// A token cannot be made or revoked.
     #[error(transparent)]
     Token(#[from] TokensError),
-    /// NATS did not do what it was asked for.
+    /// An operation of NATS failed.
     #[error("NATS at {address} could not {what}")]
     Refused {
-        /// Where, without secrets.
+        /// The address, without secrets.
         address: String,
-        /// What it was asked for.
+        /// The operation.
         what: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         reason: BoxError,
     },
     /// NATS has not been reached since we started.
     #[error("NATS at {address} has not been reached yet")]
     NotYet {
-        /// Where, without secrets.
+        /// The address, without secrets.
         address: String,
     },
     /// NATS cannot be reached at the moment.
     #[error("NATS at {address} is away")]
     Away {
-        /// Where, without secrets.
+        /// The address, without secrets.
         address: String,
     },
-    /// What lies there is signed, and we cannot sign.
+    /// The entries are signed, and we have no key.
     #[error("the entries of this cluster are signed: set its `key` in [cluster]")]
     NoKey,
     /// A token is signed with a key that is not one of ours.
@@ -44,7 +44,7 @@ pub enum Error {
         "token '{0}' is signed with another key than `[cluster] key`: revoke it, and make it anew"
     )]
     OtherKey(String),
-    /// It is too large for NATS.
+    /// The entry is too large for NATS.
     #[error("it has {size} bytes, and NATS takes {most} at most")]
     TooLarge {
         /// How large it is.

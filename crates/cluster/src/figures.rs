@@ -1,4 +1,4 @@
-//! Figures of the cluster for metrics: looked up in the background, so that whoever reads them never waits for servers.
+//! Figures of the cluster for metrics: collected in the background, so that reading them never waits for NATS.
 
 mod workers;
 
@@ -23,23 +23,23 @@ use tokio::{
 };
 use tracing::debug;
 
-use crate::records::Progress;
+use crate::records::ShippingProgress;
 
 pub use workers::present;
 
-/// How often the figures are looked up.
+/// How often the figures are collected.
 const EVERY: Duration = Duration::from_secs(5);
 /// How long the servers may take.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 type OfGroup<T> = Family<[(&'static str, String); 1], T>;
 
-/// Looks the figures up until it is dropped.
-pub struct Watching(JoinHandle<()>);
+/// Collects the figures until it is dropped.
+pub struct FiguresTask(JoinHandle<()>);
 
-impl Watching {
-    /// Begins to look; what is found is in the registry that comes with it.
-    pub fn start(cluster: Cluster, progress: Option<Progress>) -> (Self, Registry) {
+impl FiguresTask {
+    /// Starts to collect; the figures are in the returned registry.
+    pub fn start(cluster: Cluster, progress: Option<ShippingProgress>) -> (Self, Registry) {
         let mut registry = Registry::with_prefix("switchboard");
         let figures = Figures::new(&mut registry);
         let task = tokio::spawn(async move {
@@ -59,13 +59,13 @@ impl Watching {
     }
 }
 
-impl Drop for Watching {
+impl Drop for FiguresTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// Everything that is shown.
+/// All figures.
 #[derive(Default)]
 struct Figures {
     connected: Gauge,
@@ -117,13 +117,13 @@ impl Figures {
         registry.register_with_unit("queue_oldest", help, Unit::Seconds, figures.oldest.clone());
         let help = "Durable calls in the queue that were given out more than once";
         registry.register("queue_redelivered", help, figures.redelivered.clone());
-        let help = "Durable calls that were given up: dead letters";
+        let help = "Durable calls that failed: dead letters";
         registry.register("dead_letters", help, figures.dead.clone());
         figures
     }
 
-    /// What this process knows itself.
-    fn look_here(&self, cluster: &Cluster, progress: Option<&Progress>) {
+    /// Updates the figures that this process knows itself.
+    fn look_here(&self, cluster: &Cluster, progress: Option<&ShippingProgress>) {
         self.connected.set(i64::from(cluster.is_connected()));
         let connections = *cluster.connections().borrow();
         self.connections.inner().store(connections, Ordering::Relaxed);
@@ -134,7 +134,7 @@ impl Figures {
         }
     }
 
-    /// What the servers know; false where they do not say.
+    /// Updates the figures. Returns `false` if the servers cannot be reached.
     async fn look_there(&self, cluster: &Cluster, jobs: &Jobs) -> bool {
         if !cluster.is_connected() {
             return false;
@@ -151,15 +151,15 @@ impl Figures {
         true
     }
 
-    fn show(&self, present: &[Presence], queues: &[jobs::Figures]) {
+    fn show(&self, present: &[Presence], queues: &[jobs::QueueFigures]) {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         groups.extend(present.iter().map(|worker| worker.group.clone()));
-        // A group that nobody works for is known by the name that its subjects have.
-        let is_known = |queue: &&jobs::Figures| groups.iter().any(|group| queue.is_of(group));
+        // A group without workers is known by its escaped name in subjects.
+        let is_known = |queue: &&jobs::QueueFigures| groups.iter().any(|group| queue.is_of(group));
         let unknown = queues.iter().filter(|queue| !is_known(queue));
         let unknown: Vec<_> = unknown.map(|queue| queue.group.clone()).collect();
         groups.extend(unknown);
-        // A group whose workers have all left has none, and is not forgotten.
+        // A group whose workers have all left is shown with 0 workers, and is not forgotten.
         for group in &*groups {
             let there = || present.iter().filter(|worker| worker.group == *group);
             let labels = [("group", group.clone())];
@@ -171,7 +171,7 @@ impl Figures {
             self.running.get_or_create(&labels).set(number(running));
             let queue = queues.iter().find(|queue| queue.group == *group || queue.is_of(group));
             let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-            let jobs::Figures { waiting, taken, oldest, redelivered, dead, .. } =
+            let jobs::QueueFigures { waiting, taken, oldest, redelivered, dead, .. } =
                 queue.cloned().unwrap_or_default();
             self.waiting.get_or_create(&labels).set(number(waiting));
             self.taken.get_or_create(&labels).set(number(taken));
@@ -182,10 +182,10 @@ impl Figures {
     }
 }
 
-/// The workers, and the queues where there are any.
+/// Returns the workers, and the queues if there are any.
 async fn look(
     cluster: &Cluster,
     jobs: &Jobs,
-) -> Result<(Vec<Presence>, Vec<jobs::Figures>), Error> {
+) -> Result<(Vec<Presence>, Vec<jobs::QueueFigures>), Error> {
     Ok((present(cluster).await?, jobs.figures().await?))
 }

@@ -1,8 +1,8 @@
-//! What many gateways know together, so that a request may reach any of them: who may call what, how much of it, which
-//! calls wait for a person, and what happened.
+//! The state that several gateways share, so that a request may reach any of them: tokens, rate limits, held calls, and
+//! call records.
 //!
-//! All of it lies in buckets and streams of NATS. What is read often is read from a [`Mirror`](mirror::Mirror) in memory, which
-//! follows its bucket; what must be so once and for all is settled there by compare-and-set.
+//! All of it is in buckets and streams of NATS. What is read often is read from a [`Mirror`](mirror::Mirror) in memory, which
+//! follows its bucket; what must be decided only once is decided by compare-and-set.
 //!
 //! ```no_run
 //! use std::sync::Arc;

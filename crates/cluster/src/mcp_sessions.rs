@@ -1,7 +1,7 @@
 //! MCP sessions that any gateway can adopt: the secret that seals them, those that ended, and messages between gateways.
 //!
-//! `mcp.secrets` are the secrets, the newest first; `ended.NAME` is a session that no gateway takes in any more. What is said
-//! goes to `PREFIX.session.tell`, which all hear, or `PREFIX.session.ask.GATEWAY`, which one answers.
+//! `mcp.secrets` has the secrets, the newest first; `ended.NAME` is a session that no gateway adopts any more. Messages go to
+//! `PREFIX.session.tell`, which all gateways receive, or `PREFIX.session.ask.GATEWAY`, which one gateway answers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use switchboard_mcp_server::{Seal, Server, SessionPeers};
 use switchboard_toolcall::{BoxError, BoxFuture};
 use switchboard_workers::{
     Cluster, Purpose, names,
-    transport::{Message, Subscription},
+    transport::{ClusterMessage, Subscription},
     wire,
 };
 use tokio::time::sleep;
@@ -25,21 +25,21 @@ use crate::{
     mirror::{CreateOutcome, Mirror},
 };
 
-/// Where the secrets lie.
+/// The key of the secrets.
 const SECRETS: &str = "mcp.secrets";
-/// How often it is looked whether a gateway that was asked is still there.
+/// How often the presence of a gateway is checked while its reply is awaited.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// The other gateways, as an MCP server knows them.
+/// The other gateways, as an MCP server uses them.
 pub struct ClusterSessions {
     cluster: Cluster,
     gateways: Arc<Gateways>,
     mirror: Arc<Mirror>,
 }
 
-/// What seals sessions.
+/// The secrets that seal sessions.
 #[derive(Serialize, Deserialize)]
-struct Secrets {
+struct SessionSecrets {
     /// In base64; the first one seals, all of them open.
     secrets: Vec<String>,
 }
@@ -47,17 +47,17 @@ struct Secrets {
 /// A session that has ended.
 #[derive(Serialize, Deserialize)]
 struct EndedSession {
-    /// Until when it could be taken in, if this were not here.
+    /// Until when its sealed id would be valid.
     until: Timestamp,
 }
 
-/// What all gateways are told.
+/// A message to all gateways.
 #[derive(Serialize, Deserialize)]
 struct PeerMessage {
-    /// Who says it.
+    /// The sender.
     from: String,
     session: String,
-    /// A message of the client's; none where the session has ended.
+    /// A client's message; `None` if the session has ended.
     message: Option<String>,
 }
 
@@ -66,20 +66,20 @@ impl ClusterSessions {
         Self { cluster: cluster.clone(), gateways, mirror }
     }
 
-    /// What seals the sessions of all gateways; the first one makes the secret.
+    /// Returns the seal for the sessions of all gateways; the first gateway creates the secret.
     ///
     /// # Errors
-    /// NATS cannot be reached, or what lies there is no secret.
+    /// Fails if NATS cannot be reached, or the stored secrets are invalid.
     pub async fn seal(&self) -> Result<Seal, Error> {
         let made = self.cluster.signer().secrets("mcp sessions");
         if let Some((first, older)) = made.split_first() {
-            // Then none lies where others can read it.
+            // Derived from the key, so that no secret is stored in NATS.
             return Seal::new(first, older.iter().map(<[u8; 32]>::as_slice))
                 .map_err(|error| self.refused("read a secret", error.into()));
         }
         let mut secret = [0_u8; 32];
         getrandom::fill(&mut secret).map_err(|error| self.refused("seal", error.into()))?;
-        let new = Secrets { secrets: vec![URL_SAFE_NO_PAD.encode(secret)] };
+        let new = SessionSecrets { secrets: vec![URL_SAFE_NO_PAD.encode(secret)] };
         let known = match self.mirror.create(SECRETS, &new).await? {
             CreateOutcome::Now => new,
             CreateOutcome::Before(known) => wire::read("a secret for sessions", &known)?,
@@ -94,10 +94,10 @@ impl ClusterSessions {
             .map_err(|error| self.refused("read a secret", error.into()))
     }
 
-    /// Takes in what the other gateways say, for this server. What they say once this has returned is heard.
+    /// Subscribes to messages of other gateways for this server. Messages sent after this has returned are received.
     ///
     /// # Errors
-    /// NATS does not let us listen.
+    /// Fails if NATS does not allow the subscription.
     pub async fn attend(&self, server: Server) -> Result<impl Future<Output = ()> + use<>, Error> {
         let own = self.gateways.call(server.name());
         let told = self.listen(self.cluster.names().subject(&["session", "tell"])).await?;
@@ -105,7 +105,7 @@ impl ClusterSessions {
         let cluster = self.cluster.clone();
         let answering = server.clone();
         let answer = asked.for_each(move |message| {
-            // A call may take long, and others wait to be asked.
+            // A call may take long, and other requests must not wait for it.
             tokio::spawn(answer(cluster.clone(), answering.clone(), message));
             std::future::ready(())
         });
@@ -121,10 +121,10 @@ impl ClusterSessions {
         })
     }
 
-    /// Removes what nobody asks for any more.
+    /// Removes old entries.
     ///
     /// # Errors
-    /// NATS cannot be reached.
+    /// Fails if NATS cannot be reached.
     pub(crate) async fn sweep(&self) -> Result<(), Error> {
         let now = Timestamp::now();
         for (key, ended) in self.mirror.all::<EndedSession>("ended.") {
@@ -150,7 +150,7 @@ impl ClusterSessions {
         published.map_err(|reason| self.refused("tell other gateways", reason))
     }
 
-    /// Where the gateway of this name is asked.
+    /// Returns the subject of requests to the gateway with this name.
     fn asked(&self, gateway: &str) -> String {
         self.cluster.names().subject(&["session", "ask", gateway])
     }
@@ -171,7 +171,7 @@ impl SessionPeers for ClusterSessions {
 
     fn has_ended<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<bool, BoxError>> {
         Box::pin(async move {
-            // It may have ended a moment ago, so NATS itself is asked.
+            // It may have ended a moment ago, so the mirror is not enough.
             Ok(self.mirror.fetch(&ended(session)).await?.is_some())
         })
     }
@@ -190,12 +190,12 @@ impl SessionPeers for ClusterSessions {
         request: Bytes,
     ) -> BoxFuture<'a, Result<Bytes, BoxError>> {
         Box::pin(async move {
-            // As long as the call may take; whether somebody is still at it is looked at meanwhile.
+            // Waits as long as the call takes; meanwhile the presence of the gateway is checked.
             let (signer, subject) = (self.cluster.signer(), self.asked(gateway));
             let request = signer.sign(Purpose::Session, &[&subject], &request);
             tokio::select! {
                 answer = self.cluster.request(subject, request) => {
-                    let Message { subject, payload, .. } = answer?;
+                    let ClusterMessage { subject, payload, .. } = answer?;
                     let opened = signer.open(Purpose::SessionReply, &[&subject], &payload);
                     Ok(opened?.body)
                 }
@@ -206,7 +206,7 @@ impl SessionPeers for ClusterSessions {
 }
 
 impl ClusterSessions {
-    /// Waits until the gateway of this name is gone.
+    /// Waits until the gateway with this name is gone.
     async fn gone(&self, gateway: &str) {
         loop {
             sleep(LOOK).await;
@@ -217,8 +217,8 @@ impl ClusterSessions {
     }
 }
 
-/// Answers another gateway.
-async fn answer(cluster: Cluster, server: Server, message: Message) {
+/// Answers a request of another gateway.
+async fn answer(cluster: Cluster, server: Server, message: ClusterMessage) {
     let Some(body) = opened(&cluster, &message) else { return };
     let answer = server.resume(&body).await;
     let Some(reply) = message.reply else { return };
@@ -228,8 +228,8 @@ async fn answer(cluster: Cluster, server: Server, message: Message) {
     }
 }
 
-/// Returns what a gateway says, if it is one of this cluster.
-fn opened(cluster: &Cluster, message: &Message) -> Option<Bytes> {
+/// Returns a gateway's message, if it is signed by this cluster.
+fn opened(cluster: &Cluster, message: &ClusterMessage) -> Option<Bytes> {
     let signer = cluster.signer();
     let opened = signer.open(Purpose::Session, &[&message.subject], &message.payload);
     let refused = |error: &_| signer.refused(Purpose::Session, &message.subject, error);
@@ -238,7 +238,7 @@ fn opened(cluster: &Cluster, message: &Message) -> Option<Bytes> {
 
 fn hear(server: &Server, own: &str, payload: &[u8]) {
     match wire::read::<PeerMessage>("what a gateway says", payload) {
-        // Our own word comes back to us.
+        // We receive our own messages too.
         Ok(told) if told.from == own => {}
         Ok(PeerMessage { session, message: Some(message), .. }) => {
             server.deliver(&session, message.as_bytes());

@@ -1,8 +1,8 @@
-//! A bucket as it was last seen, in memory: reading it costs no way to NATS, and goes on while NATS is away.
+//! A bucket as it was last seen, in memory: reads need no round trip to NATS, and work while NATS is away.
 //!
-//! If the cluster has a key, entries are signed for their bucket and key, and others are passed over. What would be harmful if it
-//! came back, such as a revoked token, is not deleted: a signed entry without a value takes its place. A gateway that
-//! has seen this entry believes nothing older, and writes it again if it is gone.
+//! If the cluster has a key, entries are signed for their bucket and key, and others are ignored. An entry that would be harmful
+//! if it were restored, such as a revoked token, is not deleted: a signed entry without a value replaces it. A gateway that
+//! has seen this entry ignores older ones, and writes it again if it is gone.
 
 mod trust;
 
@@ -18,7 +18,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use switchboard_toolcall::BoxError;
 use switchboard_workers::{
     Bucket, Cluster,
-    transport::{Entry, KeyValue},
+    transport::{KeyValue, KeyValueEntry},
 };
 use tokio::{
     sync::watch,
@@ -27,10 +27,10 @@ use tokio::{
 
 use crate::Error;
 
-/// How long it is until a bucket that could not be followed is tried again.
+/// How long to wait before a bucket that could not be followed is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// How often it is tried to be faster than others.
+/// How many times a compare-and-set is tried.
 const TRIES: usize = 16;
 
 /// A bucket, as it was last seen.
@@ -38,7 +38,7 @@ pub struct Mirror {
     cluster: Cluster,
     bucket: Bucket,
     entries: RwLock<Entries>,
-    /// Counts what has changed; 0 as long as nothing is known.
+    /// Increments with each change; 0 until the bucket was read.
     changes: watch::Sender<u64>,
 }
 
@@ -47,9 +47,9 @@ type Entries = BTreeMap<String, MirrorEntry>;
 /// A value, as it was last seen.
 #[derive(Clone, Debug)]
 struct MirrorEntry {
-    /// As it lies in the bucket, signed if the cluster has a key.
+    /// The stored bytes, signed if the cluster has a key.
     whole: Bytes,
-    /// What it says; empty if it was removed for good.
+    /// Its value; empty if it was removed for good.
     value: Bytes,
     /// When it was signed, in milliseconds since 1970; 0 without a key.
     signed_ms: u64,
@@ -57,17 +57,17 @@ struct MirrorEntry {
     seen: Instant,
 }
 
-/// What came of a value that was to be the first under its key.
+/// The outcome of creating a value.
 #[derive(Debug)]
 pub enum CreateOutcome {
-    /// It is.
+    /// The value was created.
     Now,
-    /// This one was there before.
+    /// There was a value already; this one.
     Before(Bytes),
 }
 
 impl Mirror {
-    /// A bucket of which nothing is known before somebody runs [`follow`](Self::follow).
+    /// Creates a mirror, which is empty until [`follow`](Self::follow) runs.
     pub fn new(cluster: &Cluster, bucket: Bucket) -> Arc<Self> {
         let (entries, changes) = (RwLock::default(), watch::Sender::new(0));
         Arc::new(Self { cluster: cluster.clone(), bucket, entries, changes })
@@ -77,7 +77,7 @@ impl Mirror {
     pub async fn follow(self: Arc<Self>) {
         loop {
             if let Err(error) = self.follow_once().await {
-                // Who cannot do without it says so.
+                // Callers that need it report the error.
                 let error = &error as &dyn std::error::Error;
                 tracing::debug!(error, bucket = self.bucket.word(), "not followed");
             }
@@ -90,7 +90,7 @@ impl Mirror {
         let failed = |reason| self.refused("watch a bucket", reason);
         let mut watch = store.watch().await.map_err(failed)?;
         let count = store.count().await.map_err(failed)?;
-        // What was removed while we did not look is not told, so all is read anew before anything is forgotten.
+        // Removals during the outage were missed, so everything is read again before anything is dropped.
         let mut fresh = Some(BTreeMap::new());
         if count == 0 {
             self.replace(store, fresh.take()).await;
@@ -113,10 +113,10 @@ impl Mirror {
         Ok(())
     }
 
-    /// Waits until something is known, or so long.
+    /// Waits until the bucket was read, at most `within`.
     ///
     /// # Errors
-    /// NATS has not been reached.
+    /// Fails if NATS has not been reached.
     pub async fn known(&self, within: Duration) -> Result<(), Error> {
         let mut changes = self.changes.subscribe();
         let known = timeout(within, changes.wait_for(|count| *count > 0)).await;
@@ -124,43 +124,43 @@ impl Mirror {
         known.map(drop).map_err(|_| not_yet())
     }
 
-    /// Whether anything is known.
+    /// Checks that the bucket was read.
     ///
     /// # Errors
-    /// NATS has not been reached since we started.
-    pub fn check_known(&self) -> Result<(), Error> {
+    /// Fails if NATS has not been reached since we started.
+    pub(crate) fn check_known(&self) -> Result<(), Error> {
         match *self.changes.borrow() {
             0 => Err(Error::NotYet { address: self.cluster.address().to_owned() }),
             _ => Ok(()),
         }
     }
 
-    /// Tells whenever something has changed.
+    /// Returns a receiver that is notified of each change.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// What lies under a key.
+    /// Returns the value of a key.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         self.value(key).and_then(|value| read(key, &value))
     }
 
-    /// All that lies under keys that begin so, by key. What cannot be understood is left out, with a warning.
+    /// Returns all values whose keys begin with `beginning`, by key. Unreadable values are left out, with a warning.
     pub fn all<T: DeserializeOwned>(&self, beginning: &str) -> Vec<(String, T)> {
         let entries = self.read();
         let found = under(&entries, beginning).filter(|(_, kept)| !kept.value.is_empty());
         found.filter_map(|(key, kept)| Some((key.clone(), read(key, &kept.value)?))).collect()
     }
 
-    /// How long ago something was last written under a key.
+    /// Returns how long ago the value of a key was last written.
     pub fn age(&self, key: &str) -> Option<Duration> {
         self.read().get(key).map(|kept| kept.seen.elapsed())
     }
 
-    /// Lays a value under a key; it is seen here at once.
+    /// Writes the value of a key; it is visible here at once.
     ///
     /// # Errors
-    /// NATS cannot be reached, or does not take it.
+    /// Fails if NATS cannot be reached, or refuses it.
     pub async fn put(&self, key: &str, value: &impl Serialize) -> Result<(), Error> {
         self.lay(key, self.signed(key, value)?).await
     }
@@ -172,14 +172,14 @@ impl Mirror {
         Ok(())
     }
 
-    /// Lays a value under a key, unless there is one; it is seen here at once.
+    /// Writes the value of a key, unless there is one; it is visible here at once.
     ///
     /// # Errors
-    /// NATS cannot be reached, or does not take it.
+    /// Fails if NATS cannot be reached, or refuses it.
     pub async fn create(&self, key: &str, value: &impl Serialize) -> Result<CreateOutcome, Error> {
         let failed = |reason| self.refused("keep a value", reason);
         let store = self.store().await?;
-        // Somebody without the key may just have taken it away.
+        // An attacker without the key may just have removed it.
         if let Some(known) = self.value(key).filter(|_| self.is_lasting(key)) {
             return Ok(CreateOutcome::Before(known));
         }
@@ -195,17 +195,17 @@ impl Mirror {
             if let Some(before) = self.taken_in(entry) {
                 return Ok(CreateOutcome::Before(before));
             }
-            // What was removed, and what nobody of this cluster has put there, gives way.
+            // Removed entries, and those not signed by this cluster, are replaced.
             whole = self.signed(key, value)?;
             made = store.update(key, whole.clone(), revision).await.map_err(failed)?;
         }
         Err(failed("others were always faster".into()))
     }
 
-    /// What lies under a key now, asked of NATS.
+    /// Returns the current value of a key, read from NATS.
     ///
     /// # Errors
-    /// NATS cannot be reached.
+    /// Fails if NATS cannot be reached.
     pub async fn fetch(&self, key: &str) -> Result<Option<Bytes>, Error> {
         let entry = self.entry(key).await?;
         Ok(match entry.filter(|entry| entry.value.is_some()) {
@@ -215,29 +215,29 @@ impl Mirror {
     }
 
     /// Returns the entry as it is stored, without checking its signature.
-    async fn entry(&self, key: &str) -> Result<Option<Entry>, Error> {
+    async fn entry(&self, key: &str) -> Result<Option<KeyValueEntry>, Error> {
         let entry = self.store().await?.get(key).await;
         entry.map_err(|reason| self.refused("read a value", reason))
     }
 
-    /// Takes an entry in, and returns what is true of its key then.
-    fn taken_in(&self, entry: Entry) -> Option<Bytes> {
+    /// Applies an entry. Returns the valid state of its key.
+    fn taken_in(&self, entry: KeyValueEntry) -> Option<Bytes> {
         let key = entry.key.clone();
-        // Whoever follows the bucket puts it right.
+        // An entry to be restored is left to the task that follows the bucket.
         let _ = self.apply(&mut self.write(), entry);
         self.changed();
         self.value(&key)
     }
 
-    /// Removes what lies under a key, for all.
+    /// Removes the value of a key, for all gateways.
     ///
     /// # Errors
-    /// NATS cannot be reached.
+    /// Fails if NATS cannot be reached.
     pub async fn remove(&self, key: &str) -> Result<(), Error> {
         if !self.is_lasting(key) {
             return self.purge(key).await;
         }
-        // Who could write there could put back what is merely gone.
+        // A deleted entry could be restored by anyone who can write to NATS, so a signed entry without a value replaces it.
         let before = self.signed_ms(key);
         let whole = self.signer().sign_after(self.purpose(), &[key], &Bytes::new(), before);
         self.lay(key, whole).await
@@ -251,18 +251,18 @@ impl Mirror {
         Ok(())
     }
 
-    /// Removes what nobody asks for any more, without a trace.
+    /// Deletes an old entry, without a signed replacement.
     ///
     /// # Errors
-    /// NATS cannot be reached.
+    /// Fails if NATS cannot be reached.
     pub async fn erase(&self, key: &str) -> Result<(), Error> {
         self.purge(key).await?;
         let erased = self.store().await?.erase(key).await;
         erased.map_err(|reason| self.refused("remove a value", reason))
     }
 
-    /// The bucket; an error at once where NATS is away. Otherwise what is sent now would be done when it is back, although we
-    /// had said that it was not.
+    /// Returns the bucket; fails at once if NATS is away. Otherwise a write would be buffered and sent after a reconnect, although
+    /// we had reported that it failed.
     async fn store(&self) -> Result<&dyn KeyValue, Error> {
         match self.cluster.is_connected() {
             true => Ok(self.cluster.bucket(self.bucket).await?),
@@ -274,7 +274,7 @@ impl Mirror {
         Error::Refused { address: self.cluster.address().to_owned(), what, reason }
     }
 
-    /// Remembers what we know already, before it is told.
+    /// Applies our own write before it is delivered back.
     fn see(&self, key: &str, whole: Bytes, revision: u64) {
         let mut entries = self.write();
         if entries.get(key).is_none_or(|kept| kept.revision < revision)

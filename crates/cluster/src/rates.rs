@@ -1,6 +1,6 @@
-//! Rates that hold over all gateways: what a caller may do lies in one place, and gateways take slices of it.
+//! Rate limits over all gateways: a caller's allowance is in one place, and gateways take slices of it.
 //!
-//! A gateway that has a slice counts requests without asking anybody. What it has not used after a moment it gives back.
+//! A gateway that has a slice counts requests without a round trip. It soon returns what it does not use.
 
 mod allowance;
 
@@ -16,44 +16,44 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use allowance::{Allowance, DrawOutcome};
 
-/// How many slices a rate has: the fewer, the rarer NATS is asked, and the more a gateway may hold that others want.
+/// How many slices a rate has: with fewer, NATS is asked less often, but a gateway may hold more that others need.
 const SLICES: u32 = 20;
-/// How long a gateway keeps what it does not use.
+/// How long a gateway keeps an unused slice.
 const HOLD: Duration = Duration::from_secs(2);
-/// How long an answer of NATS is waited for; a request waits as long.
+/// How long to wait for NATS, and so how long a request may wait.
 const WAIT: Duration = Duration::from_secs(1);
-/// How long NATS is not asked again after it said that there is nothing, or said nothing at all.
+/// How long NATS is not asked again after the allowance was used up, or NATS did not respond.
 const PAUSE: Duration = Duration::from_secs(1);
-/// When a caller is forgotten who has not come back.
+/// How long an inactive caller is kept in memory.
 const FORGET: Duration = Duration::from_secs(60);
 
-/// What callers may still do.
+/// The rate limits of callers.
 pub struct Rates {
     cluster: Cluster,
     slices: Mutex<HashMap<String, Arc<Counter>>>,
 }
 
-/// One caller, as this gateway counts. Requests wait for each other only while NATS is asked.
+/// The slice of one caller at this gateway. Requests wait for each other only while NATS is asked.
 type Counter = tokio::sync::Mutex<RateSlice>;
 
 struct RateSlice {
     allowance: Allowance,
     left: u32,
-    /// When it was taken, or used last.
+    /// When it was taken, or last used.
     at: Instant,
-    /// What is known until then without asking.
+    /// The last verdict of NATS, and until when it holds.
     settled: Option<(LastVerdict, Instant)>,
 }
 
 #[derive(Clone, Copy)]
 enum LastVerdict {
-    /// There is nothing before this moment.
+    /// The allowance is used up until then.
     Beyond(Instant),
     Unknown,
 }
 
 impl Rates {
-    /// The rates of a cluster.
+    /// Creates the rate limits of a cluster.
     pub fn new(cluster: &Cluster) -> Self {
         Self { cluster: cluster.clone(), slices: Mutex::default() }
     }
@@ -65,7 +65,7 @@ impl Rates {
         slice.count(&self.cluster).await
     }
 
-    /// Gives back what is not used. Ends only when dropped.
+    /// Returns unused slices. Ends only when dropped.
     pub async fn keep_tidy(self: Arc<Self>) {
         let mut ticks = interval(HOLD / 2);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -75,15 +75,15 @@ impl Rates {
         }
     }
 
-    /// Gives back all that was not used for so long.
-    pub async fn tidy(&self, hold: Duration) {
+    /// Returns slices that have been unused for `hold`.
+    pub(crate) async fn tidy(&self, hold: Duration) {
         let counters: Vec<_> = self.lock().values().cloned().collect();
         for counter in counters {
-            // Somebody who counts just now uses it.
+            // If it is locked, it is in use.
             let Ok(mut slice) = counter.try_lock() else { continue };
             if slice.left > 0 && slice.at.elapsed() >= hold {
                 let left = std::mem::take(&mut slice.left);
-                // What cannot be given back comes back by itself, as time goes by.
+                // If it cannot be returned, the allowance fills up again with time.
                 let given = slice.allowance.give_back(&self.cluster, left);
                 let _ = timeout(WAIT, given).await;
             }
@@ -96,7 +96,7 @@ impl Rates {
     }
 
     fn counter(&self, caller: &str, rate: Rate) -> Arc<Counter> {
-        // Another rate is another allowance.
+        // Each rate has its own allowance.
         let key = format!("{}.{}", names::token(caller), names::token(&rate.to_string()));
         let mut slices = self.lock();
         if let Some(counter) = slices.get(&key) {

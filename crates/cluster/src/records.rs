@@ -1,8 +1,8 @@
-//! The records of all nodes, read from one place.
+//! The call records of all nodes, in one stream.
 //!
-//! Each node ships what its journal says to one stream ([`Shipping`]); anybody of the fleet reads it ([`Records`]). A
-//! call is told of when it begins and when it ends, and the end holds the beginning: so the stream can be read from its
-//! end on. What is told twice is the same call at the same stage, and counts once.
+//! Each node ships its journal to the stream ([`ShippingTask`]); every node can read it ([`Records`]). There is a message
+//! when a call begins and one when it ends, and the latter includes the former: so the stream can be read from its end.
+//! Duplicates are the same call at the same stage, and count once.
 
 mod follow;
 mod list;
@@ -22,24 +22,24 @@ use switchboard_workers::{Cluster, Error};
 
 use crate::streams::find;
 
-pub use follow::Follow;
-pub use list::{Reading, Records};
-pub use ship::{Progress, Shipping, ship_once};
+pub use follow::ClusterFollower;
+pub use list::{ReadProgress, Records};
+pub use ship::{ShippingProgress, ShippingTask, ship_once};
 
-/// The word that the stream's name ends with, and that its subjects have.
+/// The suffix of the stream's name, and a token of its subjects.
 const STREAM: &str = "records";
 
-/// Where a node tells of calls at that stage.
+/// Returns the subject for a node's calls at this stage.
 fn subject(cluster: &Cluster, node: &str, stage: CallStage) -> String {
     cluster.names().subject(&["record", node, stage.as_str()])
 }
 
-/// Where all nodes tell of calls at that stage.
+/// Returns the subject for all nodes' calls at this stage.
 fn subjects(cluster: &Cluster, stage: CallStage) -> String {
     format!("{}.*.{}", cluster.names().subject(&["record"]), stage.as_str())
 }
 
-/// The stream, made where it is not there yet.
+/// Returns the stream; creates it if it does not exist.
 async fn make(cluster: &Cluster, max_age: Duration) -> Result<Stream, Error> {
     let name = cluster.names().stream(STREAM);
     let config = jetstream::stream::Config {
@@ -55,7 +55,7 @@ async fn make(cluster: &Cluster, max_age: Duration) -> Result<Stream, Error> {
     match cluster.nats()?.jetstream().create_stream(config).await {
         Ok(stream) => Ok(stream),
         Err(error) => match (error.kind(), open(cluster).await) {
-            // It may be there with other settings, which somebody chose.
+            // It exists with other settings, which somebody chose.
             (_, Ok(Some(stream))) => Ok(stream),
             (CreateStreamErrorKind::TimedOut, Err(unreachable)) => Err(unreachable),
             _ => Err(Error::refused(format!("make the stream `{name}`"))(error.into())),
@@ -63,7 +63,7 @@ async fn make(cluster: &Cluster, max_age: Duration) -> Result<Stream, Error> {
     }
 }
 
-/// The stream; none where nobody has shipped anything yet.
+/// Returns the stream; `None` if no node has shipped anything yet.
 async fn open(cluster: &Cluster) -> Result<Option<Stream>, Error> {
     find(cluster, &cluster.names().stream(STREAM)).await
 }

@@ -1,4 +1,4 @@
-//! SignIns of the console: whoever signed in at one gateway has signed in at all.
+//! Sign-ins of the console: a session that was opened at one gateway is valid at all.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,12 +9,12 @@ use switchboard_workers::{Bucket, Cluster, wire};
 
 use crate::{Error, mirror::Mirror};
 
-/// The sessions that are open.
+/// The open sessions.
 pub(crate) struct SignIns(Arc<Mirror>);
 
-/// A session, as it is kept.
+/// A stored session.
 #[derive(Serialize, Deserialize)]
-struct SignIn {
+struct StoredSignIn {
     session: Value,
     until: Timestamp,
 }
@@ -35,14 +35,14 @@ impl SignIns {
         life: Duration,
     ) -> Result<(), Error> {
         let until = Timestamp::now().saturating_add(life).unwrap_or(Timestamp::MAX);
-        self.0.put(&place(key), &SignIn { session, until }).await
+        self.0.put(&place(key), &StoredSignIn { session, until }).await
     }
 
     pub(crate) async fn find(&self, key: &str) -> Option<Value> {
         let key = place(key);
-        let found: SignIn = match self.0.get(&key) {
+        let found: StoredSignIn = match self.0.get(&key) {
             Some(found) => found,
-            // It may be so new that nobody has told us yet.
+            // It may be too new for the mirror.
             None => serde_json::from_slice(&self.0.fetch(&key).await.ok()??).ok()?,
         };
         (found.until > Timestamp::now() && !found.session.is_null()).then_some(found.session)
@@ -54,15 +54,15 @@ impl SignIns {
             return self.0.remove(&key).await;
         }
         let Some(found) = self.0.fetch(&key).await? else { return Ok(()) };
-        let SignIn { until, .. } = wire::read("a session", &found)?;
-        // Whoever had seen it could put it back; this is known until it would have ended by itself.
-        self.0.put(&key, &SignIn { session: Value::Null, until }).await
+        let StoredSignIn { until, .. } = wire::read("a session", &found)?;
+        // A deleted entry could be restored by anyone who has seen it; this one stays until the session would have expired.
+        self.0.put(&key, &StoredSignIn { session: Value::Null, until }).await
     }
 
-    /// Removes those that are over.
+    /// Removes expired sessions.
     pub(crate) async fn sweep(&self) -> Result<(), Error> {
         let now = Timestamp::now();
-        for (key, session) in self.0.all::<SignIn>("console.") {
+        for (key, session) in self.0.all::<StoredSignIn>("console.") {
             if session.until < now {
                 self.0.erase(&key).await?;
             }

@@ -1,4 +1,4 @@
-//! All that one gateway knows together with others, and the tasks that keep it so.
+//! The state that a gateway shares with others, and the tasks that keep it up to date.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -21,13 +21,13 @@ use crate::{
     rates::Rates, sign_ins::SignIns, tokens::ClusterTokens,
 };
 
-/// How long a start waits for NATS.
+/// How long the start waits for NATS.
 const START: Duration = Duration::from_secs(5);
-/// How often it is looked whether NATS is there.
+/// How often the connection to NATS is checked.
 const LOOK: Duration = Duration::from_millis(500);
-/// How often what is over is removed.
+/// How often expired entries are removed.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
-/// How long a leave may take.
+/// How long leaving may take.
 const LEAVE: Duration = Duration::from_secs(2);
 
 /// One gateway among many.
@@ -38,14 +38,14 @@ pub struct ClusterState {
     sessions: Arc<SignIns>,
     queue: ClusterApprovals,
     peers: Arc<ClusterSessions>,
-    /// They end with the gateway.
+    /// The background tasks; aborted when dropped.
     tasks: Mutex<JoinSet<()>>,
 }
 
 impl ClusterState {
-    /// Joins the gateways of a cluster. Waits a moment for NATS; where it is away, what is known together comes later.
+    /// Joins a cluster. Waits a moment for NATS; if it is away, the shared state is read once it is back.
     ///
-    /// `tokens` are kept as those of the fleet are.
+    /// `tokens` is kept in sync with the tokens of the cluster.
     pub async fn join(cluster: &Cluster, tokens: Arc<Tokens>) -> Arc<Self> {
         let gateways = Arc::new(Gateways::new(cluster));
         let rates = Arc::new(Rates::new(cluster));
@@ -67,7 +67,7 @@ impl ClusterState {
         tasks.spawn(sweep(queue.clone(), sessions.clone(), peers.clone()));
         let end = Instant::now() + START;
         for mirror in mirrors {
-            // The watch says what that means.
+            // `watch` logs what it means if NATS is away.
             let _ = mirror.known(end.saturating_duration_since(Instant::now())).await;
         }
         tasks.spawn(watch(cluster.clone()));
@@ -75,7 +75,7 @@ impl ClusterState {
         Arc::new(Self { cluster, gateways, rates, sessions, queue, peers, tasks })
     }
 
-    /// Where the held calls of all gateways wait for a person.
+    /// Returns the queue of held calls of all gateways.
     pub fn queue(&self) -> ApprovalQueue {
         ApprovalQueue::new(Arc::new(self.queue.clone()))
     }
@@ -96,28 +96,28 @@ impl ClusterState {
         }
     }
 
-    /// Has the server hear what those of other gateways say.
+    /// Lets the server receive messages of other gateways.
     ///
     /// # Errors
-    /// NATS does not let us listen.
+    /// Fails if NATS does not allow the subscription.
     pub async fn attend(&self, server: &mcp::Server) -> Result<(), Error> {
         let attending = self.peers.attend(server.clone()).await?;
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(attending);
         Ok(())
     }
 
-    /// The gateways that are there.
+    /// Returns the live gateways.
     pub fn gateways(&self) -> &Gateways {
         &self.gateways
     }
 
-    /// Gives back what others can use, and says that this gateway is gone.
+    /// Returns unused rate slices, and removes the entry of this gateway.
     pub async fn leave(&self) {
         let leave = async {
             self.rates.tidy(Duration::ZERO).await;
             self.gateways.leave().await;
         };
-        // Where nobody hears it, others notice by themselves.
+        // If NATS is away, other gateways notice by the missing refresh.
         let _ = timeout(LEAVE, leave).await;
     }
 
@@ -157,7 +157,7 @@ impl Peers for ClusterState {
     }
 }
 
-/// Says when NATS goes, what that means, and when it is back.
+/// Logs when NATS goes away, what that means, and when it is back.
 async fn watch(cluster: Cluster) {
     let mut was_away = false;
     loop {

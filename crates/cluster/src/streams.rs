@@ -1,12 +1,12 @@
-//! Streams that may be there or not.
+//! Streams that may not exist.
 
 use async_nats::jetstream::{self, context::GetStreamErrorKind, stream::Stream};
 use switchboard_workers::{Cluster, Error};
 
-/// The stream of that name; none where there is none.
+/// Returns the stream with this name; `None` if it does not exist.
 ///
 /// # Errors
-/// The servers cannot be reached, or do not allow it.
+/// Fails if NATS cannot be reached, or does not allow it.
 pub async fn find(cluster: &Cluster, name: &str) -> Result<Option<Stream>, Error> {
     match cluster.nats()?.jetstream().get_stream(name).await {
         Ok(stream) => Ok(Some(stream)),

@@ -1,4 +1,4 @@
-//! Tokens that all gateways take: kept as hashes, by name; made and revoked once.
+//! Tokens that all gateways accept: stored as hashes, by name; created and revoked in one place.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::{
     mirror::{CreateOutcome, Mirror},
 };
 
-/// The tokens of a fleet, as commands change them.
+/// The tokens of a cluster, for commands that change them.
 pub struct ClusterTokens(Arc<Mirror>);
 
 impl ClusterTokens {
-    /// The tokens of the cluster.
+    /// Creates the view of a cluster's tokens.
     pub fn new(cluster: &Cluster) -> Self {
         Self(Mirror::new(cluster, Bucket::Tokens))
     }
@@ -28,10 +28,10 @@ impl ClusterTokens {
         self.0.is_signed()
     }
 
-    /// Makes a token and returns its secret, which is kept nowhere.
+    /// Creates a token and returns its secret, which is not stored.
     ///
     /// # Errors
-    /// The name is taken, a setting makes no sense, or NATS cannot be reached.
+    /// Fails if the name is taken, a setting is invalid, or NATS cannot be reached.
     pub async fn create(&self, new: NewToken) -> Result<String, Error> {
         self.0.check_key("")?;
         let name = new.name.clone();
@@ -42,26 +42,26 @@ impl ClusterTokens {
         }
     }
 
-    /// Makes a token worthless.
+    /// Revokes a token.
     ///
     /// # Errors
-    /// There is none of this name, or NATS cannot be reached.
+    /// Fails if there is no token with this name, or NATS cannot be reached.
     pub async fn revoke(&self, name: &str) -> Result<(), Error> {
         self.0.check_key("")?;
         let key = names::token(name);
         match self.0.fetch(&key).await? {
             Some(_) => self.0.remove(&key).await,
-            // One that is not signed is worth nothing, and is taken away all the same.
+            // An unsigned token is not accepted, but is removed all the same.
             None if self.0.unsigned(&key).await?.is_some() => self.0.remove(&key).await,
             None => Err(TokensError::Unknown(name.to_owned()).into()),
         }
     }
 
-    /// The tokens that lie there without a signature of this cluster's present key, by name. Those that have none at all are worth
-    /// nothing; anybody who can write to NATS may have put them there.
+    /// Returns the tokens that are not signed with the cluster's current key, by name. Those without any signature are not
+    /// accepted: anybody who can write to NATS may have put them there.
     ///
     /// # Errors
-    /// NATS cannot be reached.
+    /// Fails if NATS cannot be reached.
     pub async fn unsigned(&self) -> Result<Vec<TokenEntry>, Error> {
         let mut found = Vec::new();
         for key in self.0.keys().await? {
@@ -72,10 +72,10 @@ impl ClusterTokens {
         Ok(found)
     }
 
-    /// Signs a token that was made before the cluster had its present key.
+    /// Signs a token that was created before the cluster had its current key.
     ///
     /// # Errors
-    /// There is none of this name, it is signed with a key that we do not have, or NATS cannot be reached.
+    /// Fails if there is no token with this name, it is signed with a key that we do not have, or NATS cannot be reached.
     pub async fn sign(&self, name: &str) -> Result<TokenEntry, Error> {
         let key = names::token(name);
         match self.0.unsigned(&key).await? {
@@ -94,12 +94,12 @@ impl ClusterTokens {
         }
     }
 
-    /// All that are known, by name.
+    /// Returns all tokens, by name.
     pub fn all(&self) -> Vec<TokenEntry> {
         self.0.all("").into_iter().map(|(_, entry)| entry).collect()
     }
 
-    /// Keeps the tokens of a gateway as those of the fleet are. Ends only when dropped.
+    /// Keeps the tokens of a gateway in sync with those of the cluster. Ends only when dropped.
     pub(crate) async fn keep_up(self: Arc<Self>, tokens: Arc<Tokens>) {
         let mut changes = self.0.changes();
         loop {

@@ -1,4 +1,4 @@
-//! A command's look at the fleet: it reads and changes what gateways know together, and is none of them.
+//! A command's view of the cluster: reads and changes the shared state without being a gateway.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,32 +13,32 @@ use crate::{
 /// How long a command waits for NATS.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// What a command sees of the fleet.
+/// A command's view of the cluster.
 pub struct ClusterView {
     cluster: Cluster,
     tasks: JoinSet<()>,
 }
 
 impl ClusterView {
-    /// Begins to look at a cluster.
+    /// Creates a view of a cluster.
     pub fn new(cluster: &Cluster) -> Self {
         Self { cluster: cluster.clone(), tasks: JoinSet::new() }
     }
 
-    /// The tokens of all gateways, as they are now.
+    /// Returns the tokens of the cluster, once they have been read.
     ///
     /// # Errors
-    /// NATS cannot be reached.
+    /// Fails if NATS cannot be reached.
     pub async fn tokens(&mut self) -> Result<ClusterTokens, Error> {
         let tokens = ClusterTokens::new(&self.cluster);
         self.know(tokens.mirror()).await?;
         Ok(tokens)
     }
 
-    /// The calls that wait for a person at any gateway.
+    /// Returns the queue of held calls of all gateways.
     ///
     /// # Errors
-    /// NATS cannot be reached.
+    /// Fails if NATS cannot be reached.
     pub async fn queue(&mut self) -> Result<ApprovalQueue, Error> {
         let gateways = Arc::new(Gateways::new(&self.cluster));
         self.know(gateways.mirror()).await?;

@@ -2,7 +2,7 @@
 
 import { send } from './api.js';
 import { fill, h } from './dom.js';
-import { away, clock } from './format.js';
+import { clock, left } from './format.js';
 import * as held from './held.js';
 import { visible, write } from './json.js';
 import { mayApprove } from './session.js';
@@ -43,7 +43,7 @@ export function card(approval) {
       'div',
       { class: 'held-head' },
       h('h2', {}, visible(approval.tool)),
-      h('time', { datetime: approval.expires, class: 'muted' }, `${away(approval.expires)} left`),
+      h('time', { datetime: approval.expires, class: 'muted' }, left(approval.expires)),
     ),
     facts([
       ['Asked by', approval.asked_by && visible(approval.asked_by)],

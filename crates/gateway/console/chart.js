@@ -5,6 +5,7 @@ import { clock, day } from './format.js';
 
 /** @typedef {{ name: string, className: string, values: (number | null)[] }} Series */
 /** @typedef {{ title: string, times: string[], series: Series[], kind: 'bars' | 'lines', unit: (value: number) => string, summary: string }} Chart */
+/** Round numbers, and where a value stands between the first and the last of them, from 0 to 1. @typedef {{ steps: number[], share: (value: number) => number }} Axis */
 
 const HEIGHT = 180;
 const MARGIN = { top: 8, right: 8, bottom: 22, left: 56 };
@@ -45,10 +46,10 @@ export function figure(chart) {
  */
 function picture(chart, width, tip) {
   const inner = { width: width - MARGIN.left - MARGIN.right, height: HEIGHT - MARGIN.top - MARGIN.bottom };
-  const steps = scale(Math.max(...highest(chart), 0), 4);
-  const top = steps.at(-1) || 1;
+  const { steps, share } =
+    chart.kind === 'bars' ? linear(Math.max(...highest(chart), 0)) : logarithmic(allValues(chart));
   const x = (/** @type {number} */ index) => MARGIN.left + ((index + 0.5) / chart.times.length) * inner.width;
-  const y = (/** @type {number} */ value) => MARGIN.top + inner.height * (1 - value / top);
+  const y = (/** @type {number} */ value) => MARGIN.top + inner.height * (1 - share(value));
   const root = svg('svg', {
     width,
     height: HEIGHT,
@@ -108,7 +109,8 @@ function bars(chart, x, y, space) {
  * @param {(value: number) => number} y
  */
 function lines(chart, x, y) {
-  return chart.series.flatMap(({ values, className }) => {
+  // The first, which matters most, is drawn last.
+  return chart.series.toReversed().flatMap(({ values, className }) => {
     let path = '';
     let isDown = false;
     /** @type {Element[]} */
@@ -231,6 +233,37 @@ function highest(chart) {
     const values = chart.series.map(({ values: own }) => own[index] ?? 0);
     return chart.kind === 'bars' ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values);
   });
+}
+
+/**
+ * From 0 upwards: what is twice as much is twice as high.
+ * @param {number} most
+ * @returns {Axis}
+ */
+function linear(most) {
+  const steps = scale(most, 4);
+  const top = steps.at(-1) || 1;
+  return { steps, share: (value) => value / top };
+}
+
+/**
+ * By powers of ten, so that one slow call does not flatten all others.
+ * @param {number[]} values
+ * @returns {Axis}
+ */
+export function logarithmic(values) {
+  const above = values.filter((value) => value > 0);
+  const low = above.length > 0 ? Math.floor(Math.log10(Math.min(...above))) : 0;
+  const high = Math.max(low + 1, above.length > 0 ? Math.ceil(Math.log10(Math.max(...above))) : 1);
+  const every = Math.ceil((high - low) / 5);
+  const steps = [];
+  for (let power = low; power <= high; power += every) steps.push(10 ** power);
+  return { steps, share: (value) => (Math.log10(Math.max(value, 10 ** low)) - low) / (high - low) };
+}
+
+/** @param {Chart} chart */
+function allValues(chart) {
+  return chart.series.flatMap(({ values }) => values.filter((value) => value !== null));
 }
 
 /**

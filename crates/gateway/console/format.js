@@ -59,6 +59,17 @@ export function away(time) {
   return `${Math.floor(seconds / 86_400)} d`;
 }
 
+/**
+ * How long it is until then, at most: a wait of five minutes begins with five.
+ * @param {string} time
+ */
+export function left(time) {
+  const seconds = Math.max(0, Math.ceil((new Date(time).getTime() - Date.now()) / 1000));
+  if (seconds < 90) return `${seconds} s left`;
+  if (seconds < 5400) return `${Math.ceil(seconds / 60)} min left`;
+  return `${Math.ceil(seconds / 3600)} h left`;
+}
+
 /** @param {string} time */
 export function ago(time) {
   const past = away(time);
@@ -113,5 +124,5 @@ export function tone(outcome) {
   if (outcome === 'ok' || outcome === 'ready') return 'ok';
   if (outcome === 'running' || outcome === 'connecting') return 'busy';
   if (['cancelled', 'denied', 'held', 'outcome_unknown', 'overloaded'].includes(outcome)) return 'warn';
-  return outcome === 'idle' || outcome === 'stopped' ? 'still' : 'bad';
+  return ['idle', 'stopped', 'disabled'].includes(outcome) ? 'still' : 'bad';
 }

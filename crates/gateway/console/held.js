@@ -3,7 +3,7 @@
 import { get } from './api.js';
 import { byId, fill, h } from './dom.js';
 import { feed } from './feed.js';
-import { away } from './format.js';
+import { left } from './format.js';
 import { navigate } from './router.js';
 import * as title from './title.js';
 
@@ -25,7 +25,7 @@ export function start() {
   feed.watch((state) => state === 'live' && soon());
   setInterval(() => {
     for (const time of document.querySelectorAll('.held time')) {
-      if (time instanceof HTMLTimeElement) time.textContent = `${away(time.dateTime)} left`;
+      if (time instanceof HTMLTimeElement) time.textContent = left(time.dateTime);
     }
   }, 1000);
 }

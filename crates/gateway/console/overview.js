@@ -4,7 +4,7 @@ import { get } from './api.js';
 import { figure } from './chart.js';
 import { fill, h } from './dom.js';
 import { count, duration, words } from './format.js';
-import { change } from './router.js';
+import { change, here } from './router.js';
 import { empty, head, segments, trouble } from './widgets.js';
 
 /** @import { Figures, Route, Stats, View } from './types' */
@@ -28,6 +28,8 @@ const TOP = 8;
  */
 export function open(place, route) {
   let since = '1h';
+  /** The span that is shown if the address names none. */
+  let usual = '1h';
   let timer = 0;
   let isClosed = false;
   const body = h('div', { class: 'overview-body' });
@@ -35,7 +37,7 @@ export function open(place, route) {
     'Span of time',
     Object.entries(SPANS).map(([span, { words: text }]) => [span, text]),
     since,
-    (span) => change({ since: span === '1h' ? null : span }),
+    (span) => change({ since: span }),
   );
   place.append(head('Overview', spans.element), body);
 
@@ -58,12 +60,17 @@ export function open(place, route) {
   }
   /** @param {Route} next */
   function update(next) {
-    const wanted = next.query.get('since') ?? '1h';
+    const wanted = next.query.get('since') ?? usual;
     since = wanted in SPANS ? wanted : '1h';
     spans.press(since);
     look();
   }
-  update(route);
+  if (route.query.has('since')) update(route);
+  else begin();
+  async function begin() {
+    usual = await fitting();
+    if (!isClosed) update(here());
+  }
   return {
     update,
     close: () => {
@@ -71,6 +78,21 @@ export function open(place, route) {
       clearTimeout(timer);
     },
   };
+}
+
+/** The span into which the calls of the last hour fit best; a longer one where there were none. */
+async function fitting() {
+  try {
+    /** @type {Stats} */
+    const { steps, until } = await get('/api/stats?since=1h&step=1m&by=tool&top=1');
+    const first = steps.find(({ calls }) => calls > 0);
+    if (!first) return '24h';
+    const minutes = (new Date(until).getTime() - new Date(first.at).getTime()) / 60_000;
+    return minutes < 4 ? '5m' : minutes < 14 ? '15m' : '1h';
+  } catch {
+    // What is wrong is said where the figures would be.
+    return '1h';
+  }
 }
 
 /**

@@ -3,11 +3,14 @@
 import { get, send } from './api.js';
 import { tokenForm } from './connect.js';
 import { fill, h } from './dom.js';
-import { ago, count, moment, words } from './format.js';
+import { ago, count, duration, moment, words } from './format.js';
 import { mayAdminister } from './session.js';
 import { copy, empty, facts, fetched, head, toast } from './widgets.js';
 
 /** @import { Decision, PolicyReport, ShownPolicy, Tokens, View } from './types' */
+
+/** How many calls the gateway looks at for tests of rules and for decisions. */
+const LOOKED_AT = 5000;
 
 /**
  * @param {HTMLElement} place
@@ -61,7 +64,7 @@ function ruleList(policy) {
       ['A person is asked if', globs(policy.ask_if)],
       ['Asked about what may destroy', policy.ask_destructive && 'yes'],
       ['Only read-only tools', policy.read_only && 'yes'],
-      ['Time to answer', policy.ask_timeout],
+      ['Time to answer', duration(Number.parseFloat(policy.ask_timeout) * 1000)],
       ['Somebody else must allow', policy.four_eyes && 'yes'],
       ['Never shown to who decides', globs(policy.secret_arguments)],
     ]),
@@ -137,6 +140,8 @@ function reportTable({ calls, same, skipped, changes }) {
       {},
       `${count(calls - same)} of ${count(calls)} calls would end otherwise`,
       skipped > 0 && h('span', { class: 'muted' }, `; ${count(skipped)} more never came to the rules`),
+      calls + skipped >= LOOKED_AT &&
+        h('span', { class: 'muted' }, `. Only the latest ${count(LOOKED_AT)} were looked at.`),
     ),
     changes.length > 0 &&
       table(
@@ -154,8 +159,9 @@ function reportTable({ calls, same, skipped, changes }) {
 
 /** @param {Decision[]} decisions */
 function decisionTable(decisions) {
-  if (decisions.length === 0) return h('p', { class: 'muted' }, 'Nobody had to decide anything.');
-  return table(
+  const bound = h('p', { class: 'muted' }, `Of the latest ${count(LOOKED_AT)} calls, 200 at most.`);
+  if (decisions.length === 0) return [h('p', { class: 'muted' }, 'Nobody had to decide anything.'), bound];
+  const rows = table(
     ['When', 'Tool', 'Asked by', 'Decision', 'By', 'Reason', ''],
     decisions.map((one) => [
       moment(one.started),
@@ -167,6 +173,7 @@ function decisionTable(decisions) {
       h('a', { href: `/calls/${one.call_id}` }, 'Open'),
     ]),
   );
+  return [rows, bound];
 }
 
 /** @param {HTMLElement} place */
@@ -184,7 +191,7 @@ function listTokens(place) {
             token.tools.map((glob) => h('code', {}, glob)),
           )
         : 'all',
-      `${count(token.visible)} of ${count(tools)}`,
+      sees(token.name, token.visible, tools),
       [token.admin && 'admin', token.approve && 'approves', token.watch && 'watches'].filter(Boolean).join(', ') || '–',
       [token.rate, token.concurrent && `${token.concurrent} at once`].filter(Boolean).join(', ') || '–',
       ago(token.created),
@@ -219,6 +226,35 @@ function listTokens(place) {
       }),
     ];
   });
+}
+
+/**
+ * How many tools a token sees, and which when asked.
+ * @param {string} name
+ * @param {number} visible
+ * @param {number} all
+ */
+function sees(name, visible, all) {
+  const body = h('div', { class: 'sees' });
+  const details = h('details', {}, h('summary', {}, `${count(visible)} of ${count(all)}`), body);
+  details.addEventListener(
+    'toggle',
+    () =>
+      fetched(body, async () => {
+        /** @type {{ name: string, asks: boolean }[]} */
+        const tools = await get(`/api/tokens/${encodeURIComponent(name)}/tools`);
+        if (tools.length === 0) return 'none';
+        return h(
+          'span',
+          { class: 'globs' },
+          tools.map((tool) =>
+            h('code', { class: tool.asks ? 'asks' : '', title: tool.asks ? 'a person is asked' : null }, tool.name),
+          ),
+        );
+      }),
+    { once: true },
+  );
+  return details;
 }
 
 /**

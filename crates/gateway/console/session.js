@@ -30,6 +30,11 @@ export function mayAdminister() {
   return session.may_administer ?? true;
 }
 
+/** Whether we may add servers to the config, and remove them. */
+export function mayAddServers() {
+  return session.may_add_servers ?? false;
+}
+
 /** Whether we may decide about held calls. */
 export function mayApprove() {
   return session.may_approve ?? true;
@@ -85,6 +90,8 @@ export function signIn(place, done) {
       field.select();
     }
   });
+  // There is nowhere to go yet.
+  document.body.classList.add('signed-out');
   fill(place, form);
   field.focus();
 }

@@ -8,6 +8,7 @@ export interface Session {
   name: string | null;
   may_call?: boolean;
   may_administer?: boolean;
+  may_add_servers?: boolean;
   may_approve?: boolean;
   may_watch?: boolean;
   version: string;
@@ -31,6 +32,20 @@ export interface Call {
   found?: string;
   /** The beginning of its result, as it was told. */
   result?: Json;
+}
+
+/** A turn of a model. */
+export interface Turn {
+  id: string;
+  model: string;
+  provider: string;
+  conversation: string | null;
+  caller: string | null;
+  started: string;
+  duration_ms: number;
+  error_kind: string | null;
+  input_tokens: number;
+  output_tokens: number;
 }
 
 export interface Artifact { id: string; kind: string; media_type?: string; size?: number }
@@ -140,9 +155,10 @@ export interface Server {
   error?: string | null;
   error_at?: string | null;
   tools?: number;
-  set_aside?: string[];
+  skipped_tools?: string[];
   clients?: number;
   stderr?: string[] | null;
+  sign_in?: { state: string; reason?: string; issuer: string | null; scopes: string[]; until: string | null; renews: boolean };
   workers?: { id: string; running: number; capacity: number; version: string; started: number }[];
 }
 
@@ -243,6 +259,9 @@ export interface Decision {
   reason: string | null;
   rule: string;
 }
+
+/** A server that was added. */
+export interface AddedServer { name: string; tools: string[]; notes: string[] }
 
 export interface Tokens {
   tools: number;

@@ -3,6 +3,7 @@
 import { byId, fill, h } from './dom.js';
 import { tone, words } from './format.js';
 import { Problem } from './api.js';
+import { icon } from './icons.js';
 
 /** @import { Child } from './dom.js' */
 
@@ -29,7 +30,14 @@ export function head(title, ...beside) {
  * @param {...Child} advice
  */
 export function empty(title, ...advice) {
-  return h('div', { class: 'empty' }, h('p', { class: 'title' }, title), h('p', {}, advice));
+  const section = document.querySelector('nav [aria-current]')?.getAttribute('data-section') ?? '';
+  return h(
+    'div',
+    { class: 'empty' },
+    h('span', { class: 'empty-icon' }, icon(section, 20)),
+    h('p', { class: 'title' }, title),
+    h('p', {}, advice),
+  );
 }
 
 /** @param {string} [what] */

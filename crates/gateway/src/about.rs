@@ -1,4 +1,4 @@
-//! What a gateway says of itself, so that other programs of its user can tell whether it is theirs.
+//! The gateway's description of itself, so that other programs of its user can tell whether it is theirs.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What a gateway says of itself; changes with its config. Cheap to clone.
+/// A gateway's description; changes with its config. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct About(Arc<ArcSwap<AboutGateway>>);
 
@@ -16,18 +16,18 @@ impl About {
         self.0.store(Arc::new(about));
     }
 
-    /// Returns what is said now.
+    /// Returns the current description.
     pub fn get(&self) -> Arc<AboutGateway> {
         self.0.load_full()
     }
 }
 
-/// What a gateway says of itself.
+/// A gateway's description.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AboutGateway {
     /// The version of Switchboard.
     pub version: &'static str,
-    /// Where it listens; none for who may not administer it, like what follows.
+    /// Where it listens; unset, like what follows, for callers who may not administer it.
     pub address: Option<String>,
     /// The config file.
     pub config: Option<String>,

@@ -1,4 +1,4 @@
-//! The access log: one line for each request, when its answer has been sent or nobody wants it any more.
+//! The access log: one line for each request, when its response has been sent or the client is gone.
 
 use std::{
     pin::Pin,
@@ -13,7 +13,7 @@ use hyper::body::{Frame, SizeHint};
 use switchboard_access::Caller;
 use tokio::time::Instant;
 
-/// A request whose line is still to be written. Written when dropped, so that none is missing.
+/// The access log line of a request, written when dropped, so that no request is missing.
 pub(crate) struct AccessLogLine {
     method: http::Method,
     path: String,
@@ -27,7 +27,7 @@ impl AccessLogLine {
     pub(crate) fn begin(request: &request::Parts) -> Self {
         Self {
             method: request.method.clone(),
-            // Not the query: there are those who put secrets there.
+            // Not the query: some clients put secrets there.
             path: request.uri.path().to_owned(),
             began: Instant::now(),
             status: None,
@@ -36,7 +36,7 @@ impl AccessLogLine {
         }
     }
 
-    /// The answer, which takes the line with it.
+    /// Attaches the line to the response: it is written when the body has been sent.
     pub(crate) fn follow(mut self, response: Response) -> Response {
         self.status = Some(response.status().as_u16());
         self.caller = response.extensions().get::<Caller>().and_then(|caller| caller.name.clone());
@@ -50,7 +50,7 @@ impl Drop for AccessLogLine {
             target: "switchboard::access",
             method = %self.method,
             path = self.path,
-            // A client that hung up before there was an answer has none.
+            // 499 if the client hung up before there was a response.
             status = self.status.unwrap_or(499),
             duration_ms = self.began.elapsed().as_secs_f64() * 1e3,
             caller = self.caller.as_deref().unwrap_or("-"),
@@ -59,7 +59,7 @@ impl Drop for AccessLogLine {
     }
 }
 
-/// A body that is counted on its way.
+/// A body whose bytes are counted as they are sent.
 struct CountedBody {
     body: Body,
     line: AccessLogLine,

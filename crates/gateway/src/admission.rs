@@ -17,7 +17,7 @@ use http::{HeaderName, HeaderValue, header, request};
 use http_body_util::Limited;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use serde_json::json;
-use switchboard_access::{Access, Admitted, Caller, Peer, Rejection, Share};
+use switchboard_access::{Access, AdmittedRequest, Caller, ConnectionUser, QuotaPermit, Rejection};
 use switchboard_mcp_server::{Admission, Permit};
 use switchboard_mcp_wire::RpcError;
 use switchboard_toolcall::BoxFuture;
@@ -31,8 +31,8 @@ use crate::{
     metadata,
 };
 
-/// Refuses a request whose head could be read in two ways: a proxy in front may have decided by the other one. That is one
-/// with two `Host` or `Authorization` headers, or with user information in its host.
+/// Refuses a request whose head is ambiguous, because a proxy in front may have read it in another way: with two `Host` or
+/// `Authorization` headers, or with user information in its host.
 pub(crate) fn check_head<B>(request: &http::Request<B>) -> Result<(), ApiError> {
     let host = only(request, &header::HOST)?;
     only(request, &header::AUTHORIZATION)?;
@@ -45,7 +45,7 @@ pub(crate) fn check_head<B>(request: &http::Request<B>) -> Result<(), ApiError> 
     Ok(())
 }
 
-/// Returns the header of this name, of which there may be one.
+/// Returns the header of this name; fails if there is more than one.
 fn only<'a, B>(
     request: &'a http::Request<B>,
     name: &HeaderName,
@@ -65,7 +65,7 @@ fn has_user(host: &[u8]) -> bool {
     host.contains(&b'@')
 }
 
-/// Asks who it is, bounds the body, and holds the caller's share until the answer has been sent.
+/// Authenticates the caller, limits the body, and holds the caller's permit until the response has been sent.
 pub(crate) async fn admit(
     State(parts): State<Arc<Parts>>,
     request: Request,
@@ -73,7 +73,7 @@ pub(crate) async fn admit(
 ) -> Response {
     let (mut head, body) = request.into_parts();
     let admitted = parts.access.admit(&head, peer(&head)).await;
-    let Admitted { caller, share, credential } = match admitted {
+    let AdmittedRequest { caller, share, credential } = match admitted {
         Ok(admitted) => admitted,
         Err(rejection) => return metadata::rejected(&parts.access, &head, rejection),
     };
@@ -88,7 +88,7 @@ pub(crate) async fn admit(
     held(credential_stream::bound(response, &parts, credential), share)
 }
 
-/// As [`admit`], for what everybody may have who comes under our name and from no foreign page.
+/// Like [`admit`], for what everybody may have: checks only the host name and the origin.
 pub(crate) async fn look(
     State(parts): State<Arc<Parts>>,
     request: Request,
@@ -101,7 +101,7 @@ pub(crate) async fn look(
     }
 }
 
-/// As [`look`], for the console's page, which other sites may link to.
+/// Like [`look`], for the console's page, which other sites may link to.
 pub(crate) async fn visit(
     State(parts): State<Arc<Parts>>,
     request: Request,
@@ -120,7 +120,7 @@ async fn open(parts: &Parts, head: request::Parts, body: Body, next: Next) -> Re
     in_time(response, timeout, &parts.config)
 }
 
-/// The response, unless the body of the request timed out.
+/// Returns the response; an error instead if the body of the request timed out.
 fn in_time(response: Response, timeout: Option<BodyTimeout>, config: &Config) -> Response {
     if !timeout.is_some_and(|timeout| timeout.is_elapsed()) {
         return response;
@@ -130,14 +130,15 @@ fn in_time(response: Response, timeout: Option<BodyTimeout>, config: &Config) ->
     ApiError::TooSlow(text).into_response()
 }
 
-/// As [`admit`], for the MCP server, which bounds the size of bodies by itself.
+/// Like [`admit`], for the MCP server, which limits bodies itself.
 pub(crate) async fn mcp(
     parts: &Arc<Parts>,
     request: http::Request<Incoming>,
-    peer: Peer,
+    peer: ConnectionUser,
 ) -> Response {
     let (head, body) = request.into_parts();
-    let Admitted { caller, share, credential } = match parts.access.admit(&head, peer).await {
+    let AdmittedRequest { caller, share, credential } = match parts.access.admit(&head, peer).await
+    {
         Ok(admitted) => admitted,
         Err(rejection) => return metadata::rejected(&parts.access, &head, rejection),
     };
@@ -154,8 +155,8 @@ pub(crate) async fn mcp(
     held(credential_stream::bound(response, parts, credential), share)
 }
 
-fn mcp_caller(caller: &Caller) -> switchboard_mcp_server::Caller {
-    switchboard_mcp_server::Caller {
+fn mcp_caller(caller: &Caller) -> switchboard_mcp_server::McpCaller {
+    switchboard_mcp_server::McpCaller {
         name: caller.name.clone(),
         client: caller.client.clone(),
         claims: caller.claims.clone(),
@@ -163,17 +164,17 @@ fn mcp_caller(caller: &Caller) -> switchboard_mcp_server::Caller {
     }
 }
 
-/// Admits each further request of a batch as if it had come by itself, with a share of its own.
+/// Admits each further request of a batch like a separate one, with its own permit.
 struct BatchAdmission<'a> {
     access: &'a Access,
-    peer: Peer,
+    peer: ConnectionUser,
 }
 
 impl Admission for BatchAdmission<'_> {
     fn admit<'a>(&'a self, head: &'a request::Parts) -> BoxFuture<'a, Result<Permit, RpcError>> {
         Box::pin(async move {
             match self.access.admit(head, self.peer).await {
-                Ok(Admitted { share, .. }) => Ok(Box::new(share) as Permit),
+                Ok(AdmittedRequest { share, .. }) => Ok(Box::new(share) as Permit),
                 Err(rejection) => {
                     let error = RpcError::new(RpcError::REFUSED, rejection.to_string());
                     Err(match rejection {
@@ -188,20 +189,20 @@ impl Admission for BatchAdmission<'_> {
     }
 }
 
-/// Returns who has the other end of the connection that the request came over.
-pub(crate) fn peer(request: &request::Parts) -> Peer {
+/// Returns the user of the connection that the request came over.
+pub(crate) fn peer(request: &request::Parts) -> ConnectionUser {
     request.extensions.get().copied().unwrap_or_default()
 }
 
-/// The response, which holds the caller's share until it has been sent.
-fn held(response: Response, share: Share) -> Response {
+/// Returns the response, which holds the caller's permit until it has been sent.
+fn held(response: Response, share: QuotaPermit) -> Response {
     match share.is_counted() {
         true => response.map(|body| Body::new(ShareBody { body, _share: share })),
         false => response,
     }
 }
 
-/// The body, not larger and not slower than the settings say.
+/// Limits the size and the duration of a body, as the settings say.
 fn bounded(body: Body, config: &Config) -> (Body, Option<BodyTimeout>) {
     if body.is_end_stream() {
         return (body, None);
@@ -210,15 +211,15 @@ fn bounded(body: Body, config: &Config) -> (Body, Option<BodyTimeout>) {
     (Body::new(Limited::new(body, most(config))), Some(timeout))
 }
 
-/// How large a body may be.
+/// Returns how large a body may be, in bytes.
 fn most(config: &Config) -> usize {
     usize::try_from(config.max_body.0).unwrap_or(usize::MAX)
 }
 
-/// A body that holds its caller's share until it is sent, or nobody wants it any more.
+/// A body that holds its caller's permit until it is sent, or the client is gone.
 struct ShareBody {
     body: Body,
-    _share: Share,
+    _share: QuotaPermit,
 }
 
 impl hyper::body::Body for ShareBody {

@@ -1,4 +1,4 @@
-//! A timeout for request bodies: a client that sends a byte at a time must not hold its connection for ever.
+//! A timeout for request bodies: a client that sends a byte at a time must not hold its connection forever.
 
 use std::{
     pin::Pin,
@@ -25,11 +25,11 @@ impl BodyTimeout {
     }
 }
 
-/// A body that must have come within a time.
+/// A body with a timeout.
 pub(crate) struct TimedBody<B> {
     body: B,
     limit: Duration,
-    /// Set when there is first something to wait for; most bodies come with their heads.
+    /// The timer; started when the body is first pending, because most bodies arrive with their heads.
     end: Option<Pin<Box<Sleep>>>,
     timeout: BodyTimeout,
 }

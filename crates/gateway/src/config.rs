@@ -3,38 +3,38 @@
 use std::{num::NonZeroUsize, time::Duration};
 
 use serde::Deserialize;
-use switchboard_toolcall::{HumanDuration, Size};
+use switchboard_toolcall::{HumanDuration, HumanSize};
 
 use switchboard_access::JwtConfig;
 
 use crate::tls::TlsConfig;
 
 /// The settings of `[serve]`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Where to listen: an address and a port.
     pub listen: String,
-    /// Names by which clients may reach us, beside the address itself.
+    /// Host names by which clients may reach us, besides the address itself.
     pub hosts: Vec<String>,
-    /// Where clients reach us, where a proxy stands before us; `https://tools.example`, for instance.
+    /// Our URL if there is a proxy before us, for instance `https://tools.example`.
     pub public_url: Option<String>,
     /// Web pages that may call us, as origins; `*` is not one.
     pub origins: Vec<String>,
     /// Whether a token is demanded on loopback too, of programs of the same user.
     pub require_token: bool,
-    /// Whose tokens are taken beside our own.
+    /// The issuer of JWTs that are accepted besides our own tokens.
     pub jwt: Option<JwtConfig>,
-    /// Expressions of which one must say yes to a call; where there is none, no yes is needed.
+    /// CEL expressions of which one must be true for a call; if there are none, every call passes.
     pub allow_if: Vec<String>,
     /// Expressions of which none may say yes to a call; stronger than `allow_if`.
     pub deny_if: Vec<String>,
-    /// The certificate, where we speak TLS ourselves.
+    /// The certificate, if we terminate TLS ourselves.
     pub tls: Option<TlsConfig>,
     /// How large a request may be.
-    pub max_body: Size,
+    pub max_body: HumanSize,
     /// How large the head of a request may be.
-    pub max_head: Size,
+    pub max_head: HumanSize,
     /// How many headers a request may have.
     pub max_headers: usize,
     /// How many connections may be open at once.
@@ -45,17 +45,19 @@ pub struct Config {
     pub body_timeout: HumanDuration,
     /// How long a client may leave an answer unread.
     pub write_timeout: HumanDuration,
-    /// How long calls may go on after we are told to stop.
+    /// How long calls may continue after we are told to stop.
     pub drain: HumanDuration,
     /// How many threads serve; by default half as many as there are cores, and at least two. The other half is for those that share the
     /// machine: the servers we start, and clients.
     pub threads: Option<NonZeroUsize>,
+    /// Whether tokens with the admin right may add and remove servers, which start programs as the user of the gateway.
+    pub admins_add_servers: bool,
     /// Whether each request leaves a line in the log.
     pub access_log: bool,
 }
 
 impl Config {
-    /// Returns the settings that decide who may call.
+    /// Returns the settings for authentication and authorisation.
     pub fn access(&self) -> switchboard_access::Config {
         switchboard_access::Config {
             hosts: self.hosts.clone(),
@@ -81,8 +83,8 @@ impl Default for Config {
             allow_if: Vec::new(),
             deny_if: Vec::new(),
             tls: None,
-            max_body: Size(4 << 20),
-            max_head: Size(64 << 10),
+            max_body: HumanSize(4 << 20),
+            max_head: HumanSize(64 << 10),
             max_headers: 100,
             max_connections: 20_000,
             header_timeout: seconds(30),
@@ -90,6 +92,7 @@ impl Default for Config {
             write_timeout: seconds(60),
             drain: seconds(10),
             threads: None,
+            admins_add_servers: false,
             access_log: false,
         }
     }

@@ -1,15 +1,16 @@
-//! What the console shows of the config: its rules, and why the last change of it was refused.
+//! The config as the console shows it: its rules, and why the last change of it was rejected.
 
 use std::{path::PathBuf, sync::Arc, time::SystemTime};
 
 use arc_swap::ArcSwap;
+use switchboard_mcp_client::ServerConfig;
 use switchboard_runtime::PolicyConfig;
 
 /// The config that applies, as far as it is shown. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct ConfigState(Arc<ArcSwap<ConfigSnapshot>>);
 
-/// What is known of the config at one moment.
+/// The config at one moment.
 #[derive(Clone, Default)]
 pub struct ConfigSnapshot {
     /// Its file.
@@ -20,7 +21,9 @@ pub struct ConfigSnapshot {
     pub allow_if: Vec<String>,
     /// `deny_if` of `[serve]`.
     pub deny_if: Vec<String>,
-    /// Why the file as it is now does not apply.
+    /// The servers that it switches off, by name.
+    pub disabled: Vec<(String, ServerConfig)>,
+    /// Why the current file does not apply, if it was refused.
     pub refusal: Option<ConfigRefusal>,
 }
 
@@ -34,17 +37,17 @@ pub struct ConfigRefusal {
 }
 
 impl ConfigState {
-    /// What is known now.
+    /// Returns the current state.
     pub fn get(&self) -> Arc<ConfigSnapshot> {
         self.0.load_full()
     }
 
-    /// This config applies from now on.
+    /// Sets the config that applies from now on.
     pub fn apply(&self, snapshot: ConfigSnapshot) {
         self.0.store(Arc::new(snapshot));
     }
 
-    /// A changed config was refused; what applied still does.
+    /// Stores that a changed config was refused; the one before it still applies.
     pub fn refuse(&self, error: String) {
         let refusal = Some(ConfigRefusal { error, at: SystemTime::now() });
         self.0.rcu(|now| ConfigSnapshot { refusal: refusal.clone(), ..(**now).clone() });

@@ -1,6 +1,6 @@
 //! The console: the page at `/` and its files, all within the binary.
 //!
-//! Everybody who may reach us may have the page; what it shows comes from REST, which asks who it is.
+//! The page is open to everybody who can reach the gateway; its data comes from REST, which authenticates.
 
 mod files;
 
@@ -15,15 +15,15 @@ use axum::{
 };
 
 use crate::{gateway::Parts, rest};
-use files::{File, INDEX};
+use files::{ConsoleFile, INDEX};
 
-/// Nothing from elsewhere, nothing inline, no page around ours, and text only ever as text.
+/// The Content-Security-Policy: nothing from other origins, nothing inline, no framing, and text only as text.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data: blob:; media-src 'self' blob:; base-uri 'none'; form-action 'self'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 );
-/// Where the page has views of its own, which can be linked to.
+/// The paths of the page's views, which can be linked to.
 const VIEWS: [&str; 9] = [
     "/live",
     "/calls",
@@ -35,7 +35,7 @@ const VIEWS: [&str; 9] = [
     "/connect",
     "/policy",
 ];
-/// What programs are told that ask for the page.
+/// The response to programs that request the page.
 const FOR_PROGRAMS: &str = "Switchboard: open this address in a browser for the console.\n\
     /mcp for MCP clients, /api for programs, /v1 for chat clients; /openapi.json describes them.\n";
 
@@ -48,7 +48,7 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
     routes
 }
 
-/// The page for browsers; others are told where to go.
+/// Serves the page to browsers, and a hint to other programs.
 async fn page(uri: Uri, headers: HeaderMap) -> Response {
     let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     if accepts.is_some_and(|accepts| accepts.contains("text/html")) {
@@ -67,8 +67,8 @@ async fn file(uri: Uri, Path(name): Path<String>, headers: HeaderMap) -> Respons
     }
 }
 
-/// A file, or that the browser has it already.
-fn shown(file: &File, headers: &HeaderMap) -> Response {
+/// Returns a file, or 304 if the browser has it already.
+fn shown(file: &ConsoleFile, headers: &HeaderMap) -> Response {
     let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| *known == *file.tag());
     let mut response = match is_known {
         true => StatusCode::NOT_MODIFIED.into_response(),
@@ -77,7 +77,7 @@ fn shown(file: &File, headers: &HeaderMap) -> Response {
     let fixed = HeaderValue::from_static;
     let more = [
         (header::ETAG, file.tag().clone()),
-        // The next version has the same names.
+        // The next version has files of the same names.
         (header::CACHE_CONTROL, fixed("no-cache")),
         (header::VARY, fixed("accept")),
         (header::CONTENT_SECURITY_POLICY, POLICY),

@@ -1,14 +1,14 @@
-//! Pages elsewhere that may call us: what their browsers ask before, and need to see after (CORS).
+//! CORS: web pages of other origins that may call us.
 //!
-//! Only for the origins of `[serve] origins`; without any, browsers keep all pages but our own away.
+//! Only for the origins of `[serve] origins`; if there are none, browsers let only our own page call us.
 
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request};
 use switchboard_access::Access;
 
-/// What pages may call.
+/// The paths that pages may call.
 const PLACES: [&str; 4] = ["/mcp", "/api/", "/v1/", "/.well-known/"];
-/// The headers that pages may send, beside those that begin with `mcp-`.
+/// The headers that pages may send, besides those that begin with `mcp-`.
 const SENT: [&str; 11] = [
     "accept",
     "authorization",
@@ -26,14 +26,14 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTION
 const SHOWN: HeaderValue = HeaderValue::from_static(
     "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After, Idempotency-Replayed",
 );
-/// How many seconds a browser may remember our answer.
+/// How many seconds a browser may cache a preflight response.
 const REMEMBERED: HeaderValue = HeaderValue::from_static("600");
 
-/// A page that may call us.
+/// The origin of a page that may call us.
 pub(crate) struct AllowedOrigin(HeaderValue);
 
 impl AllowedOrigin {
-    /// The page that the request comes from, where it is one from elsewhere that may call us.
+    /// Returns the origin of the request's page, if it is a foreign one that may call us.
     pub(crate) fn of(access: &Access, request: &request::Parts) -> Option<Self> {
         let path = request.uri.path();
         let origin = access.foreign_page(&request.headers)?;
@@ -41,7 +41,7 @@ impl AllowedOrigin {
         (is_place && access.check_source(request).is_ok()).then(|| Self(origin.clone()))
     }
 
-    /// The answer to what a browser asks before the page's own request: that one bears no token yet.
+    /// Responds to a preflight request, which has no token yet; returns `None` if the request is not one.
     pub(crate) fn preflight(&self, request: &request::Parts) -> Option<Response> {
         let asks = request.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
         if request.method != Method::OPTIONS || !asks {
@@ -56,7 +56,7 @@ impl AllowedOrigin {
         Some(response)
     }
 
-    /// Lets the page see the answer.
+    /// Adds the headers that let the page read the response.
     pub(crate) fn show(self, mut response: Response) -> Response {
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, self.0);
@@ -66,7 +66,7 @@ impl AllowedOrigin {
     }
 }
 
-/// The headers that may be sent: the usual ones, and those of MCP that the browser asks for.
+/// Returns the headers that may be sent: the usual ones, and those of MCP that the browser asks for.
 fn sent(headers: &HeaderMap) -> HeaderValue {
     let asked = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
     let asked = asked.and_then(|asked| asked.to_str().ok()).unwrap_or_default();

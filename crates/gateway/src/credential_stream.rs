@@ -1,4 +1,4 @@
-//! Streams that end with the token they were asked for with (SPEC GW-5).
+//! Event streams that end when their token does (SPEC GW-5).
 
 use std::{
     pin::Pin,
@@ -15,7 +15,7 @@ use switchboard_toolcall::BoxFuture;
 
 use crate::gateway::Parts;
 
-/// Returns the response; if it is a stream of events, it ends within 5 s of what the request was let in with.
+/// Returns the response; if it is an event stream, it ends within 5 s after the request's credential does.
 pub(crate) fn bound(response: Response, parts: &Arc<Parts>, credential: Credential) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE);
     let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
@@ -42,7 +42,7 @@ impl hyper::body::Body for CredentialBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if self.ended.as_mut().poll(cx).is_ready() {
-            // Dropping the stream cancels what runs for it.
+            // Dropping the body cancels the calls that run for it.
             self.body = Body::empty();
             self.ended = Box::pin(std::future::pending());
         }

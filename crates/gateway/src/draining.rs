@@ -1,24 +1,24 @@
-//! The time between being told to stop and the end: calls finish, who only watches is sent away.
+//! Graceful shutdown: calls finish, event streams are closed.
 
 use futures_util::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
 
-/// Says when it is time. Cheap to clone.
+/// Signals that draining has begun. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draining(CancellationToken);
 
 impl Draining {
-    /// It is time.
+    /// Begins to drain.
     pub(crate) fn begin(&self) {
         self.0.cancel();
     }
 
-    /// Waits until it is time.
+    /// Waits until draining begins.
     pub(crate) async fn begun(&self) {
         self.0.cancelled().await;
     }
 
-    /// A stream that would never end by itself, and ends then.
+    /// Ends an endless stream when draining begins.
     pub(crate) fn ends<S: Stream>(self, stream: S) -> impl Stream<Item = S::Item> {
         stream.take_until(self.0.cancelled_owned())
     }

@@ -1,25 +1,26 @@
-//! Errors of REST: a status, and a body that says why.
+//! Errors of REST: a status, and a body with the reason.
 
 use axum::{
-    Json,
     extract::rejection::BytesRejection,
     response::{IntoResponse, Response},
 };
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, header};
 use serde_json::json;
 use switchboard_access::Rejection;
 use switchboard_toolcall::ErrorKind;
 
+use crate::json_body::Json;
+
 /// Why a request is not served.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ApiError {
-    /// It is not let in.
+    /// The request was not admitted.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// The caller may not have this.
+    /// The caller lacks the right.
     #[error("{0}")]
     Forbidden(String),
-    /// The request itself is wrong.
+    /// The request is invalid.
     #[error("{0}")]
     BadRequest(String),
     /// The client took too long to send it.
@@ -28,19 +29,22 @@ pub(crate) enum ApiError {
     /// The request is too large.
     #[error("{0}")]
     TooLarge(String),
-    /// There is no such thing.
+    /// It does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// It does not fit how things are now: somebody else was faster, the time is over, or a server is skipped.
+    /// It exists, but not for this method.
+    #[error("{0}")]
+    WrongMethod(String),
+    /// It conflicts with the current state: already decided, expired, or a skipped server.
     #[error("{0}")]
     Conflict(String),
-    /// Something of ours is broken.
+    /// An internal error.
     #[error("{0}")]
     Unavailable(String),
 }
 
 impl ApiError {
-    /// The status of the answer.
+    /// Returns the status of the response.
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Rejected(rejection) => rejection.status(),
@@ -49,6 +53,7 @@ impl ApiError {
             Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::WrongMethod(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -58,7 +63,7 @@ impl ApiError {
         match self {
             Self::Rejected(rejection) => rejection.code(),
             Self::Forbidden(_) => ErrorKind::Denied.code(),
-            Self::BadRequest(_) | Self::TooLarge(_) | Self::Conflict(_) => {
+            Self::BadRequest(_) | Self::TooLarge(_) | Self::WrongMethod(_) | Self::Conflict(_) => {
                 ErrorKind::InvalidParameters.code()
             }
             Self::TooSlow(_) => ErrorKind::Timeout.code(),
@@ -81,7 +86,7 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let body = json!({"success": false, "error": self.to_string(), "error_kind": self.code()});
         let mut response = (self.status(), Json(body)).into_response();
-        // Whoever speaks another wire puts it into other words.
+        // Kept for routes of another protocol, which convert the error to their own format.
         response.extensions_mut().insert(self.clone());
         let headers = response.headers_mut();
         match self {
@@ -100,7 +105,22 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// The status for an outcome (SPEC §13).
+/// Gives the router's empty response to a wrong method a body that names the methods which are served.
+pub(crate) fn explain_wrong_method(response: Response, method: &Method, path: &str) -> Response {
+    let is_empty = !response.headers().contains_key(header::CONTENT_TYPE);
+    if response.status() != StatusCode::METHOD_NOT_ALLOWED || !is_empty {
+        return response;
+    }
+    let allow = response.headers().get(header::ALLOW).cloned();
+    let allowed = allow.as_ref().and_then(|allow| allow.to_str().ok()).unwrap_or_default();
+    let allowed = allowed.replace(',', ", ");
+    let text = format!("`{path}` does not take {method}, only {allowed}; see /openapi.json");
+    let mut explained = ApiError::WrongMethod(text).into_response();
+    explained.headers_mut().extend(allow.map(|allow| (header::ALLOW, allow)));
+    explained
+}
+
+/// Returns the status for an outcome (SPEC §13).
 pub(crate) fn status(kind: Option<ErrorKind>) -> StatusCode {
     match kind {
         None => StatusCode::OK,

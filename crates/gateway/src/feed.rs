@@ -1,69 +1,78 @@
-//! What happens, as it happens: every call's beginning and end, for those who watch, and counted.
+//! The feed: publishes the start and the end of every call as events, and counts them.
 
 mod memory;
 mod messages;
+mod turns;
 
 use std::sync::Arc;
 
 use serde::Serialize;
-use switchboard_runtime::{Approval, CallEnd, CallHeld, CallObserver, CallStart};
+use switchboard_runtime::{Approval, CallEnd, CallHeld, CallObserver, CallStart, ModelTurn};
 
 use crate::{Metrics, questions::QuestionEvent};
 use memory::Memory;
 use messages::{CallDecidedMessage, CallEndedMessage, CallHeldMessage, CallStartedMessage};
+use turns::{LatestTurns, TurnEndedMessage};
 
 pub(crate) use memory::EventSubscription;
+pub(crate) use turns::ShownTurn;
 
-/// Observes calls, counts them and tells those who watch.
+/// Observes calls, counts them and publishes events.
 pub struct Feed {
     metrics: Arc<Metrics>,
     memory: Memory,
+    turns: LatestTurns,
 }
 
-/// The beginning or the end of a call, or what a person has to do with it.
+/// The start or the end of a call, a decision about it, or a model's turn.
 #[derive(Debug)]
 pub struct Event {
-    /// The tool's name, as it was asked for.
-    pub tool: Arc<str>,
-    /// Who made the call.
+    /// The tool's name, as it was called; `None` for a model's turn.
+    pub tool: Option<Arc<str>>,
+    /// The caller.
     pub caller: Option<Arc<str>>,
-    /// Whether it tells of a call that waits, or waited, for a person.
+    /// Whether it is about a held call.
     pub is_held: bool,
     /// Whether only the caller receives it; callers that watch everybody's calls do not.
     pub is_private: bool,
     /// The whole event as JSON.
     pub json: String,
-    /// Its place among all events since the start.
+    /// Its sequence number since the start.
     pub number: u64,
 }
 
 impl Feed {
-    /// Counts in `metrics`.
+    /// Creates a feed that counts in `metrics`.
     pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics, memory: Memory::default() }
+        Self { metrics, memory: Memory::default(), turns: LatestTurns::default() }
     }
 
-    /// What happens from now on; before that, what happened since the event that `last` names.
+    /// Subscribes to events; those since the event with the id `last` come first.
     pub(crate) fn watch(&self, last: Option<&str>) -> EventSubscription {
         self.memory.watch(last)
     }
 
-    /// The name of an event, by which a watcher who comes back says what it saw last.
+    /// Returns the id of an event, by which a client that reconnects says what it saw last.
     pub(crate) fn name(&self, event: &Event) -> String {
         self.memory.name(event)
     }
 
-    /// The counts.
+    /// Returns the latest turns of models, oldest first.
+    pub(crate) fn turns(&self) -> Vec<Arc<ShownTurn>> {
+        self.turns.all()
+    }
+
+    /// Returns the metrics.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
 
-    /// Tells those who watch; where nobody does, the event is not even made.
+    /// Publishes an event; without subscribers it is not even created.
     fn tell<T: Serialize>(&self, start: &CallStart, event: impl FnOnce() -> T) {
         self.add(&start.tool, start, false, event);
     }
 
-    /// As [`tell`](Self::tell), of a call that waits, or waited, for a person.
+    /// Like [`tell`](Self::tell), for a held call.
     fn tell_held<T: Serialize>(&self, held: &CallHeld<'_>, event: impl FnOnce() -> T) {
         self.add(held.tool, held.start, true, event);
     }
@@ -77,17 +86,17 @@ impl Feed {
     ) {
         if self.memory.is_wanted() {
             let json = serde_json::to_string(&event()).unwrap_or_default();
-            let (tool, caller) = (tool.clone(), start.caller.clone());
+            let (tool, caller) = (Some(tool.clone()), start.caller.clone());
             let event = Event { tool, caller, is_held, is_private: false, json, number: 0 };
             self.memory.add(event);
         }
     }
 
-    /// Tells who made a call, and nobody else, of a question that a server asks in the middle of it.
+    /// Publishes a server's question to the caller only.
     pub(crate) fn tell_question(&self, caller: Option<&Arc<str>>, told: &QuestionEvent) {
         if self.memory.is_wanted() {
             let json = serde_json::to_string(told).unwrap_or_default();
-            let (tool, caller) = (told.tool.as_str().into(), caller.cloned());
+            let (tool, caller) = (Some(told.tool.as_str().into()), caller.cloned());
             self.memory.add(Event {
                 tool,
                 caller,
@@ -125,13 +134,23 @@ impl CallObserver for Feed {
         self.tell_held(held, || CallDecidedMessage::new(held, approval));
     }
 
-    /// Who is told of an end may ask for the record at once.
+    fn turn_ended(&self, turn: &ModelTurn<'_>) {
+        let turn = self.turns.add(turn);
+        if self.memory.is_wanted() {
+            let json = serde_json::to_string(&TurnEndedMessage::new(&turn)).unwrap_or_default();
+            let caller = turn.caller.clone();
+            let (is_held, is_private) = (false, false);
+            self.memory.add(Event { tool: None, caller, is_held, is_private, json, number: 0 });
+        }
+    }
+
+    /// Subscribers may request the record as soon as they see the end of a call.
     fn reads_records(&self) -> bool {
         self.memory.is_wanted()
     }
 }
 
-/// The time as records write it.
+/// Formats a time as records do.
 pub(crate) fn timestamp(time: std::time::SystemTime) -> String {
     jiff::Timestamp::try_from(time).map(|time| format!("{time:.3}")).unwrap_or_default()
 }

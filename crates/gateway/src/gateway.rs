@@ -1,4 +1,4 @@
-//! The gateway: what it is made of, and how a request finds its way.
+//! The gateway: its parts, and the routing of requests.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use hyper::{Request, body::Incoming};
-use switchboard_access::{Access, Peer};
+use switchboard_access::{Access, ConnectionUser};
 use switchboard_agent::ChatStore;
 use switchboard_approvals::ApprovalQueue;
 use switchboard_audit::Store;
@@ -21,12 +21,22 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use crate::{
-    About, Config, ConfigState, Feed, Models, access_log::AccessLogLine, admission, console,
-    cors::AllowedOrigin, draining::Draining, listen, metadata, openai, privacy::Privacy,
-    questions::Questions, rest, tls::Tls,
+    About, Config, ConfigState, Feed, Models,
+    access_log::AccessLogLine,
+    admission, console,
+    cors::AllowedOrigin,
+    draining::Draining,
+    error::explain_wrong_method,
+    listen, metadata, openai,
+    privacy::Privacy,
+    questions::Questions,
+    rest,
+    running_calls::{InteractiveCalls, RunningCalls},
+    server_editor::ServerEditor,
+    tls::Tls,
 };
 
-/// What a gateway is made of.
+/// The parts of a gateway.
 pub struct Parts {
     /// Runs the calls.
     pub executor: ToolExecutor,
@@ -34,25 +44,27 @@ pub struct Parts {
     pub mcp: switchboard_mcp_server::Server,
     /// The MCP servers, if there are any.
     pub servers: Option<Arc<Servers>>,
-    /// Tells of them; the executor's recorder.
+    /// Publishes events about calls; it is the executor's observer.
     pub feed: Arc<Feed>,
-    /// Where the calls are written down; without it they are only in memory.
+    /// The store of call records; if `None`, they are only in memory.
     pub store: Option<Store>,
-    /// Decides about requests.
+    /// Authenticates and authorises requests.
     pub access: Access,
-    /// The certificate, if TLS is spoken here.
+    /// The certificate, if we terminate TLS.
     pub tls: Option<Tls>,
-    /// Where held calls wait for a person; without it there is no place for them.
+    /// The queue of held calls; `None` if no call can be held.
     pub approvals: Option<Arc<ApprovalQueue>>,
-    /// Where calls wait that outlive who asks; without it none can.
+    /// The queue of durable calls; `None` if no call can be queued.
     pub queue: Option<Arc<dyn DurableCalls>>,
-    /// What chat clients may ask.
+    /// The models that chat clients may use.
     pub models: Models,
     /// Where chats are kept.
     pub chats: ChatStore,
-    /// What is shown of the config.
+    /// The config as it is shown.
     pub config_state: ConfigState,
-    /// What it says of itself.
+    /// Changes the servers of the config; `None` if that is not possible here.
+    pub server_editor: Option<Arc<dyn ServerEditor>>,
+    /// The gateway's description of itself.
     pub about: About,
     /// The settings.
     pub config: Config,
@@ -62,16 +74,16 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct Gateway {
     parts: Arc<Parts>,
-    /// Made for the first request that needs it: many clients only come to `/mcp`.
+    /// Built for the first request that needs it: many clients only use `/mcp`.
     router: Arc<OnceLock<Router>>,
-    /// Fires when nothing new is begun any more.
+    /// Signals that no new requests are started.
     draining: Draining,
-    /// What servers ask callers over HTTP.
+    /// Questions of MCP servers to callers over HTTP.
     questions: Questions,
 }
 
 impl Gateway {
-    /// A gateway of these parts.
+    /// Creates a gateway of these parts.
     pub fn new(parts: Parts) -> Self {
         Self {
             router: Arc::default(),
@@ -86,7 +98,7 @@ impl Gateway {
         self.run_with_socket(listener, None, stop).await;
     }
 
-    /// As [`run`](Self::run), also on a Unix socket, where programs of the same user need no token.
+    /// Like [`run`](Self::run), also on a Unix socket, where programs of the same user need no token.
     pub async fn run_with_socket(
         self,
         listener: TcpListener,
@@ -96,8 +108,12 @@ impl Gateway {
         listen::run(self, listener, socket, stop).await;
     }
 
-    /// Answers one request that came over a connection from `peer`.
-    pub(crate) async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response {
+    /// Responds to one request of a connection from `peer`.
+    pub(crate) async fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: ConnectionUser,
+    ) -> Response {
         let (head, body) = request.into_parts();
         let line = self.parts.config.access_log.then(|| AccessLogLine::begin(&head));
         let page = AllowedOrigin::of(&self.parts.access, &head);
@@ -114,18 +130,19 @@ impl Gateway {
         }
     }
 
-    async fn route(&self, mut request: Request<Incoming>, peer: Peer) -> Response {
-        // Most requests are to `/mcp`, and they need no routing.
+    async fn route(&self, mut request: Request<Incoming>, peer: ConnectionUser) -> Response {
+        // Most requests are for `/mcp`, and need no routing.
         let response = if let Err(refusal) = admission::check_head(&request) {
             refusal.into_response()
         } else if request.uri().path() == "/mcp" {
             admission::mcp(&self.parts, request, peer).await
         } else {
             let privacy = Privacy::of(request.uri().path());
+            let (method, uri) = (request.method().clone(), request.uri().clone());
             request.extensions_mut().insert(peer);
             let router = self.router.get_or_init(|| self.routes());
             let Ok(response) = router.clone().call(request.map(Body::new)).await;
-            privacy.mark(response)
+            privacy.mark(explain_wrong_method(response, &method, uri.path()))
         };
         self.parts.feed.metrics().answered(response.status().as_u16());
         response
@@ -141,13 +158,17 @@ impl Gateway {
         let page = console::routes().route_layer(visit);
         let open = rest::open_routes().merge(metadata::routes()).merge(session).merge(page);
         let router = guarded.merge(open).fallback(rest::nothing_here);
-        // How large a body may be is said in `admission`, by the config.
+        // `admission` limits bodies, by the config.
         let router = router.layer(DefaultBodyLimit::disable());
         let router = router.layer(Extension(self.draining.clone()));
+        let running = RunningCalls::default();
+        let questions = self.questions.clone();
+        let router = router.layer(Extension(running.clone()));
+        let router = router.layer(Extension(InteractiveCalls { questions, running }));
         router.layer(Extension(self.questions.clone())).with_state(self.parts.clone())
     }
 
-    /// Ends what only watches, and lets connections end when they have been answered.
+    /// Ends event streams, and closes connections once their requests have been answered.
     pub(crate) fn drain(&self) {
         self.draining.begin();
         self.parts.mcp.drain();

@@ -1,6 +1,7 @@
 //! Tools for everybody who speaks HTTP: REST, chat completions, live events, metrics, health.
 //!
-//! [`Gateway::run`] serves; who may do what is settled in [`switchboard_access`]; every call goes through the one executor.
+//! [`Gateway::run`] serves; [`switchboard_access`] authenticates and authorises; every call goes through the one
+//! executor.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -21,7 +22,7 @@
 //! let mcp = switchboard_mcp_server::Server::new(executor.clone(), None, Default::default());
 //! let (models, chats, config_state) = (Models::default(), Default::default(), Default::default());
 //! let (store, tls, approvals, queue) = (None, None, None, None);
-//! let gateway = Gateway::new(Parts { executor, mcp, servers: None, feed, store, access, tls, approvals, queue, models, chats, config_state, about: About::default(), config });
+//! let gateway = Gateway::new(Parts { executor, mcp, servers: None, feed, store, access, tls, approvals, queue, models, chats, config_state, server_editor: None, about: About::default(), config });
 //! let stop = CancellationToken::new();
 //! let running = tokio::spawn(gateway.run(listener, stop.clone()));
 //!
@@ -39,6 +40,7 @@ mod about;
 pub mod config;
 pub mod config_state;
 mod policy_report;
+mod server_editor;
 pub mod draining;
 mod credential_stream;
 mod gateway;
@@ -49,6 +51,7 @@ mod access_log;
 mod admission;
 mod privacy;
 mod body_timeout;
+mod json_body;
 mod metadata;
 pub mod feed;
 pub mod metrics;
@@ -56,6 +59,7 @@ mod rest;
 mod console;
 pub mod openai;
 mod questions;
+mod running_calls;
 mod error;
 pub mod sampling;
 mod sse;
@@ -69,4 +73,5 @@ pub use gateway::{Gateway, Parts};
 pub use metrics::Metrics;
 pub use openai::Models;
 pub use policy_report::{PolicyReport, RulingChange, policy_report};
+pub use server_editor::{AddedServer, EditError, NewServer, ServerEditor};
 pub use tls::{Tls, TlsConfig, TlsError};

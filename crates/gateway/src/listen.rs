@@ -1,10 +1,10 @@
-//! Connections: bounded in number, not to be held up by slow clients, drained at the end.
+//! Accepts connections: a bounded number, with timeouts for slow clients, and drained on shutdown.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use switchboard_access::Peer;
+use switchboard_access::ConnectionUser;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
@@ -16,10 +16,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::Gateway;
 
-/// How many headers hyper takes by default.
+/// The number of headers that hyper accepts by default.
 const HYPER_MAX_HEADERS: usize = 100;
 
-/// Serves connections until `stop` fires, then lets what runs finish within the limit.
+/// Serves connections until `stop` fires, then lets running requests finish within the limit.
 pub(crate) async fn run(
     gateway: Gateway,
     listener: TcpListener,
@@ -29,7 +29,7 @@ pub(crate) async fn run(
     let config = &gateway.parts().config;
     let places = Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS)));
     let drain = config.drain.0;
-    // Connections finish what they are at when the gateway drains, and end when this fires.
+    // Connections finish their requests when the gateway drains, and are closed when this fires.
     let ending = CancellationToken::new();
     let connections = TaskTracker::new();
     loop {
@@ -43,7 +43,7 @@ pub(crate) async fn run(
             () = stop.cancelled() => break,
         };
         let Ok(place) = place else { break };
-        let connection = Connection { gateway: gateway.clone(), place };
+        let connection = ClientConnection { gateway: gateway.clone(), place };
         connections.spawn(connection.serve(stream, ending.clone()));
     }
     drop((listener, socket));
@@ -52,12 +52,12 @@ pub(crate) async fn run(
     if timeout(drain, connections.wait()).await.is_err() {
         tracing::warn!("calls still run after {}s; they are cancelled", drain.as_secs_f64());
         ending.cancel();
-        // Dropping a request cancels its call and closes its record; that takes no time worth naming.
+        // Dropping a request cancels its call and closes its record, which takes almost no time.
         let _ = timeout(Duration::from_secs(2), connections.wait()).await;
     }
 }
 
-/// The next connection. Where there are no more files to be had, waits until there are.
+/// Returns the next connection. If there are no file descriptors left, waits until there are.
 async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
@@ -70,12 +70,12 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-/// The next connection of our own user over the Unix socket; never, if there is none.
+/// Returns the next connection of our own user over the Unix socket; waits forever if there is no socket.
 async fn accept_own(socket: Option<&UnixListener>) -> UnixStream {
     let Some(socket) = socket else { return std::future::pending().await };
     loop {
         match socket.accept().await {
-            Ok((stream, _)) if Peer::of_socket(&stream).is_some() => return stream,
+            Ok((stream, _)) if ConnectionUser::of_socket(&stream).is_some() => return stream,
             Ok(_) => {
                 tracing::warn!("another user connected to our socket; the connection is closed")
             }
@@ -87,20 +87,20 @@ async fn accept_own(socket: Option<&UnixListener>) -> UnixStream {
     }
 }
 
-/// A connection as it was accepted.
+/// An accepted connection.
 enum ClientStream {
     Tcp(TcpStream),
-    /// Of our own user, as was checked.
+    /// From a process of our own user, as was checked.
     OwnSocket(UnixStream),
 }
 
-/// One connection and its place among them.
-struct Connection {
+/// One connection, and its permit.
+struct ClientConnection {
     gateway: Gateway,
     place: OwnedSemaphorePermit,
 }
 
-impl Connection {
+impl ClientConnection {
     async fn serve(self, stream: ClientStream, ending: CancellationToken) {
         let Self { gateway, place: _place } = self;
         let parts = gateway.parts().clone();
@@ -110,18 +110,18 @@ impl Connection {
         let stream = match stream {
             ClientStream::Tcp(stream) => stream,
             ClientStream::OwnSocket(stream) => {
-                Box::pin(talk(gateway, stream, Peer::OwnSocket, ending)).await;
+                Box::pin(talk(gateway, stream, ConnectionUser::OwnSocket, ending)).await;
                 connections.dec();
                 return;
             }
         };
-        // An answer is one write; waiting for more to send with it would only make it late.
+        // A response is one write; waiting for more data would only delay it.
         let _ = stream.set_nodelay(true);
         let peer = parts.access.peer(&stream);
         match &parts.tls {
             None => talk(gateway, stream, peer, ending).await,
             Some(tls) => {
-                // Boxed, both of them: a connection without TLS need not have room for one with it.
+                // Both are boxed, so that a connection without TLS does not reserve the memory of one with it.
                 let agreed = Box::pin(tls.acceptor().accept(stream));
                 let agreed = timeout(parts.config.header_timeout.0, agreed);
                 tokio::select! {
@@ -138,8 +138,8 @@ impl Connection {
     }
 }
 
-/// Answers the requests of a connection until it ends.
-async fn talk<S>(gateway: Gateway, stream: S, peer: Peer, ending: CancellationToken)
+/// Serves the requests of a connection until it ends.
+async fn talk<S>(gateway: Gateway, stream: S, peer: ConnectionUser, ending: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
@@ -147,7 +147,7 @@ where
     let draining = gateway.draining().clone();
     let config = &parts.config;
     let mut stream = TimeoutStream::new(stream);
-    // A client that does not read its answers must not hold its permit for ever.
+    // A client that does not read its responses must not hold its permit forever.
     stream.set_write_timeout(Some(config.write_timeout.0));
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let gateway = gateway.clone();
@@ -158,7 +158,7 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(config.header_timeout.0)
         .max_header_size(usize::try_from(config.max_head.0).unwrap_or(usize::MAX));
-    // hyper keeps its default number of headers on the stack; any other costs an allocation a request.
+    // hyper keeps its default number of headers on the stack; any other number costs an allocation per request.
     if config.max_headers != HYPER_MAX_HEADERS {
         server.max_headers(config.max_headers);
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{
-    Json, Router,
+    Router,
     extract::{Request, State},
     response::{IntoResponse, Response},
     routing::get,
@@ -12,19 +12,19 @@ use http::{HeaderValue, StatusCode, header, request};
 use serde_json::{Map, Value, json};
 use switchboard_access::{Access, Rejection};
 
-use crate::{error::ApiError, gateway::Parts, rest};
+use crate::{error::ApiError, gateway::Parts, json_body::Json, rest};
 
-/// Where the metadata is; the path of what it is about may follow.
+/// The path of the metadata; the path of the resource may follow.
 const PATH: &str = "/.well-known/oauth-protected-resource";
-/// Where MCP is spoken, which clients hold for a resource of its own.
+/// The path of MCP, which clients treat as a separate resource.
 const MCP: &str = "/mcp";
 
-/// What everybody may ask, with a token or without.
+/// Returns the routes that need no token.
 pub(crate) fn routes() -> Router<Arc<Parts>> {
     Router::new().route(PATH, get(show)).route(&format!("{PATH}{MCP}"), get(show))
 }
 
-/// Returns the response to a request that is not let in. A client that needs a token is told where it gets one.
+/// Returns the response to a rejected request. A client that needs a token is told where to get one.
 pub(crate) fn rejected(
     access: &Access,
     request: &request::Parts,

@@ -17,36 +17,36 @@ use switchboard_toolcall::ErrorKind;
 
 use approvals::Approvals;
 
-/// The label of calls that found no tool: names that a model made up must not fill the memory.
+/// The label of calls of unknown tools: names that a model made up must not fill the memory.
 const UNKNOWN: &str = "(unknown)";
-/// Upper bounds in seconds, from what a local tool takes to the usual deadline.
+/// Upper bounds in seconds, from a local tool's duration to the usual deadline.
 const BOUNDS: [f64; 14] =
     [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0];
 
 type Labels<const N: usize> = [(&'static str, String); N];
 
-/// Everything that is counted.
+/// All metrics.
 pub struct Metrics {
     registry: Registry,
     running: Gauge,
     calls: Family<Labels<2>, Counter>,
     durations: Family<Labels<1>, Histogram>,
-    /// What a call touches, found by the tool's name alone.
+    /// The metrics of a tool's calls, by the tool's name.
     by_tool: RwLock<HashMap<Arc<str>, Arc<ToolMetrics>>>,
     /// Open connections.
     pub connections: Gauge,
     requests: Family<Labels<1>, Counter>,
-    /// What a request touches, found by its status alone.
+    /// The metrics of requests, by status.
     by_status: Vec<OnceLock<Counter>>,
     unrecorded: Counter,
     /// Calls that wait for a person.
     pub(crate) approvals: Approvals,
     looked_up: LookedUp,
-    /// What other parts count.
+    /// The registries of other parts.
     others: RwLock<Vec<Registry>>,
 }
 
-/// What others know; asked when somebody reads it.
+/// Further metrics, collected when they are read.
 #[derive(Default)]
 struct LookedUp {
     waiting: Gauge,
@@ -171,16 +171,16 @@ impl Metrics {
         by_tool.entry(key.into()).or_insert(tool).clone()
     }
 
-    /// Shows what another part counts, too.
+    /// Adds the metrics of another part.
     pub fn add(&self, registry: Registry) {
         self.others.write().unwrap_or_else(PoisonError::into_inner).push(registry);
     }
 
-    /// All of it in Prometheus's text format, with what the executor and the number of MCP sessions are now.
+    /// Returns everything in Prometheus's text format, with the executor's and the MCP sessions' current figures.
     pub fn text(&self, executor: &ToolExecutor, sessions: usize) -> String {
         self.looked_up.look(executor, sessions);
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Cannot fail: it writes to a string.
         let _ = encode_registry(&mut text, &self.registry);
         for registry in &*self.others.read().unwrap_or_else(PoisonError::into_inner) {
             let _ = encode_registry(&mut text, registry);

@@ -1,14 +1,14 @@
-//! Chat for every client that speaks OpenAI's chat completions: the answers come from our models, and the tools they
-//! needed were run here (SPEC §13).
+//! Chat for every client of OpenAI's chat completions API: our models answer, and the tools that they call run here
+//! (SPEC §13).
 //!
-//! This is the server's side of that wire; how we ask providers ourselves is the models crate's.
+//! This is the server's side of that API; the models crate has the client's side.
 
 mod wire;
 mod convert;
 mod failure;
 mod models;
 mod transcripts;
-mod kept;
+mod saved_conversation;
 mod chat;
 mod stream;
 mod calls;
@@ -16,7 +16,7 @@ mod calls;
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json, Router,
+    Extension, Router,
     extract::{Path, State},
     http::{Method, StatusCode, Uri},
     middleware,
@@ -26,10 +26,11 @@ use axum::{
 
 use crate::{
     gateway::Parts,
+    json_body::Json,
     questions::{Answers, Asker, Questions},
 };
 use chat::Chat;
-use failure::Failure;
+use failure::ChatFailure;
 use switchboard_access::Caller;
 
 pub use models::{Connect, Models};
@@ -37,7 +38,7 @@ pub(crate) use wire::{
     ChatRequest, Completion, CompletionChunk, ErrorBody, ListedModel, ModelList,
 };
 
-/// What is served to those who are let in.
+/// Returns the routes for admitted requests.
 pub(crate) fn routes() -> Router<Arc<Parts>> {
     Router::new()
         .route("/v1/chat/completions", post(complete))
@@ -46,7 +47,7 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/v1/{*rest}", any(nothing_here))
 }
 
-/// Puts what others refuse, in front of these routes, into the words of this wire.
+/// Converts errors from before these routes to OpenAI's format.
 pub(crate) fn with_openai_errors(routes: Router<Arc<Parts>>) -> Router<Arc<Parts>> {
     routes.layer(middleware::map_response(failure::reworded))
 }
@@ -79,13 +80,13 @@ pub(crate) async fn complete(
     Extension(questions): Extension<Questions>,
     headers: axum::http::HeaderMap,
     body: Result<axum::body::Bytes, axum::extract::rejection::BytesRejection>,
-) -> Result<Response, Failure> {
+) -> Result<Response, ChatFailure> {
     let request = convert::read(&body?)?;
     let answers = Answers::read(&headers)
-        .map_err(|problem| Failure::new(StatusCode::BAD_REQUEST, problem))?;
-    let back = Asker::way_back(&caller, answers, &questions, &parts, Some(&request.model));
+        .map_err(|problem| ChatFailure::new(StatusCode::BAD_REQUEST, problem))?;
+    let back = Asker::channel_to(&caller, answers, &questions, &parts, Some(&request.model), None);
     let mut chat = Chat::new(parts, &caller, &request).await?;
-    chat.cx.way_back = back;
+    chat.cx.caller_channel = back;
     chat.cx.trace = crate::trace::of(&headers);
     match request.stream.unwrap_or_default() {
         true => stream::answer(chat).await,
@@ -122,12 +123,12 @@ pub(crate) async fn list(State(parts): State<Arc<Parts>>) -> Json<ModelList> {
 pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Path(model): Path<String>,
-) -> Result<Json<ListedModel>, Failure> {
+) -> Result<Json<ListedModel>, ChatFailure> {
     let known = parts.models.names().contains(&model);
     known.then(|| Json(ListedModel::new(&model))).ok_or_else(|| parts.models.unknown(&model))
 }
 
-/// What other servers of this wire have and we do not.
-async fn nothing_here(method: Method, uri: Uri) -> Failure {
-    Failure::not_found(format!("there is no `{method} {}` here; see /openapi.json", uri.path()))
+/// Responds to paths of OpenAI's API that we do not have.
+async fn nothing_here(method: Method, uri: Uri) -> ChatFailure {
+    ChatFailure::not_found(format!("there is no `{method} {}` here; see /openapi.json", uri.path()))
 }

@@ -1,4 +1,4 @@
-//! What rules would have said of recorded calls: for `switchboard policy test` and the console.
+//! What rules would have decided about recorded calls: for `switchboard policy test` and the console.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use switchboard_toolcall::{CallId, ErrorKind};
 /// What the rules would change.
 #[derive(Debug, Default, Serialize)]
 pub struct PolicyReport {
-    /// How many calls were judged.
+    /// How many calls were compared.
     pub calls: u64,
-    /// How many of those would end as they did.
+    /// How many of those would have the same outcome.
     pub same: u64,
-    /// How many never came to the rules.
+    /// How many were skipped, because they never reached the rules.
     pub skipped: u64,
-    /// What would end otherwise, the most calls first.
+    /// What would change, the change with the most calls first.
     pub changes: Vec<RulingChange>,
 }
 
@@ -33,14 +33,14 @@ pub struct RulingChange {
     pub calls: u64,
     /// The latest of the calls.
     pub example: CallId,
-    /// Whether the tool is there now; else its name alone was judged.
+    /// Whether the tool exists now; if not, only its name was checked.
     pub known: bool,
 }
 
-/// Compares how calls ended with what `judge` says of them; the second of its answer is whether the tool is there now.
+/// Compares how calls ended with what `judge` decides about them; it also returns whether the tool exists now.
 ///
 /// # Errors
-/// `was_asked`, which says whether a person was asked about a call, fails.
+/// Fails if `was_asked`, which returns whether a person was asked about a call, fails.
 pub fn policy_report<E>(
     records: &[Record],
     judge: impl Fn(&Record) -> (Verdict, bool),

@@ -1,9 +1,9 @@
-//! Responses that only their caller may see: no cache keeps them, and no browser guesses what they are.
+//! Responses that only their caller may see: not cached, and without content sniffing.
 
 use axum::response::Response;
 use http::{HeaderValue, header};
 
-/// Where such responses come from. Those of `/mcp` are answers to POST, which are not cached, and event streams.
+/// The paths of such responses. Those of `/mcp` are responses to POST, which are not cached, and event streams.
 const PATHS: [&str; 4] = ["/api/", "/v1/", "/metrics", "/openapi.json"];
 
 /// Whether a response is for its caller alone.
@@ -14,7 +14,7 @@ impl Privacy {
         Self(PATHS.iter().any(|private| path.starts_with(private)))
     }
 
-    /// Adds the headers that say so.
+    /// Adds the headers for that.
     pub(crate) fn mark(&self, mut response: Response) -> Response {
         if self.0 {
             let headers = response.headers_mut();

@@ -1,5 +1,5 @@
-//! Questions that MCP servers ask in the middle of calls over HTTP. They are for who made the call and for nobody else:
-//! neither for other callers, nor for who watches everybody's calls (GW-5).
+//! Questions that MCP servers ask during calls over HTTP. Only the caller sees them: neither other callers nor those who
+//! watch everybody's calls do (GW-5).
 
 mod asker;
 
@@ -26,11 +26,14 @@ pub(crate) use asker::{Answers, Asker};
 pub(crate) struct Questions(Arc<Mutex<IndexMap<String, OpenQuestion>>>);
 
 struct OpenQuestion {
-    /// Who made the call.
+    /// The caller.
     caller: Option<Arc<str>>,
     question: Question,
-    answer: oneshot::Sender<ElicitResult>,
+    answer: oneshot::Sender<QuestionReply>,
 }
+
+/// A caller's answer to a question, or why it cannot answer.
+pub(crate) type QuestionReply = Result<ElicitResult, String>;
 
 /// A question that waits for an answer.
 #[derive(Clone, Serialize, ToSchema)]
@@ -44,42 +47,45 @@ pub(crate) struct Question {
     server: String,
     /// `elicitation/create` or `sampling/createMessage`.
     method: String,
-    /// What is asked: the parameters of the method, as MCP has them.
+    /// The parameters of the method, as in MCP.
     #[schema(value_type = Object)]
     request: Value,
-    /// The model that is asked if a request for sampling is accepted.
+    /// The model that is asked if a request for sampling is accepted; none if the caller asks one of its own.
     model: Option<String>,
     asked: String,
-    /// When nobody can answer any more.
+    /// When the question expires.
     expires: String,
 }
 
 impl Questions {
-    /// The caller's own questions, oldest first.
+    /// Returns the caller's own questions, oldest first.
     pub(crate) fn of(&self, caller: &Caller) -> Vec<Question> {
         let open = self.lock();
         let own = open.values().filter(|open| open.caller == caller.name);
         own.map(|open| open.question.clone()).collect()
     }
 
-    /// Answers a question of the caller's own.
+    /// Answers one of the caller's own questions.
     ///
     /// # Errors
-    /// There is no such question, or the answer does not fit it: then the question stays.
+    /// Fails if there is no such question, or the answer is invalid; the question then stays open.
     pub(crate) fn answer(
         &self,
         id: &str,
         caller: &Caller,
-        answer: ElicitResult,
+        reply: QuestionReply,
     ) -> Result<(), ApiError> {
         let mut all = self.lock();
         let open = all.get(id).filter(|open| open.caller == caller.name);
         let open =
             open.ok_or_else(|| ApiError::NotFound(format!("there is no question '{id}'")))?;
-        let answer = checked(&open.question, answer).map_err(ApiError::BadRequest)?;
-        // If the call ended meanwhile, nobody waits for the answer, which is no error.
+        let reply = match reply {
+            Ok(answer) => Ok(checked(&open.question, answer).map_err(ApiError::BadRequest)?),
+            failed => failed,
+        };
+        // If the call has ended meanwhile, nothing receives the answer, which is not an error.
         if let Some(open) = all.shift_remove(id) {
-            _ = open.answer.send(answer);
+            _ = open.answer.send(reply);
         }
         Ok(())
     }
@@ -90,7 +96,7 @@ impl Questions {
         caller: Option<Arc<str>>,
         question: Question,
         feed: &Arc<Feed>,
-    ) -> (QuestionGuard, oneshot::Receiver<ElicitResult>) {
+    ) -> (QuestionGuard, oneshot::Receiver<QuestionReply>) {
         let (answer, answered) = oneshot::channel();
         feed.tell_question(caller.as_ref(), &QuestionEvent::new("question", &question));
         let closed = QuestionEvent::new("question_closed", &question);
@@ -109,12 +115,14 @@ impl Questions {
     }
 }
 
-/// The answer, if it fits the question.
+/// Returns the answer if it fits the question; else why not.
 fn checked(question: &Question, answer: ElicitResult) -> Result<ElicitResult, String> {
     let ElicitResult::Accept(content) = answer else { return Ok(answer) };
     let form = match question.method.as_str() {
         "elicitation/create" => Elicitation::read(&question.request, checker)?,
-        _ => return Ok(ElicitResult::Accept(None)),
+        _ if question.model.is_some() => return Ok(ElicitResult::Accept(None)),
+        _ if content.is_some() => return Ok(ElicitResult::Accept(content)),
+        _ => return Err("the content must be what the caller's own model said".to_owned()),
     };
     let Elicitation::Form(form) = form else { return Ok(ElicitResult::Accept(None)) };
     let content = content.unwrap_or_default();
@@ -142,7 +150,7 @@ impl Drop for QuestionGuard {
     }
 }
 
-/// What its caller is told of a question on `/api/events`.
+/// A question's event on `/api/events`, for its caller.
 #[derive(Clone, Serialize)]
 pub(crate) struct QuestionEvent {
     #[serde(rename = "type")]
@@ -160,14 +168,14 @@ impl QuestionEvent {
     }
 }
 
-/// A name that nobody can guess.
-fn new_id() -> Result<String, getrandom::Error> {
+/// Returns an unguessable id.
+pub(crate) fn new_id() -> Result<String, getrandom::Error> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Now, and the same time `later`.
+/// Returns the current time, and the time `later` after it.
 fn times(later: std::time::Duration) -> (String, String) {
     let now = SystemTime::now();
     (timestamp(now), timestamp(now.checked_add(later).unwrap_or(now)))

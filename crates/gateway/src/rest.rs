@@ -16,11 +16,12 @@ mod session;
 mod stats;
 mod tokens;
 mod tools;
+mod turns;
 
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json, Router,
+    Extension, Router,
     extract::{Request, State},
     http::{StatusCode, Uri},
     response::{IntoResponse, Response},
@@ -28,32 +29,36 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::{Value, json};
-use switchboard_access::{Admitted, Caller, Peers};
+use switchboard_access::{AdmittedRequest, Caller, Peers};
 use utoipa::ToSchema;
 
-use crate::{admission, error::ApiError, gateway::Parts};
-use openapi::responses::Refused;
+use crate::{admission, error::ApiError, gateway::Parts, json_body::Json};
+use openapi::responses::RejectedResponse;
 
-/// What is only for callers who are let in.
+/// Returns the routes for admitted requests.
 pub(crate) fn routes() -> Router<Arc<Parts>> {
     Router::new()
         .route("/api/tools", get(tools::list))
         .route("/api/tools/{name}", get(tools::show))
         .route("/api/tools/{name}/call", post(call::call))
         .route("/api/tools/{name}/validate", post(tools::validate))
-        .route("/api/servers", get(servers::list))
-        .route("/api/servers/{name}", get(servers::show))
+        .route("/api/servers", get(servers::list).post(servers::add))
+        .route("/api/servers/{name}", get(servers::show).delete(servers::remove))
         .route("/api/servers/{name}/resources", get(servers::resources))
         .route("/api/servers/{name}/prompts", get(servers::prompts))
         .route("/api/servers/{name}/stderr", get(servers::follow))
         .route("/api/servers/{name}/reconnect", post(servers::reconnect))
         .route("/api/servers/{name}/stop", post(servers::stop))
         .route("/api/servers/{name}/start", post(servers::start))
+        .route("/api/servers/{name}/enable", post(servers::enable))
+        .route("/api/servers/{name}/disable", post(servers::disable))
         .route("/api/gateway", get(about::show))
         .route("/api/stats", get(stats::show))
         .route("/api/artifacts/{id}", get(artifacts::show))
         .route("/api/calls", get(calls::list))
+        .route("/api/calls/running/{id}", delete(call::cancel))
         .route("/api/calls/{id}", get(calls::show).delete(queued::cancel))
+        .route("/api/turns", get(turns::list))
         .route("/api/approvals", get(approvals::list))
         .route("/api/approvals/decided", get(policy::decisions))
         .route("/api/approvals/rules", get(approvals::rules))
@@ -63,6 +68,7 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/api/policy/test", post(policy::test))
         .route("/api/tokens", get(tokens::list).post(tokens::create))
         .route("/api/tokens/{name}", delete(tokens::revoke))
+        .route("/api/tokens/{name}/tools", get(tokens::tools))
         .route("/api/chats", get(chats::list))
         .route("/api/chats/{id}", get(chats::show).delete(chats::remove))
         .route("/api/questions", get(questions::list))
@@ -72,13 +78,13 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/openapi.json", get(openapi::document))
 }
 
-/// How the console signs in, which must be open to those who have not yet.
+/// Returns the routes for signing in, which are open to anonymous callers.
 pub(crate) fn session_routes() -> Router<Arc<Parts>> {
     let session = get(session::show).post(session::sign_in).delete(session::sign_out);
     Router::new().route("/api/session", session)
 }
 
-/// What a load balancer asks.
+/// Returns the endpoint for load balancers.
 pub(crate) fn open_routes() -> Router<Arc<Parts>> {
     Router::new().route("/healthz", get(health)).route("/readyz", get(ready))
 }
@@ -95,17 +101,17 @@ async fn health() -> &'static str {
 /// Whether calls can be served, and what is missing.
 #[derive(Serialize, ToSchema)]
 struct Readiness {
-    /// `ready`, or `degraded` where a server, or what joins us to other gateways, is away.
+    /// `ready`, or `degraded` if a server, or the connection to other gateways, is away.
     status: &'static str,
-    /// What is away; not said to who does not watch.
+    /// What is away; only for callers who may watch.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    degraded: Option<Vec<Away>>,
+    degraded: Option<Vec<UnreachableServer>>,
 }
 
 /// A server that is away.
 #[derive(Serialize, ToSchema)]
-struct Away {
+struct UnreachableServer {
     server: String,
     /// What its connection says of itself.
     #[schema(value_type = Object)]
@@ -126,22 +132,22 @@ async fn ready(State(parts): State<Arc<Parts>>, request: Request) -> Json<Readin
     let mut degraded: Vec<_> = servers
         .iter()
         .filter(|server| !matches!(status(server)["state"].as_str(), Some("ready" | "idle")))
-        .map(|server| Away { server: server.name.to_string(), status: status(server) })
+        .map(|server| UnreachableServer { server: server.name.to_string(), status: status(server) })
         .collect();
     if let Some(status) = parts.access.peers().and_then(Peers::outage) {
-        degraded.push(Away { server: "nats".to_owned(), status });
+        degraded.push(UnreachableServer { server: "nats".to_owned(), status });
     }
     let status = if degraded.is_empty() { "ready" } else { "degraded" };
     let degraded = watches(&parts, request).await.then_some(degraded);
     Json(Readiness { status, degraded })
 }
 
-/// Whether the request comes from somebody who may know of all servers. Probes of load balancers come without a token,
-/// and under any name: they are answered all the same, without names and errors.
+/// Whether the caller may know of all servers. Probes of load balancers come without a token, and with any host name: they
+/// get a response all the same, without names and errors.
 async fn watches(parts: &Parts, request: Request) -> bool {
     let (head, _) = request.into_parts();
     match parts.access.admit(&head, admission::peer(&head)).await {
-        Ok(Admitted { caller, .. }) => {
+        Ok(AdmittedRequest { caller, .. }) => {
             caller.visibility().watches() && !caller.visibility().hides_tools()
         }
         Err(_) => false,
@@ -154,7 +160,7 @@ async fn watches(parts: &Parts, request: Request) -> bool {
     responses(
         (status = 200, description = "OpenMetrics text", body = String,
             content_type = "application/openmetrics-text"),
-        Refused,
+        RejectedResponse,
     )
 )]
 async fn metrics(
@@ -171,7 +177,7 @@ async fn metrics(
     Ok(([("content-type", kind)], text).into_response())
 }
 
-/// Whatever nobody serves.
+/// Responds to unknown paths.
 pub(crate) async fn nothing_here(uri: Uri) -> Response {
     let path = uri.path();
     let text = format!("there is nothing at `{path}`; see /openapi.json");

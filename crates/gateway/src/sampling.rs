@@ -1,4 +1,4 @@
-//! A model, asked for an MCP server that wants to use it (`sampling/createMessage`). Whether it may is settled before.
+//! Asks a model on behalf of an MCP server (`sampling/createMessage`). Whether the server may is checked before.
 
 use serde_json::Value;
 use switchboard_mcp_wire::sampling::{SamplingMessage, SamplingRequest, sampled};

@@ -1,4 +1,4 @@
-//! Server-sent events: every stream of ours is made here, so that all live and end alike.
+//! Server-sent events: all our streams are created here, so that keep-alive and headers are the same.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -10,21 +10,21 @@ use futures_util::{Stream, StreamExt};
 use http::HeaderValue;
 use serde::Serialize;
 
-/// How often a silent stream shows that it is alive.
+/// The interval of keep-alive comments.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
-/// The answer that these events make.
+/// Creates the response for these events.
 pub(crate) fn answer(events: impl Stream<Item = Event> + Send + 'static) -> Response {
     let events = Sse::new(events.map(Ok::<_, Infallible>));
     let mut response = events.keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE)).into_response();
-    // Proxies that collect what they pass on would hold events back.
+    // Proxies must not buffer events.
     let no = HeaderValue::from_static("no");
     response.headers_mut().insert("x-accel-buffering", no);
     response
 }
 
-/// An event of this name, with a body of JSON.
+/// Creates an event with this name and a JSON body.
 pub(crate) fn named(name: &str, body: &impl Serialize) -> Event {
-    // Ours are always JSON.
+    // Cannot fail: our types are always valid JSON.
     Event::default().event(name).data(serde_json::to_string(body).unwrap_or_default())
 }

@@ -16,11 +16,11 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
-/// How long a look at the files is good for.
+/// How long the files are not checked again.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// The settings of `[serve.tls]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlsConfig {
     /// The certificate and those that vouch for it, in PEM.
@@ -29,24 +29,24 @@ pub struct TlsConfig {
     pub key: PathBuf,
 }
 
-/// Why TLS cannot be spoken.
+/// Why TLS cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
     /// A file cannot be read.
     #[error("failed to read the {what} in `{}`", path.display())]
     File {
-        /// What it should hold.
+        /// What it should contain.
         what: &'static str,
         /// The file.
         path: PathBuf,
         /// Why it failed.
         source: io::Error,
     },
-    /// A file does not hold what it should.
+    /// A file does not contain what it should.
     #[error("the {what} in `{}` cannot be used: {reason}", path.display())]
     Unusable {
-        /// What it should hold.
+        /// What it should contain.
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -55,15 +55,15 @@ pub enum TlsError {
     },
 }
 
-/// The way into TLS, for one connection after another.
+/// Provides the TLS acceptor for each connection.
 pub struct Tls {
     config: TlsConfig,
-    current: RwLock<Current>,
+    current: RwLock<LoadedTls>,
 }
 
-struct Current {
+struct LoadedTls {
     acceptor: TlsAcceptor,
-    /// The files as they were read.
+    /// The modification times and sizes of the files when they were read.
     stamps: [Option<(SystemTime, u64)>; 2],
     looked: Instant,
 }
@@ -71,11 +71,11 @@ struct Current {
 impl Tls {
     /// Reads the files.
     pub fn open(config: TlsConfig) -> Result<Self, TlsError> {
-        let current = RwLock::new(Current::read(&config)?);
+        let current = RwLock::new(LoadedTls::read(&config)?);
         Ok(Self { config, current })
     }
 
-    /// The way in, with the certificate as it is now. Where a new one cannot be used, the old one stays.
+    /// Returns the acceptor with the current certificate. If a new one cannot be used, the old one stays.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         {
             let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
@@ -87,10 +87,10 @@ impl Tls {
         current.looked = Instant::now();
         let stamps = stamps(&self.config);
         if stamps != current.stamps {
-            match Current::read(&self.config) {
+            match LoadedTls::read(&self.config) {
                 Ok(newer) => *current = newer,
                 Err(error) => {
-                    // Told once for each change; half of it may still be on its way.
+                    // Logged once per change; only one of the two files may have been written so far.
                     current.stamps = stamps;
                     let error = &error as &dyn std::error::Error;
                     tracing::warn!(error, "the certificate stays as it was");
@@ -101,7 +101,7 @@ impl Tls {
     }
 }
 
-impl Current {
+impl LoadedTls {
     fn read(config: &TlsConfig) -> Result<Self, TlsError> {
         let stamps = stamps(config);
         let certificate = read("certificate", &config.certificate)?;

@@ -17,7 +17,7 @@ const SIGNATURES: [(&[u8], &str); 9] = [
     (b"\x1f\x8b", "application/gzip"),
 ];
 
-/// Returns the media type of bytes about which nobody said anything.
+/// Returns the media type of bytes whose type was not declared.
 pub(crate) fn media_type(bytes: &[u8]) -> &'static str {
     // RIFF names its content after the length.
     match (bytes.strip_prefix(b"RIFF"), bytes.get(8..12)) {

@@ -15,8 +15,9 @@ pub mod math_eval;
 pub mod echo;
 
 /// The settings of the built-in tools.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct BuiltinsConfig {
     /// Where `search_web` searches; without it the tool says how to configure it.
     #[serde(deserialize_with = "search_web::Config::checked")]

@@ -27,7 +27,7 @@ const KEPT: usize = 16 * 1024 * 1024;
 /// How much of the end of stderr is kept, in bytes.
 const KEPT_OF_STDERR: usize = 16 * 1024;
 
-/// A program with what it is given, as the definition says it.
+/// A program with its arguments, from the definition.
 pub(crate) struct CommandTemplate {
     program: String,
     line: CommandLine,

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use switchboard_toolcall::{Annotations, HumanDuration, Size, Tool, ToolSettings, ToolSpec};
+use switchboard_toolcall::{Annotations, HumanDuration, HumanSize, Tool, ToolSettings, ToolSpec};
 
 use crate::{
     HandlerKind, Handlers,
@@ -33,7 +33,7 @@ pub use response::{MockError, MockResponse};
 mod tests;
 
 /// A tool as the config defines it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolDefinition {
     /// The name that models call.
@@ -56,7 +56,7 @@ pub struct ToolDefinition {
     pub timeout: Option<HumanDuration>,
     /// How many characters of its result are shown.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_output: Option<Size>,
+    pub max_output: Option<HumanSize>,
     /// How many calls of it may run at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrent: Option<NonZeroUsize>,
@@ -177,7 +177,7 @@ impl ToolDefinition {
 
     pub(crate) fn spec(&self) -> ToolSpec {
         let (parameters, fixed) = self.shown();
-        let as_usize = |Size(size)| usize::try_from(size).unwrap_or(usize::MAX);
+        let as_usize = |HumanSize(size)| usize::try_from(size).unwrap_or(usize::MAX);
         ToolSpec {
             annotations: self.annotations,
             settings: ToolSettings {

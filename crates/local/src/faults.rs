@@ -35,7 +35,7 @@ pub enum Fault {
     Error,
     /// What the tool needs cannot be reached.
     Unavailable,
-    /// The tool answers so much later.
+    /// The tool responds with this delay.
     Slow(Duration),
     /// The tool answers, but nothing that makes sense.
     Garbage,
@@ -54,7 +54,7 @@ impl Faults {
         Self { rules, seed }
     }
 
-    /// The tool, known by its full name, with its faults; as it is where no rule knows it.
+    /// Returns the tool with the faults of the rules for its full name; unchanged if there are none.
     pub fn wrap(&self, name: &str, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let knows =
             |rule: &&FaultRule| rule.tools.matches(name) || rule.tools.matches(&tool.spec().name);
@@ -125,7 +125,7 @@ impl Tool for FaultyTool {
         Box::pin(self.run(args, cx))
     }
 
-    /// Faults happen where a call runs, not where it is queued.
+    /// Faults happen when a call runs, not when it is queued.
     fn enqueue<'a>(
         &'a self,
         args: Value,

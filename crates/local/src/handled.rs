@@ -5,7 +5,7 @@ use switchboard_toolcall::{BoxFuture, CallContext, Tool, ToolError, ToolOutput, 
 
 use crate::{HandlerKind, Handlers};
 
-/// A tool with a spec of its own and a handler that does the work.
+/// A tool with its own spec and a handler that does the work.
 pub(crate) struct HandledTool {
     spec: ToolSpec,
     kind: HandlerKind,

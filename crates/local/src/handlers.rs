@@ -40,7 +40,7 @@ where
     })
 }
 
-/// Who provides a handler; each kind has names of its own.
+/// Who provides a handler; each kind has its own names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HandlerKind {
     /// Switchboard.
@@ -70,7 +70,7 @@ impl fmt::Display for HandlerKind {
     }
 }
 
-/// The registered handlers. Cheap to clone; clones share what is registered, before and after.
+/// The registered handlers. Cheap to clone; clones share all registrations.
 #[derive(Clone, Default)]
 pub struct Handlers(Arc<HandlersInner>);
 

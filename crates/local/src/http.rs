@@ -1,6 +1,6 @@
 //! Tools that send one HTTP request (SPEC TK-2).
 //!
-//! `request.rs` makes a [`HttpRequest`](request::Request) of the arguments, `exchange.rs` sends it and bounds what comes
+//! `request.rs` makes a [`HttpRequest`](request::HttpRequest) of the arguments, `exchange.rs` sends it and bounds what comes
 //! back, `answer.rs` makes the result of it. Neither of the latter two knows of templates.
 
 mod answer;

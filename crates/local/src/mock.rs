@@ -19,7 +19,7 @@ impl MockTool {
     }
 
     fn answer(&self, args: &Value) -> Result<ToolOutput, ToolError> {
-        // Most mocks have one answer, and need not look at what they are asked.
+        // Most mocks have one answer, and need not look at the arguments.
         let recorded = if self.responses.is_empty() { None } else { self.responses.to(args) };
         match (recorded, &self.fallback) {
             (Some(Ok(response)), _) => Ok(ToolOutput::Value(response.clone())),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use switchboard_toolcall::{Normalize, Origin, Tool, ToolSpec};
+use switchboard_toolcall::{Normalize, Tool, ToolOrigin, ToolSpec};
 
 use crate::{
     definition::{
@@ -24,11 +24,11 @@ pub struct ReplayRecord {
     pub tool: String,
     /// The arguments.
     pub args: Map<String, Value>,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: ReplayOutcome,
 }
 
-/// What came of a call, as a mock gives it again.
+/// The outcome of a call, as a mock returns it.
 pub type ReplayOutcome = Result<Value, MockError>;
 
 /// The calls of one tool, by their arguments.
@@ -38,8 +38,8 @@ struct ReplayCalls {
     found: HashMap<String, usize>,
 }
 
-/// Makes mock tools of recorded calls, which must be in the order in which they were made. `known` says what is known
-/// of a tool by now; one that nobody knows any more takes any object.
+/// Creates mock tools from recorded calls, which must be in the order in which they were made. `known` returns what is known
+/// of a tool now; an unknown one accepts any object.
 pub fn definitions(
     recorded: impl IntoIterator<Item = ReplayRecord>,
     known: impl Fn(&str) -> Option<ToolSpec>,
@@ -71,7 +71,7 @@ pub fn of_server(
 ) -> Result<Arc<dyn Tool>, DefinitionError> {
     definition.check()?;
     let mut spec = definition.spec();
-    spec.origin = Origin::Server { server: server.into(), tool: tool.into() };
+    spec.origin = ToolOrigin::Server { server: server.into(), tool: tool.into() };
     // Records have the arguments as callers gave them.
     spec.settings.normalize = Normalize::Never;
     let implementation = &definition.implementation;
@@ -91,7 +91,7 @@ impl ReplayCalls {
 
     fn definition(mut self, name: String, spec: Option<ToolSpec>) -> ToolDefinition {
         for (args, outcomes) in &mut self.groups {
-            // Records have what was sent, and callers do not send what the config fixes.
+            // Records have what was sent, and callers do not send fixed arguments.
             let is_fixed = |name: &str| {
                 spec.as_ref().is_some_and(|spec| spec.settings.fixed.contains_key(name))
             };
@@ -127,7 +127,8 @@ impl ReplayCalls {
         }
     }
 
-    /// The schema, without `required` where a call succeeded without: its server knew an argument by another name.
+    /// Returns the schema, without `required` parameters that a successful call lacked: its server knew an argument by
+    /// another name.
     fn fitting(&self, mut schema: Value) -> Value {
         let succeeded =
             self.groups.iter().filter(|(_, outcomes)| outcomes.iter().any(Result::is_ok));

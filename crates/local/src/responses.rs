@@ -1,4 +1,4 @@
-//! Answers by arguments: what a tool said when it was asked the same before.
+//! Answers by arguments: what a tool returned for the same arguments before.
 
 use std::{
     collections::HashMap,
@@ -10,7 +10,7 @@ use switchboard_toolcall::numbers;
 
 use crate::definition::{MockError, MockResponse};
 
-/// What stands in a record where a secret was; nobody can know which, so it stands for any.
+/// The placeholder of a redacted secret in a record; it matches any value.
 const REDACTED: &str = "[redacted]";
 
 /// Answers, found by the arguments.

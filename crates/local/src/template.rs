@@ -1,4 +1,4 @@
-//! Texts of the config in which `{name}` stands for an argument (SPEC TK-1, TK-2).
+//! Texts of the config in which `{name}` is replaced by an argument (SPEC TK-1, TK-2).
 //!
 //! `{{name}}` is the text `{name}`. Braces around anything that could not be a name stand for themselves, so that the
 //! programs of jq and awk need no other spelling.
@@ -13,7 +13,7 @@ mod tests;
 /// The arguments of a call.
 pub(crate) type TemplateArguments = Map<String, Value>;
 
-/// The names that may stand in templates: what the tool's schema declares.
+/// The names that may be used in templates: the parameters of the tool's schema.
 pub(crate) struct Parameters {
     names: BTreeSet<String>,
     /// Those whose values can only be numbers, `true` or `false`.
@@ -91,7 +91,7 @@ impl Template {
     /// Reads a text.
     ///
     /// # Errors
-    /// A name stands in braces that is no parameter's.
+    /// A name in braces is not a parameter.
     pub(crate) fn parse(text: &str, parameters: &Parameters) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut literal = String::new();
@@ -158,7 +158,7 @@ impl Template {
         self.fill_with(args, |value| Cow::Borrowed(value))
     }
 
-    /// As [`fill`](Self::fill), with each value in another spelling.
+    /// Like [`fill`](Self::fill), encoding each value.
     pub(crate) fn fill_with(
         &self,
         args: &TemplateArguments,

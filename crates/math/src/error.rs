@@ -1,6 +1,6 @@
-//! What can go wrong with an expression, in the words mathjs would use where they are simple.
+//! Why an expression fails; messages are those of mathjs if they are simple.
 
-/// Why an expression has no answer.
+/// Why an expression could not be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

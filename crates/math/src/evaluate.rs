@@ -1,7 +1,7 @@
-//! Walks a parsed expression and finds out what it is worth.
+//! Walks a parsed expression and computes its value.
 //!
-//! `context` carries variables and budgets, `function` what a call needs, `access` indices and
-//! properties, `build` ranges, arrays and objects.
+//! `context` holds variables and budgets, `function` calls functions, `access` reads indices and
+//! properties, `build` makes ranges, arrays and objects.
 
 mod context;
 mod function;
@@ -26,12 +26,12 @@ use crate::{
 };
 use function::CallFrame;
 
-/// What `node` is worth.
+/// Evaluates `node`.
 pub(crate) fn evaluate(node: &SyntaxNode, context: &mut Context) -> Result<Value> {
     in_frame(node, &None, context)
 }
 
-/// What `node` is worth inside a call, whose parameters `frame` holds.
+/// Evaluates `node` inside a call whose parameters are in `frame`.
 fn in_frame(
     node: &SyntaxNode,
     frame: &Option<Rc<CallFrame>>,
@@ -87,7 +87,7 @@ fn symbol(name: &Rc<str>, frame: &Option<Rc<CallFrame>>, context: &mut Context) 
     if let Some(value) = functions::named(name, context) {
         return value;
     }
-    context.spend(20)?; // the units are many
+    context.spend(20)?; // there are many units to search
     if units::is_unit(name) {
         return Ok(units::find(name, context.units_mut())?.into());
     }

@@ -120,5 +120,5 @@ const fn function(
     Builtin { name, fewest, most, run }
 }
 
-/// As many arguments as one likes.
+/// Any number of arguments.
 const ANY: usize = usize::MAX;

@@ -1,11 +1,11 @@
 //! Cuts an expression into tokens, on demand.
 //!
-//! What a line break or a quote means depends on where the parser is, so the parser asks for one token
-//! at a time and may go back by restoring a copied [`LexerCursor`].
+//! The meaning of a line break or a quote depends on the state of the parser, so the parser asks for one
+//! token at a time, and may go back by restoring a copied [`LexerCursor`].
 
 use crate::error::{Error, Result};
 
-/// What sort of token the cursor is at.
+/// The kind of the token that the cursor is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     /// An operator, bracket, line break, named operator or (with empty text) the end.
@@ -49,7 +49,7 @@ impl<'a> LexerCursor<'a> {
         }
     }
 
-    /// A key that is equal for cursors that would read the same.
+    /// Returns a key that is equal for cursors that would read the same tokens.
     pub(crate) fn key(&self) -> (usize, usize, Option<usize>) {
         (self.index, self.nesting, self.conditional)
     }

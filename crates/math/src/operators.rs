@@ -28,7 +28,7 @@ use crate::{
     value::Value,
 };
 
-/// What `left operator right` is worth.
+/// Evaluates `left operator right`.
 pub(crate) fn apply(
     operator: Operator,
     left: &Value,
@@ -55,7 +55,7 @@ pub(crate) fn apply(
         Operator::And => and(left, right, context),
         Operator::Xor => xor(left, right, context),
         Operator::Or => or(left, right, context),
-        Operator::Nullish => Ok(right.clone()), // the left side has already been found to be nothing
+        Operator::Nullish => Ok(right.clone()), // the left side is null or undefined: `decided_by_left` returns any other
     }
 }
 

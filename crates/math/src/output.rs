@@ -44,7 +44,7 @@ pub(crate) fn to_json(value: &Value, context: &mut Context) -> Result<Json> {
     })
 }
 
-/// The number as JavaScript writes it; there is no JSON for what is not finite.
+/// The number as JavaScript writes it; fails for NaN and infinity, which JSON does not have.
 fn number(value: f64) -> Result<Json> {
     if !value.is_finite() {
         return fail(format!("The result is {}", to_text(value)));

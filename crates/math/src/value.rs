@@ -1,4 +1,4 @@
-//! What an expression can be worth.
+//! The values that expressions evaluate to.
 
 use std::{fmt, rc::Rc};
 
@@ -16,7 +16,7 @@ use crate::{
 /// A property bag; keys keep their order.
 pub(crate) type Object = IndexMap<Rc<str>, Value>;
 
-/// What an expression, or a part of one, is worth. Copies are cheap: anything large is shared.
+/// The value of an expression, or of a part of one. Cheap to clone: anything large is shared.
 #[derive(Clone)]
 pub(crate) enum Value {
     Undefined,

@@ -1,12 +1,15 @@
 //! Our client as the MCP conformance suite drives it: `conformance_client URL`.
 //!
 //! The suite says in `MCP_CONFORMANCE_SCENARIO`, `_CONTEXT` and `_PROTOCOL_VERSION` what it wants to see; all of it
-//! goes through the same servers and executor as everything else does. See docs/conformance.md.
+//! goes through the same servers and executor as everything else does. A server that wants a sign-in is signed in to as
+//! `switchboard login` does it, with a browser that follows redirects: that is how the suite consents. See
+//! docs/conformance.md.
 
 use std::{
     env,
     error::Error,
     io::{self, Write},
+    path::Path,
     process::ExitCode,
     sync::Arc,
 };
@@ -15,13 +18,22 @@ use futures_util::future::join_all;
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 use switchboard_mcp_client::{
-    McpConfig, OutgoingRequest, Protocol, ServerConfig, ServerDeps, Servers, Session,
+    McpConfig, OauthDeps, OutgoingRequest, Protocol, Server, ServerConfig, ServerDeps, Servers,
+    Session,
 };
 use switchboard_mcp_wire::{List, RpcError, ServerRequest, ServerRequestHandler};
+use switchboard_oauth::{HttpClient, OauthConfig, SignIn};
 use switchboard_runtime::{ToolExecutor, toolcall::BoxFuture};
+use switchboard_vault::{SystemKeyring, Vault};
 
 /// What the server is called; the suite never sees it.
 const SERVER: &str = "suite";
+
+/// The suite's client id metadata document.
+const METADATA_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+
+/// How often a person would sign in for one thing before giving up.
+const MOST_SIGN_INS: usize = 3;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -40,16 +52,26 @@ async fn main() -> ExitCode {
 async fn run() -> Outcome {
     let url = env::args().next_back().ok_or("the last argument is the server's URL")?;
     let executor = ToolExecutor::default();
+    let folder = tempfile::tempdir()?;
+    let oauth = oauth(folder.path())?;
     let deps = ServerDeps {
+        oauth: Some(oauth.clone()),
         mcp: McpConfig { retry_attempts: 1, ..McpConfig::default() },
         answers: Arc::new(Accepts),
         ..ServerDeps::new(executor.tools())
     };
     let servers = IndexMap::from([(SERVER.to_owned(), config(url))]);
     let servers = Servers::start(servers, executor.tools(), &deps)?;
-    let outcome = play(&variable("MCP_CONFORMANCE_SCENARIO"), &executor, &servers).await;
-    servers.close().await;
+    let driver = Driver { executor, servers, oauth };
+    let outcome = driver.play(&variable("MCP_CONFORMANCE_SCENARIO")).await;
+    driver.servers.close().await;
     outcome
+}
+
+/// A vault of this run's own.
+fn oauth(folder: &Path) -> Outcome<OauthDeps> {
+    let vault = Vault::new(folder.join("vault"), Arc::new(SystemKeyring::new(None, folder)));
+    Ok(OauthDeps { http: HttpClient::new()?, vault })
 }
 
 fn variable(name: &str) -> String {
@@ -59,6 +81,7 @@ fn variable(name: &str) -> String {
 fn config(url: String) -> ServerConfig {
     ServerConfig {
         url: Some(url),
+        oauth: oauth_config(),
         // The suite sends arguments that their schema forbids, to see what the client makes of them.
         validate: Some(false),
         // The suite asks clients to follow the revision that it names.
@@ -70,60 +93,125 @@ fn config(url: String) -> ServerConfig {
     }
 }
 
-/// Does what the scenario wants to see. Connecting, which reads the tools, is all that some of them want.
-async fn play(scenario: &str, executor: &ToolExecutor, servers: &Servers) -> Outcome {
-    let session = servers.get(SERVER).ok_or("no server")?.session().await?;
-    match scenario {
-        "tools_call" => call(executor, "add_numbers", json!({"a": 2, "b": 3})).await,
-        "elicitation-sep1034-client-defaults" => {
-            call(executor, "test_client_elicitation_defaults", json!({})).await
-        }
-        "sse-retry" => call(executor, "test_reconnection", json!({})).await,
-        "sep-2322-client-request-state" => {
-            // At once, so that an answer to one could go astray to another.
-            let tools = ["echo_state", "unrelated", "no_state", "no_result_type"];
-            let calls = tools.map(|tool| format!("test_mrtr_{tool}"));
-            let calls = calls.iter().map(|tool| call(executor, tool, json!({})));
-            join_all(calls).await.into_iter().collect()
-        }
-        "http-standard-headers" => {
-            call_all(executor, &json!({})).await?;
-            read_all(&session).await
-        }
-        "http-custom-headers" => {
-            let context: Value = serde_json::from_str(&variable("MCP_CONFORMANCE_CONTEXT"))?;
-            for wanted in context["toolCalls"].as_array().ok_or("no toolCalls")? {
-                let tool = wanted["name"].as_str().ok_or("a call without a name")?;
-                call(executor, tool, wanted["arguments"].clone()).await?;
+/// What `[servers.suite.oauth]` would say.
+fn oauth_config() -> OauthConfig {
+    let context: Value =
+        serde_json::from_str(&variable("MCP_CONFORMANCE_CONTEXT")).unwrap_or_default();
+    let text = |name: &str| context[name].as_str().map(str::to_owned);
+    OauthConfig {
+        client_id: text("client_id"),
+        client_secret: text("client_secret").map(Into::into),
+        client_metadata_url: Some(METADATA_DOCUMENT.to_owned()),
+        ..OauthConfig::default()
+    }
+}
+
+/// What a scenario is played with.
+struct Driver {
+    executor: ToolExecutor,
+    servers: Servers,
+    oauth: OauthDeps,
+}
+
+impl Driver {
+    /// Does what the scenario wants to see. Connecting, which reads the tools, is all that some of them want.
+    async fn play(&self, scenario: &str) -> Outcome {
+        let session = self.session().await?;
+        match scenario {
+            "tools_call" => self.call("add_numbers", json!({"a": 2, "b": 3})).await,
+            "elicitation-sep1034-client-defaults" => {
+                self.call("test_client_elicitation_defaults", json!({})).await
             }
-            Ok(())
+            "sse-retry" => self.call("test_reconnection", json!({})).await,
+            "sep-2322-client-request-state" => {
+                // At once, so that an answer to one could go astray to another.
+                let tools = ["echo_state", "unrelated", "no_state", "no_result_type"];
+                let calls = tools.map(|tool| format!("test_mrtr_{tool}"));
+                let calls = calls.iter().map(|tool| self.call(tool, json!({})));
+                join_all(calls).await.into_iter().collect()
+            }
+            "http-standard-headers" => {
+                self.call_all(&json!({})).await?;
+                read_all(&session).await
+            }
+            "http-custom-headers" => {
+                let context: Value = serde_json::from_str(&variable("MCP_CONFORMANCE_CONTEXT"))?;
+                for wanted in context["toolCalls"].as_array().ok_or("no toolCalls")? {
+                    let tool = wanted["name"].as_str().ok_or("a call without a name")?;
+                    self.call(tool, wanted["arguments"].clone()).await?;
+                }
+                Ok(())
+            }
+            "http-invalid-tool-headers" => self.call_all(&json!({"region": "eu"})).await,
+            "json-schema-2020-12-preservation" => {
+                let tools = self.executor.tools().all();
+                let focal =
+                    tools.iter().find(|tool| tool.name().ends_with("json_schema_2020_12_tool"));
+                let schema = &focal.ok_or("the tool is not there")?.spec().parameters;
+                self.call("json_schema_echo", json!({"schema": schema})).await
+            }
+            auth if auth.starts_with("auth/") => self.call_all(&json!({})).await,
+            _ => Ok(()),
         }
-        "http-invalid-tool-headers" => call_all(executor, &json!({"region": "eu"})).await,
-        "json-schema-2020-12-preservation" => {
-            let tools = executor.tools().all();
-            let focal = tools.iter().find(|tool| tool.name().ends_with("json_schema_2020_12_tool"));
-            let schema = &focal.ok_or("the tool is not there")?.spec().parameters;
-            call(executor, "json_schema_echo", json!({"schema": schema})).await
+    }
+
+    fn server(&self) -> Outcome<Arc<Server>> {
+        Ok(self.servers.get(SERVER).ok_or("no server")?)
+    }
+
+    /// Waits for the session, and signs in if the server wants that.
+    async fn session(&self) -> Outcome<Arc<Session>> {
+        let server = self.server()?;
+        for _ in 0..MOST_SIGN_INS {
+            match server.session().await {
+                Ok(session) => return Ok(session),
+                Err(error) if server.needs_sign_in().is_none() => return Err(error.into()),
+                Err(_) => self.sign_in(&server).await?,
+            }
         }
-        _ => Ok(()),
+        Ok(server.session().await?)
     }
-}
 
-async fn call(executor: &ToolExecutor, tool: &str, args: Value) -> Outcome {
-    let result = executor.call(&format!("{SERVER}__{tool}"), args).await;
-    match result.is_success() {
-        true => Ok(()),
-        false => Err(format!("{tool}: {}", result.text()).into()),
+    /// Signs in as `switchboard login` does, and connects anew.
+    async fn sign_in(&self, server: &Server) -> Outcome {
+        let authorizer = server.authorizer().ok_or("no sign-in")?;
+        let OauthDeps { http, vault } = &self.oauth;
+        let (key, config) = (authorizer.key().clone(), &server.config().oauth);
+        let sign_in = SignIn::prepare(http, vault, key, config, authorizer.challenge()).await?;
+        let pending = sign_in.begin().await?;
+        let browser = tokio::spawn(reqwest::get(pending.url().to_string()));
+        let signed_in = pending.finish().await;
+        // It shows the final page, or has nothing more to show.
+        browser.abort();
+        signed_in?;
+        server.reconnect();
+        Ok(())
     }
-}
 
-/// Calls every tool that was not set aside.
-async fn call_all(executor: &ToolExecutor, args: &Value) -> Outcome {
-    for tool in executor.tools().all() {
-        let tool = tool.name().trim_start_matches(SERVER).trim_start_matches("__");
-        call(executor, tool, args.clone()).await?;
+    async fn call(&self, tool: &str, args: Value) -> Outcome {
+        let server = self.server()?;
+        for _ in 0..MOST_SIGN_INS {
+            let result = self.executor.call(&format!("{SERVER}__{tool}"), args.clone()).await;
+            if result.is_success() {
+                return Ok(());
+            }
+            if server.needs_sign_in().is_none() {
+                return Err(format!("{tool}: {}", result.text()).into());
+            }
+            self.sign_in(&server).await?;
+            self.session().await?;
+        }
+        Err(format!("{tool}: wants a sign-in again and again").into())
     }
-    Ok(())
+
+    /// Calls every tool that was not set aside.
+    async fn call_all(&self, args: &Value) -> Outcome {
+        for tool in self.executor.tools().all() {
+            let tool = tool.name().trim_start_matches(SERVER).trim_start_matches("__");
+            self.call(tool, args.clone()).await?;
+        }
+        Ok(())
+    }
 }
 
 /// Reads every resource and gets every prompt.

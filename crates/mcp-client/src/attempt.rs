@@ -31,7 +31,7 @@ pub(super) use plan::FailedAttempts;
 pub(super) struct AttemptFailure {
     pub(super) reason: String,
     pub(super) stderr: Vec<String>,
-    /// Whether trying again cannot help: there is no such program, or the address is not a URL.
+    /// Whether trying again cannot help: there is no such program, the address is not a URL, or a person has to sign in.
     pub(super) is_permanent: bool,
 }
 
@@ -70,12 +70,19 @@ impl Server {
             if is_lost { AttemptFailureKind::Lost } else { AttemptFailureKind::Other },
         );
         let never_started = self.open_transport().is_some_and(|open| open.never_started());
-        let is_permanent = never_started || matches!(error, AttemptError::Unusable(_));
+        if let AttemptError::Failed(Failure::SignIn(needed)) = &error {
+            self.want_sign_in(needed.clone());
+        }
+        let is_permanent = never_started
+            || matches!(
+                error,
+                AttemptError::Unusable(_) | AttemptError::Failed(Failure::SignIn(_))
+            );
         Err(AttemptFailure { is_permanent, ..AttemptFailure::because(error) })
     }
 
-    /// Reaches the server and says how. An address may be one of streamable HTTP or of the old HTTP+SSE: if it does not
-    /// answer as the one, it is tried as the other, as the MCP specification tells clients to.
+    /// Opens the transport and returns it with its kind. A `url` may be streamable HTTP or the old HTTP+SSE: if the server does
+    /// not respond to one, the other is tried, as the MCP specification tells clients to.
     async fn reach(
         &self,
         plan: AttemptPlan,
@@ -90,7 +97,7 @@ impl Server {
             {
                 TransportKind::Sse
             }
-            // It was one of HTTP+SSE before, and has been replaced.
+            // The server spoke HTTP+SSE before, and has been replaced.
             (TransportKind::Http, TransportKind::Sse, AttemptError::Failed(failure))
                 if !matches!(failure, Failure::Lost(_)) =>
             {
@@ -99,7 +106,7 @@ impl Server {
             _ => return Err(first),
         };
         self.close().await;
-        // HTTP+SSE is older than the probe.
+        // HTTP+SSE is older than `server/discover`, so only `initialize` makes sense.
         let first_message = if other == TransportKind::Sse {
             FirstMessage::Initialize
         } else {
@@ -179,21 +186,22 @@ impl Server {
             socket: self.config().socket.clone(),
             headers: self.config().headers.clone().into_iter().collect(),
             connect_timeout: usual.connect_timeout.min(self.connect_timeout()),
+            authorizer: self.authorizer().cloned(),
             ..usual
         }
     }
 }
 
-/// Whether what a POST was answered with is what a server of the old HTTP+SSE answers.
+/// Whether the failure of a POST looks like that of a server of the old HTTP+SSE.
 fn may_be_sse(failure: &Failure) -> bool {
     matches!(failure, Failure::Http { status: 400 | 404 | 405, .. })
 }
 
-/// Why a server was not met.
+/// Why a server could not be connected to.
 enum AttemptError {
     /// Nothing was tried: the settings name no program that can be started, or no address.
     Unusable(String),
-    /// It was tried.
+    /// The server was tried.
     Failed(Failure),
 }
 
@@ -206,7 +214,7 @@ impl Display for AttemptError {
     }
 }
 
-/// A way to a server, and how it is told which era was agreed on.
+/// An open transport, and how it learns which era was agreed on.
 struct OpenTransport {
     transport: Arc<dyn Transport>,
     tell: Box<dyn Fn(&Era) + Send + Sync>,

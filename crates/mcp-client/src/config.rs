@@ -7,10 +7,11 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use switchboard_toolcall::{HumanDuration, Normalize, Size, Strictness, ToolSettings};
+use switchboard_oauth::OauthConfig;
+use switchboard_toolcall::{HumanDuration, HumanSize, Normalize, Strictness, ToolSettings};
 
 /// The settings of `[mcp]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct McpConfig {
     /// How often a connection is tried before it is given up.
@@ -46,7 +47,7 @@ impl McpConfig {
 }
 
 /// The settings of one server.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerConfig {
     /// How the server is reached; by default a `command` means stdio and a `url` means streamable HTTP.
@@ -69,6 +70,10 @@ pub struct ServerConfig {
     pub socket: Option<PathBuf>,
     /// What each request says in its headers.
     pub headers: BTreeMap<String, String>,
+    /// Whose sign-in calls to it use.
+    pub auth: ServerAuth,
+    /// How to sign in to it, if it wants that.
+    pub oauth: OauthConfig,
     /// What to look at when the server cannot be reached; shown to people.
     pub check: Option<String>,
     /// How long a call of its tools may take.
@@ -78,7 +83,7 @@ pub struct ServerConfig {
     /// Whether a tool that reports progress gets its time anew with each report.
     pub progress_extends_timeout: bool,
     /// How many characters of its results are shown.
-    pub max_output: Option<Size>,
+    pub max_output: Option<HumanSize>,
     /// Whether extra parameters fail where a schema forbids them.
     pub strict: Option<bool>,
     /// Whether arguments are validated here; `false` leaves that to the server.
@@ -105,19 +110,22 @@ pub struct ServerConfig {
     pub max_concurrent: Option<usize>,
     /// Whether it is used at all.
     pub enabled: Option<bool>,
+    /// Patterns of its tools that may run; all, if unset. All others are denied, as by `[policy]`.
+    pub enabled_tools: Option<Vec<String>>,
     /// Why it is skipped although it is enabled, such as a variable that is not set: it is known and never connected to.
     #[serde(skip)]
     pub skipped: Option<String>,
 }
 
 /// Settings of one tool of a server.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct ToolConfig {
     /// How long a call may take.
     pub timeout: Option<HumanDuration>,
     /// How many characters of its result are shown.
-    pub max_output: Option<Size>,
+    pub max_output: Option<HumanSize>,
     /// How many calls of it may run at once.
     pub max_concurrent: Option<usize>,
     /// How long an answer may be given again without asking the server.
@@ -125,8 +133,9 @@ pub struct ToolConfig {
 }
 
 /// How a server is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(transform = other_names)]
 pub enum TransportKind {
     /// A child process.
     Stdio,
@@ -137,8 +146,19 @@ pub enum TransportKind {
     Sse,
 }
 
+/// Adds the other names of [`TransportKind::Http`].
+fn other_names(schema: &mut schemars::Schema) {
+    let names = ["streamable-http", "streamablehttp", "streamableHttp"];
+    let names = serde_json::json!({"description": "Streamable HTTP.", "enum": names});
+    if let Some(kinds) = schema.get_mut("oneOf").and_then(|kinds| kinds.as_array_mut()) {
+        kinds.push(names);
+    }
+}
+
 /// Which protocol is spoken with a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// Whichever the server understands, the newest first.
@@ -152,7 +172,7 @@ pub enum Protocol {
 }
 
 /// Whether what a server's tools say of themselves (`readOnlyHint`, `destructiveHint` …) is believed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AnnotationTrust {
     /// As the server says.
@@ -163,7 +183,7 @@ pub enum AnnotationTrust {
 }
 
 /// When a server is started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
     /// With Switchboard.
@@ -174,7 +194,7 @@ pub enum Start {
 }
 
 /// Who shares a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Share {
     /// Everybody.
@@ -184,12 +204,61 @@ pub enum Share {
     Session,
 }
 
+/// Whose sign-in calls to a server use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ServerAuth {
+    /// One for all callers.
+    #[default]
+    Shared,
+    /// Each caller's own.
+    User,
+}
+
+impl ServerAuth {
+    /// Its name in the config.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shared => "shared",
+            Self::User => "user",
+        }
+    }
+}
+
+/// Whether an address holds a user or a password.
+fn has_user(url: &str) -> bool {
+    url::Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some())
+}
+
 impl ServerConfig {
     /// How the server is reached.
     ///
     /// # Errors
     /// The settings name no way, two ways, or one without what it needs.
     pub fn kind(&self) -> Result<TransportKind, String> {
+        let kind = self.transport()?;
+        self.check_auth(kind)?;
+        Ok(kind)
+    }
+
+    /// Checks that each caller can have a sign-in of its own, if that is what the settings want.
+    fn check_auth(&self, kind: TransportKind) -> Result<(), String> {
+        let has_header = |name: &String| name.eq_ignore_ascii_case("authorization");
+        let conflict = match (self.auth, kind) {
+            (ServerAuth::Shared, _) => return Ok(()),
+            (_, TransportKind::Stdio) => "it needs a `url`: a program is not signed in to",
+            _ if self.headers.keys().any(has_header) => {
+                "its `headers` have an `Authorization`, which all callers would share; remove it"
+            }
+            _ if self.url.as_deref().is_some_and(has_user) => {
+                "its `url` has a user or a password, which all callers would share; remove it"
+            }
+            _ => return Ok(()),
+        };
+        Err(format!("auth = \"{}\": {conflict}", self.auth.name()))
+    }
+
+    fn transport(&self) -> Result<TransportKind, String> {
         let needs = |kind: &str, key: &str| format!("type = \"{kind}\" needs `{key}`");
         match (self.kind, &self.command, &self.url) {
             (None | Some(TransportKind::Stdio), Some(_), None) => Ok(TransportKind::Stdio),
@@ -210,7 +279,7 @@ impl ServerConfig {
         self.enabled != Some(false)
     }
 
-    /// What somebody whose server does not start should know of these settings.
+    /// Returns a hint about these settings for a person whose server does not start.
     pub(super) fn start_advice(&self) -> Option<String> {
         let command = self.command.as_deref()?;
         if command.contains(char::is_whitespace) && !Path::new(command).exists() {
@@ -224,10 +293,10 @@ impl ServerConfig {
         (!self.inherit_env).then(|| few.to_owned())
     }
 
-    /// How the server's tool `name` is run: its own settings, else the server's.
+    /// Returns the settings with which the server's tool `name` runs: those of the tool, else those of the server.
     pub fn tool_settings(&self, name: &str) -> ToolSettings {
         let own = self.tools.get(name).cloned().unwrap_or_default();
-        let size = |size: Size| usize::try_from(size.0).unwrap_or(usize::MAX);
+        let size = |size: HumanSize| usize::try_from(size.0).unwrap_or(usize::MAX);
         ToolSettings {
             timeout: own.timeout.or(self.timeout).map(|timeout| timeout.0),
             progress_extends_timeout: self.progress_extends_timeout,
@@ -245,5 +314,34 @@ impl ServerConfig {
             rename: self.rename.get(name).cloned().unwrap_or_default(),
             fixed: BTreeMap::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    // AU-3
+    #[test]
+    fn only_a_server_behind_http_without_credentials_is_signed_in_to_by_each_caller() {
+        let check = |value: Value| serde_json::from_value::<ServerConfig>(value).unwrap().kind();
+        let url = "https://a.example/mcp";
+        assert_eq!(check(json!({"auth": "user", "url": url})), Ok(TransportKind::Http));
+        assert_eq!(check(json!({"auth": "shared", "url": url})), Ok(TransportKind::Http));
+        let header = json!({"authorization": "x"});
+        for (wrong, word) in [
+            (json!({"auth": "user", "command": "x"}), "needs a `url`"),
+            (json!({"auth": "user", "url": url, "headers": header}), "`headers`"),
+            (json!({"auth": "user", "url": "https://me:pw@a.example/"}), "a user or a password"),
+        ] {
+            let problem = check(wrong).unwrap_err();
+            assert!(
+                problem.starts_with("auth = \"user\": ") && problem.contains(word),
+                "{problem}"
+            );
+        }
+        assert!(serde_json::from_value::<ServerConfig>(json!({"auth": "everyone"})).is_err());
     }
 }

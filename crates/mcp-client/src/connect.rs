@@ -1,4 +1,4 @@
-//! Connecting: so many attempts with growing delays, then in the background (SPEC MC-2).
+//! Connecting: a limited number of attempts with growing delays, then further ones in the background (SPEC MC-2).
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
@@ -21,7 +21,7 @@ use super::{
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 impl Server {
-    /// Tries as often as the settings say; only once what waiting cannot mend, unless this process runs on.
+    /// Tries up to `retry_attempts` times. Stops after a permanent failure, unless `retries_permanent` is set.
     pub(super) async fn connect(self: &Arc<Self>) -> Result<ConnectedServer, ServerFailure> {
         let mcp = &self.deps.mcp;
         let attempts = mcp.retry_attempts.max(1);
@@ -49,14 +49,14 @@ impl Server {
         }
     }
 
-    /// Says that the server has failed, and goes on trying: its tools appear when it is back.
+    /// Announces that the server has failed, and keeps trying: its tools appear once it is connected.
     pub(super) async fn connect_in_background(
         self: &Arc<Self>,
         failure: ServerFailure,
     ) -> ConnectedServer {
         self.offer(Vec::new()).await;
         warn!("{}", failure.error());
-        // People are told first: who waits for the servers to settle then sees the block before the rest.
+        // Announced before the state changes: a command that waits until all servers have settled then prints this block first.
         (self.deps.announce)(&failure);
         self.enter(ServerState::Failed(failure.error().into()));
         for tries in 1.. {
@@ -83,11 +83,14 @@ impl Server {
                 None => reason,
             },
             stderr,
-            check: config.check.clone(),
+            check: match self.needs_sign_in() {
+                Some(_) => Some(self.sign_in_hint()),
+                None => config.check.clone(),
+            },
         }
     }
 
-    /// Grows with each try up to a limit, with some jitter so that many servers do not come at once.
+    /// Returns the pause before the next try: grows up to a limit, with jitter so that many servers do not reconnect at once.
     pub(super) fn pause(&self, tries: u32) -> Duration {
         let base = self.deps.mcp.retry_base_delay.0;
         let pause = base.saturating_mul(2_u32.saturating_pow(tries.min(16))).min(LONGEST_PAUSE);
@@ -96,7 +99,7 @@ impl Server {
         pause.mul_f64(0.75 + random as f64 / 2000.0)
     }
 
-    /// Connects and reads what the server has.
+    /// Connects once and reads the server's tools.
     async fn try_once(self: &Arc<Self>) -> Result<ConnectedServer, AttemptFailure> {
         self.starts.fetch_add(1, Ordering::Relaxed);
         let connected = self
@@ -110,7 +113,7 @@ impl Server {
             Ok(connected) => Ok(connected),
             Err(failed) => {
                 self.record_error(&failed.reason);
-                // Its last words come after its answer: let it end before they are read.
+                // The last lines of stderr come after the response: let the process end before they are read.
                 let stderr = self.close().await;
                 Err(AttemptFailure { stderr, ..failed })
             }

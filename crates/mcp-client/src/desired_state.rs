@@ -13,7 +13,7 @@ pub(super) struct DesiredState {
 }
 
 impl Server {
-    /// Connects anew, whatever it does now; what runs there ends. One that was halted starts; one that is skipped stays so.
+    /// Reconnects, whatever the state; running calls end. A halted server starts; a skipped one stays skipped.
     pub fn reconnect(&self) {
         if self.stop.is_cancelled() || self.config().skipped.is_some() {
             return;
@@ -23,11 +23,11 @@ impl Server {
             *desired =
                 DesiredState { is_halted: false, renewals: desired.renewals.wrapping_add(1) };
         });
-        // One that sleeps until it is needed is needed now.
+        // An idle server that starts on demand must start now.
         self.wake.notify_one();
     }
 
-    /// Ends it until [`resume`](Self::resume); its tools are gone until then.
+    /// Stops the server until [`resume`](Self::resume) is called; its tools are gone until then.
     pub fn halt(&self) {
         if self.stop.is_cancelled() || self.config().skipped.is_some() {
             return;
@@ -36,7 +36,7 @@ impl Server {
         self.desired.send_modify(|desired| desired.is_halted = true);
     }
 
-    /// Starts it, where it was halted.
+    /// Starts the server if it was halted.
     pub fn resume(&self) {
         if self.desired.borrow().is_halted {
             self.reconnect();
@@ -55,7 +55,7 @@ impl Server {
                 self.enter(ServerState::Stopped);
                 self.offer(Vec::new()).await;
                 self.copies.end_all();
-                // The sender lives as long as we do.
+                // Cannot fail: `self` owns the sender.
                 _ = desired.changed().await;
                 continue;
             }
@@ -64,7 +64,7 @@ impl Server {
                 _ = desired.changed() => {}
             }
             let is_halted = desired.borrow().is_halted;
-            // Calls wait for the next session, where there is to be one.
+            // Calls wait for the next session, unless the server was halted.
             self.enter(if is_halted { ServerState::Stopped } else { ServerState::Connecting });
             self.close().await;
         }

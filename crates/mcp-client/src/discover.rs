@@ -10,23 +10,23 @@ use super::{
     transport::Failure,
 };
 
-/// How many pages of a list are read; a server that has more is taken at its word so far.
+/// How many pages of a list are read; further pages are ignored.
 const MOST_PAGES: usize = 1000;
 
 /// How many entries of a list are kept.
 const MOST_ENTRIES: usize = 100_000;
 
 impl Session {
-    /// Reads all pages of a list; empty where the server does not have it.
+    /// Reads all pages of a list. Returns an empty list if the server does not declare it.
     ///
     /// # Errors
-    /// The server could not be reached, or broke off.
+    /// Fails if the server could not be reached, or the connection broke.
     pub async fn list(&self, list: List) -> Result<ListResult, Failure> {
         let capability = self.capabilities().get(list.capability());
         let declared = capability.is_some();
         let announced = capability.is_some_and(|declared| declared["listChanged"] == true);
         let mut listed = ListResult { announced, ..ListResult::default() };
-        // Some servers have tools and forget to say so; the others are only asked for what they declare.
+        // Some servers have tools but do not declare them; the other lists are only requested if they are declared.
         if !declared && list != List::Tools {
             return Ok(listed);
         }
@@ -48,13 +48,13 @@ impl Session {
             if let Some(Value::Array(entries)) = page.get_mut(list.key()).map(Value::take) {
                 listed.entries.extend(entries);
             }
-            // The shortest-lived page says how long the whole is true.
+            // The list is fresh for as long as its shortest-lived page.
             let ttl = page["ttlMs"].as_u64().map(Duration::from_millis);
             listed.ttl = [listed.ttl, ttl].into_iter().flatten().min();
             listed.private |= page["cacheScope"] == "private";
             cursor = page["nextCursor"].as_str().map(str::to_owned);
             let Some(next) = &cursor else { break };
-            // A server that gives the same page again would go on for ever.
+            // A server that returns the same cursor again would never end.
             if !seen.insert(next.clone()) || listed.entries.len() >= MOST_ENTRIES {
                 tracing::warn!(list = list.key(), "the list does not end; the rest is left");
                 break;

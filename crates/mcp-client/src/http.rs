@@ -1,7 +1,7 @@
-//! Streamable HTTP: each message is a POST, its answer JSON or a stream of events.
+//! Streamable HTTP: each message is a POST, its response JSON or a stream of events.
 //!
-//! Both eras: sessions, the listening stream and resumed answers up to 2025-11-25; requests that stand alone in
-//! 2026-07-28. Which of them, the session says ([`HttpTransport::set_era`]).
+//! Speaks both eras: sessions, the listening stream and resumed responses up to 2025-11-25; stateless requests in
+//! 2026-07-28. The session sets the era ([`HttpTransport::set_era`]).
 
 use std::{
     pin::{Pin, pin},
@@ -49,10 +49,10 @@ pub struct HttpTransport {
 }
 
 impl HttpTransport {
-    /// A way to the server `name`. Nothing is connected before the first request.
+    /// Creates a transport for the server `name`. Opens no connection before the first request.
     ///
     /// # Errors
-    /// The settings are of no use.
+    /// Fails if the settings are invalid.
     pub fn new(
         name: &str,
         config: &HttpConfig,
@@ -69,7 +69,8 @@ impl HttpTransport {
             engine: match &config.socket {
                 Some(socket) => Engine::over_socket(url, socket, config.connect_timeout)?,
                 None => Engine::new(url, &config.proxies, config.connect_timeout)?,
-            },
+            }
+            .signed_in(config.authorizer.clone()),
             state: RwLock::new(HttpState::new(headers)),
             inbox,
             max_message: config.max_message,
@@ -81,7 +82,7 @@ impl HttpTransport {
         }))
     }
 
-    /// Takes note of the era that was agreed on: what is sent from now on follows it.
+    /// Sets the era that was agreed on: all further messages follow it.
     pub fn set_era(&self, era: Era) {
         self.shared.with_state(|state| state.set_era(era));
     }
@@ -108,7 +109,8 @@ impl HttpTransport {
         answer
     }
 
-    /// Takes the work where it is pinned: moved into here, it would take its room twice.
+    /// Runs `work` until it completes or the transport is closed. Takes it pinned, because moving it in would double the
+    /// size of the future.
     async fn unless_closed<T>(
         &self,
         work: Pin<&mut impl Future<Output = Result<T, Failure>>>,
@@ -124,14 +126,14 @@ impl HttpTransport {
         *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = listener;
     }
 
-    /// Old servers may have things to say outside of answers. Returns once the server has answered to that: what it
-    /// asks before the stream is there reaches nobody, and the call that it asks for never ends.
+    /// Opens the stream on which legacy servers send messages outside of responses. Returns once the server has responded
+    /// to that: a request that it sends before the stream is open would get lost, and the call that needs it would hang.
     async fn listen(&self) {
         let shared = self.shared.clone();
         let (answered, opened) = oneshot::channel();
         let task = tokio::spawn(async move { stream::listen(&shared, answered).await });
         self.set_listener(Some(AbortOnDropHandle::new(task)));
-        // Some servers do not answer before they have something to say.
+        // Some servers do not send the response head before the first event.
         let _ = timeout(LISTENING, opened).await;
     }
 }
@@ -173,7 +175,7 @@ impl Transport for HttpTransport {
     }
 
     fn lost(&self) -> BoxFuture<'_, String> {
-        // Each request has a connection of its own; there is none that could be lost.
+        // Each request has its own connection, so there is no connection that could be lost.
         Box::pin(std::future::pending())
     }
 
@@ -190,7 +192,7 @@ impl Transport for HttpTransport {
             let open = self.shared.state().session().is_some();
             self.shared.with_state(HttpState::forget);
             if open {
-                // Whatever it answers, or if it does not, this session is over for us.
+                // The session is over for us, whether and whatever the server responds.
                 let goodbye = self.shared.send(Method::DELETE, &headers);
                 let _ = timeout(GOODBYE, goodbye).await;
             }

@@ -1,4 +1,4 @@
-//! The calls in flight in one session, and who made each, so that what a server sends meanwhile reaches that caller.
+//! The calls in flight in one session, with their callers, so that messages from the server reach the right caller.
 
 use std::{
     collections::HashMap,
@@ -7,8 +7,8 @@ use std::{
 
 use serde_json::{Map, Value};
 use switchboard_toolcall::{
-    CallContext, CallId, ErrorKind, Progress, QuestionKind, ServerQuestion, ServerQuestions,
-    ToolError, ToolSpec, WayBack,
+    CallContext, CallId, CallerChannel, ErrorKind, Progress, QuestionKind, ServerQuestion,
+    ServerQuestions, ToolError, ToolSpec,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -17,12 +17,12 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct InFlightCalls(Mutex<HashMap<u64, InFlightCall>>);
 
 struct InFlightCall {
-    /// Who hears of its progress.
+    /// Receives the progress of the call.
     progress: Progress,
     call: Arc<CallOrigin>,
-    /// How many questions the server waits to have answered before it goes on with the call.
+    /// How many questions of the server about this call are unanswered.
     open_questions: usize,
-    /// Fires when the call is over; made for its first question.
+    /// Fires when the call is over; created with its first question.
     ended: Option<CancellationToken>,
 }
 
@@ -32,50 +32,50 @@ pub struct CallOrigin {
     tool: String,
     id: Option<CallId>,
     caller: Option<Arc<str>>,
-    way_back: Option<Arc<dyn WayBack>>,
-    /// Why a question that the server asked in the middle of it was refused.
+    caller_channel: Option<Arc<dyn CallerChannel>>,
+    /// Why a question that the server asked during the call was refused.
     refusal: OnceLock<String>,
 }
 
 impl CallOrigin {
-    /// The call of `spec` that `cx` surrounds.
+    /// Creates the origin of a call of `spec` with the context `cx`.
     pub fn new(spec: &ToolSpec, cx: &CallContext) -> Arc<Self> {
         Arc::new(Self {
             tool: spec.name.clone(),
             id: cx.call_id,
             caller: cx.caller.clone(),
-            way_back: cx.way_back.clone(),
+            caller_channel: cx.caller_channel.clone(),
             refusal: OnceLock::new(),
         })
     }
 
-    /// Who can be asked in the middle of it.
-    pub fn way_back(&self) -> Option<&dyn WayBack> {
-        self.way_back.as_deref()
+    /// Returns the channel to the caller; `None` if the caller cannot be asked anything.
+    pub fn caller_channel(&self) -> Option<&dyn CallerChannel> {
+        self.caller_channel.as_deref()
     }
 
-    /// Puts questions of its server to who made the call.
+    /// Asks the caller the server's questions.
     ///
     /// # Errors
-    /// It cannot be asked these, or gave no answer.
+    /// Fails if the caller cannot be asked these, or did not answer.
     pub async fn ask(
         &self,
-        way_back: &dyn WayBack,
+        caller_channel: &dyn CallerChannel,
         server: &Arc<str>,
         questions: Vec<(String, ServerQuestion)>,
     ) -> Result<Map<String, Value>, ToolError> {
         let (server, tool) = (server.clone(), self.tool.clone());
         let asked = ServerQuestions { server, tool, call_id: self.id, questions };
-        way_back.ask(asked).await.inspect_err(|error| self.refused(&error.for_model))
+        caller_channel.ask(asked).await.inspect_err(|error| self.refused(&error.for_model))
     }
 
-    /// Notes why a question was refused.
+    /// Stores why a question was refused.
     pub fn refused(&self, reason: &str) {
-        // The first is told: the others follow from it, or are like it.
+        // Only the first reason is kept: the others follow from it, or are like it.
         _ = self.refusal.set(reason.to_owned());
     }
 
-    /// Adds to an error that a question was refused, unless the error or its hint says so.
+    /// Adds the reason of a refused question to an error, unless the error or its hint has it already.
     pub fn explained(&self, error: ToolError) -> ToolError {
         match self.refusal.get() {
             Some(refusal) if error.hint.is_none() && !error.for_model.contains(refusal) => {
@@ -86,21 +86,21 @@ impl CallOrigin {
     }
 }
 
-/// Who a question of a server's is for.
+/// The recipient of a server's question.
 pub(crate) enum Recipient {
-    /// Who made the call, and can be asked.
+    /// The caller, who can be asked.
     Caller(CallerQuestion),
-    /// Who made the call, and cannot be asked.
+    /// The caller, who cannot be asked.
     Unaskable(Arc<CallOrigin>),
-    /// Nobody: no call is under way.
+    /// No recipient: no call is in flight.
     NoCall,
-    /// One of several, and it is not known which.
+    /// One of several callers, and it is not known which.
     Unknown,
 }
 
 impl InFlightCalls {
-    /// Remembers the call of request `id` until the guard is dropped. Requests that are part of no call, such as those for
-    /// lists, are not remembered.
+    /// Registers the call of request `id` until the guard is dropped. Requests that belong to no call, such as those for
+    /// lists, are not registered.
     pub(crate) fn begin(
         self: &Arc<Self>,
         id: u64,
@@ -113,33 +113,33 @@ impl InFlightCalls {
         Some(InFlightGuard { in_flight: self.clone(), id })
     }
 
-    /// Who hears of the progress of request `id`.
+    /// Returns where the progress of request `id` is reported.
     pub(crate) fn progress(&self, id: u64) -> Option<Progress> {
         self.lock().get(&id).map(|entry| entry.progress.clone())
     }
 
-    /// Returns who gets a log message: the one who made the request that it came `during`, or else the only one who
-    /// has a request under way. Where several have, nobody is: a guess would show one client another's.
-    pub(crate) fn log_recipient(&self, during: Option<u64>) -> Option<Arc<dyn WayBack>> {
+    /// Returns the recipient of a log message: the caller of the request that it came `during`, else of the only request
+    /// in flight. Returns `None` if several are in flight: a guess could show one client another's messages.
+    pub(crate) fn log_recipient(&self, during: Option<u64>) -> Option<Arc<dyn CallerChannel>> {
         let in_flight = self.lock();
         if let Some(entry) = during.and_then(|id| in_flight.get(&id)) {
-            return entry.call.way_back.clone();
+            return entry.call.caller_channel.clone();
         }
         let mut entries = in_flight.values();
         match (entries.next(), entries.next()) {
-            (Some(only), None) => only.call.way_back.clone(),
+            (Some(only), None) => only.call.caller_channel.clone(),
             _ => None,
         }
     }
 
-    /// Returns who gets a question; as [`log_recipient`](Self::log_recipient), but a request that waits for an answer already asks no
-    /// second question, as long as all are of one caller and of one client session. Clients of 2026-07-28 have no session: those
-    /// of one caller cannot be told apart. `blocks` says whether a server that asks this waits for the answer.
+    /// Returns the recipient of a question. Like [`log_recipient`](Self::log_recipient), but if all requests are of one caller
+    /// and one client session, requests that already wait for an answer are not considered. Clients of 2026-07-28 have no session,
+    /// so several clients of one caller cannot be told apart. `blocks` says whether the server waits for the answer.
     pub(crate) fn recipient(self: &Arc<Self>, during: Option<u64>, blocks: bool) -> Recipient {
         let mut in_flight = self.lock();
         let id = match during {
             Some(id) if in_flight.contains_key(&id) => id,
-            // It came with the answer to a request of ours that is no call.
+            // It came with the response to a request of ours that is not a call.
             Some(_) => return Recipient::NoCall,
             None if in_flight.is_empty() => return Recipient::NoCall,
             None => match only_one(&in_flight) {
@@ -149,12 +149,19 @@ impl InFlightCalls {
         };
         let Some(entry) = in_flight.get_mut(&id) else { return Recipient::NoCall };
         let call = entry.call.clone();
-        match call.way_back.clone() {
-            Some(way_back) => {
+        match call.caller_channel.clone() {
+            Some(caller_channel) => {
                 entry.open_questions += usize::from(blocks);
                 let ended = entry.ended.get_or_insert_default().clone();
                 let in_flight = self.clone();
-                Recipient::Caller(CallerQuestion { in_flight, id, call, way_back, ended, blocks })
+                Recipient::Caller(CallerQuestion {
+                    in_flight,
+                    id,
+                    call,
+                    caller_channel,
+                    ended,
+                    blocks,
+                })
             }
             None => Recipient::Unaskable(call),
         }
@@ -165,10 +172,10 @@ impl InFlightCalls {
     }
 }
 
-/// The only request that a question can be for.
+/// Returns the id of the only request that a question can belong to; `None` if there are several.
 fn only_one(in_flight: &HashMap<u64, InFlightCall>) -> Option<u64> {
     let session = |entry: &InFlightCall| {
-        let back = entry.call.way_back.as_ref();
+        let back = entry.call.caller_channel.as_ref();
         (entry.call.caller.clone(), back.and_then(|back| back.session().cloned()))
     };
     let mut sessions = in_flight.values().map(session);
@@ -197,26 +204,26 @@ impl Drop for InFlightGuard {
     }
 }
 
-/// A question of the server's, until it is answered.
+/// A question of the server, until it is answered.
 pub(crate) struct CallerQuestion {
     in_flight: Arc<InFlightCalls>,
     id: u64,
     call: Arc<CallOrigin>,
-    way_back: Arc<dyn WayBack>,
+    caller_channel: Arc<dyn CallerChannel>,
     ended: CancellationToken,
     blocks: bool,
 }
 
 impl CallerQuestion {
-    /// The call in whose middle it is asked.
+    /// Returns the call during which it is asked.
     pub(crate) fn call(&self) -> Arc<CallOrigin> {
         self.call.clone()
     }
 
-    /// Asks who made the call. The question ends with the call: nobody is kept waiting for an answer that is of no use.
+    /// Asks the caller. The question ends with the call, so that nobody is asked for an answer that is no longer needed.
     ///
     /// # Errors
-    /// It cannot be asked this, or gave no answer.
+    /// Fails if the caller cannot be asked this, or did not answer.
     pub(crate) async fn ask(
         &self,
         server: &Arc<str>,
@@ -227,7 +234,7 @@ impl CallerQuestion {
         let questions = vec![(KEY.to_owned(), ServerQuestion { kind, params })];
         let mut answers = tokio::select! {
             biased;
-            answers = self.call.ask(&*self.way_back, server, questions) => answers?,
+            answers = self.call.ask(&*self.caller_channel, server, questions) => answers?,
             () = self.ended.cancelled() => {
                 return Err(ToolError::new(ErrorKind::Cancelled, "the call is over"));
             }

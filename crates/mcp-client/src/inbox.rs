@@ -1,6 +1,6 @@
 //! Routes what a server sends beside responses: progress, log messages, changed lists, requests of its own.
 //!
-//! A server may say as much as it likes: what is kept for it, and what runs for it, is bounded.
+//! What is buffered and what runs for a server is bounded, however much the server sends.
 
 mod changes;
 mod refusals;
@@ -27,7 +27,7 @@ use super::{
 pub(crate) use changes::PendingChanges;
 use refusals::Refusals;
 
-/// How many requests of one server are answered at once.
+/// How many requests of one server are handled at once.
 const MOST_REQUESTS: usize = 64;
 
 /// Routes the notifications and requests of one server.
@@ -36,17 +36,17 @@ pub(crate) struct NotificationRouter {
     answers: Arc<dyn ServerRequestHandler>,
     in_flight: Arc<InFlightCalls>,
     changes: Arc<PendingChanges>,
-    /// Whether it was said that there are too many changes.
+    /// Whether the warning about too many changes was logged.
     told_of_flood: AtomicBool,
-    /// What is left of the requests of the server that are answered at once.
+    /// Permits for the server's requests that are handled at once.
     slots: Arc<Semaphore>,
     refusals: Refusals,
-    /// Where answers go; set when the transport is there.
+    /// Where responses are sent; set when the transport is open.
     transport: OnceLock<Weak<dyn Transport>>,
 }
 
 impl NotificationRouter {
-    /// Creates the router of a server, with the changes that the server reports.
+    /// Creates the router of a server, and returns it with the changes that the server reports.
     pub(crate) fn new(
         server: &str,
         answers: Arc<dyn ServerRequestHandler>,
@@ -67,7 +67,7 @@ impl NotificationRouter {
 
     /// Sets the transport that responses go to.
     pub(crate) fn attach(&self, transport: &Arc<dyn Transport>) {
-        // A router serves one transport: a second one would be a fault of ours, and harmless.
+        // A router serves one transport: setting a second one would be a bug, and is ignored.
         _ = self.transport.set(Arc::downgrade(transport));
     }
 
@@ -76,7 +76,7 @@ impl NotificationRouter {
         &self.server
     }
 
-    /// The calls under way.
+    /// Returns the calls in flight.
     pub(crate) fn in_flight(&self) -> &Arc<InFlightCalls> {
         &self.in_flight
     }
@@ -136,7 +136,7 @@ impl NotificationRouter {
         }
     }
 
-    /// Answers a request of the server's; nobody waits for it. Refuses it if too many are under way.
+    /// Responds to a request of the server in a task. Refuses it if too many are in progress.
     fn request(
         &self,
         id: Box<RawValue>,
@@ -150,7 +150,7 @@ impl NotificationRouter {
             return self.refusals.add(&self.server, id, weak);
         };
         let (answers, server) = (self.answers.clone(), self.server.clone());
-        // A server also looks for us or for our folders beside its calls, and goes on with them meanwhile.
+        // Servers also send these outside of calls, and go on with their calls meanwhile.
         let blocks = !matches!(method.as_str(), "ping" | "roots/list");
         let recipient = self.in_flight.recipient(during, blocks);
         tokio::spawn(async move {
@@ -172,7 +172,7 @@ impl NotificationRouter {
     }
 }
 
-/// Answers a request of the server's: asks who made the call, if that is known and can be asked.
+/// Responds to a request of the server: asks the caller, if it is known and can be asked.
 async fn answer(
     answers: &dyn ServerRequestHandler,
     recipient: Recipient,

@@ -1,6 +1,6 @@
 //! Remembers which protocol each server spoke, so that its next start needs no probe (SPEC MC-1).
 //!
-//! The memory only saves time: a file that is damaged, or cannot be read or written, is the same as no memory.
+//! This only saves time: a file that is damaged, or cannot be read or written, counts as empty.
 
 use std::{
     fs::{self, File},
@@ -32,7 +32,7 @@ pub(super) struct KnownProtocol {
     pub(super) kind: TransportKind,
 }
 
-/// What is known of the servers that were connected before, in this process and, if there is a file, in earlier ones.
+/// What is known about servers that were connected before, in this process and, if there is a file, in earlier ones.
 #[derive(Debug, Default)]
 pub struct KnownProtocols {
     file: Option<PathBuf>,
@@ -47,7 +47,7 @@ struct KnownProtocolEntry {
 }
 
 impl KnownProtocols {
-    /// Reads what `file` remembers; nothing if it cannot be read.
+    /// Reads the entries of `file`; there are none if it cannot be read.
     pub fn load(file: PathBuf) -> Self {
         let entries = read(&file).unwrap_or_else(|error| {
             if error.kind() != io::ErrorKind::NotFound {
@@ -58,20 +58,20 @@ impl KnownProtocols {
         Self { file: Some(file), entries: Mutex::new(entries) }
     }
 
-    /// Returns what the server with this key spoke last.
+    /// Returns what the server with this key spoke last; `None` if it is unknown.
     pub(super) fn get(&self, key: &str) -> Option<KnownProtocol> {
         self.entries().iter().find(|entry| entry.key == key).map(|entry| entry.known)
     }
 
-    /// Remembers what the server with this key speaks. Blocks for as long as the file takes, which is only written if
-    /// something has changed.
+    /// Stores what the server with this key speaks. Blocks while the file is written, which happens only if something has
+    /// changed.
     pub(super) fn put(&self, key: &str, known: KnownProtocol) {
         if self.get(key) == Some(known) {
             return;
         }
         let entry = KnownProtocolEntry { key: key.to_owned(), known };
         let mut entries = self.entries();
-        // Another process may have added its own meanwhile. If two write at once, one of them has to probe again.
+        // Another process may have added entries meanwhile. If two write at once, one of them has to probe again.
         if let Some(Ok(on_disk)) = self.file.as_deref().map(read) {
             *entries = on_disk;
         }
@@ -89,7 +89,7 @@ impl KnownProtocols {
     }
 }
 
-/// Returns what tells a server from another one of the same name: a hash, because addresses may hold credentials.
+/// Returns the key of a server, which differs between servers of the same name: a hash, because URLs may hold credentials.
 pub(super) fn key(name: &str, config: &ServerConfig) -> String {
     let ServerConfig { kind, command, args, cwd, url, .. } = config;
     let identity = serde_json::json!([name, kind, command, args, cwd, url]).to_string();
@@ -104,7 +104,7 @@ fn read(file: &Path) -> io::Result<Vec<KnownProtocolEntry>> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Replaces the file as a whole, so that nobody reads half of it.
+/// Replaces the file as a whole, so that no process reads half of it.
 fn write(file: &Path, entries: &[KnownProtocolEntry]) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         private_files::create_dir(folder)?;
@@ -139,7 +139,7 @@ mod tests {
         KnownProtocols::load(file.clone()).put("a", LEGACY);
         let other = KnownProtocols::load(file.clone());
         KnownProtocols::load(file.clone()).put("b", MODERN);
-        // What another process has written since is not lost.
+        // Entries that another process has written since are kept.
         other.put("c", KnownProtocol { protocol: Protocol::Legacy, kind: TransportKind::Sse });
         other.put("a", MODERN);
         let read = KnownProtocols::load(file.clone());
@@ -183,7 +183,7 @@ mod tests {
             known.put("a", LEGACY);
             assert_eq!(KnownProtocols::load(file.clone()).get("a"), Some(LEGACY), "{damage}");
         }
-        // A folder that is a file takes nothing; this process remembers all the same.
+        // The parent folder is a file, so nothing can be written; this process remembers all the same.
         let known = KnownProtocols::load(file.join("below/protocols.json"));
         known.put("a", LEGACY);
         assert_eq!(known.get("a"), Some(LEGACY));

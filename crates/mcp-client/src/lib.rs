@@ -1,9 +1,9 @@
 //! Connects to servers, keeps them connected, and offers what they have.
 //!
-//! A [`Server`] is a task that keeps one connection alive (`supervise.rs`). To connect (`connect.rs`) takes a few attempts;
-//! each (`attempt.rs`) opens a transport, finds out which era the server lives in (`negotiate.rs`), which is then
+//! A [`Server`] is a task that keeps one connection alive (`supervise.rs`). Connecting (`connect.rs`) takes a few attempts;
+//! each (`attempt.rs`) opens a transport, finds out which era the server speaks (`negotiate.rs`), which is then
 //! remembered (`known_protocols.rs`), and yields a [`Session`]. Its tools
-//! become [`RemoteTool`]s and what else clients ask of it [`RemoteMethod`]s, which the executor runs like any other.
+//! become [`RemoteTool`]s and its other methods [`RemoteMethod`]s, which the executor runs like any other tool.
 //!
 //! ```no_run
 //! use serde_json::json;
@@ -51,7 +51,8 @@ mod http;
 mod old_sse;
 
 pub use config::{
-    AnnotationTrust, McpConfig, Protocol, ServerConfig, Share, Start, ToolConfig, TransportKind,
+    AnnotationTrust, McpConfig, Protocol, ServerAuth, ServerConfig, Share, Start, ToolConfig,
+    TransportKind,
 };
 pub use http::{ConfigError as HttpConfigError, HttpConfig, HttpTransport, Proxies};
 pub use in_flight::CallOrigin;
@@ -59,11 +60,12 @@ pub use known_protocols::KnownProtocols;
 pub use method::RemoteMethod;
 pub use old_sse::OldSseTransport;
 pub use request_params::RequestParams;
-pub use server::{LastError, Server, ServerDeps, ServerState};
+pub use server::{LastError, OauthDeps, Server, ServerDeps, ServerState};
 pub use server_failure::ServerFailure;
 pub use servers::{ConfigError, Servers, ServersUpdate};
 pub use session::{OutgoingRequest, Session};
 pub use stderr_log::{StderrLine, StderrLog};
 pub use stdio::{StdioConfig, StdioTransport};
+pub use switchboard_oauth::SignInStatus;
 pub use tool::RemoteTool;
 pub use transport::{Failure, Inbox, SharedInbox, Transport, TransportRequest};

@@ -1,13 +1,13 @@
-//! What is asked of a server beside its tools, as calls of ours (SPEC GW-6).
+//! Methods of a server other than `tools/call`, as calls of ours (SPEC GW-6).
 //!
-//! Each is a hidden tool of its server, so that the executor finds, checks, records and bounds it like any call.
+//! Each is a hidden tool of its server, so that the executor looks up, validates, records and bounds it like any call.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, value::RawValue};
 use switchboard_mcp_wire::Method;
 use switchboard_toolcall::{
-    Annotations, BoxFuture, CallContext, Normalize, Origin, Strictness, Tool, ToolError,
+    Annotations, BoxFuture, CallContext, Normalize, Strictness, Tool, ToolError, ToolOrigin,
     ToolOutput, ToolSettings, ToolSpec,
 };
 
@@ -15,7 +15,7 @@ use super::{
     config::ServerConfig, request::CallRequest, request_params::RequestParams, server::Server,
 };
 
-/// A method asked of one server.
+/// A method of one server.
 pub struct RemoteMethod {
     spec: ToolSpec,
     method: Method,
@@ -23,12 +23,15 @@ pub struct RemoteMethod {
 }
 
 impl RemoteMethod {
-    /// Makes the hidden tool that asks `method` of `server`.
+    /// Creates the hidden tool that calls `method` of `server`.
     pub fn new(method: Method, server: &Arc<Server>, separator: &str) -> Self {
         let name = method.call_name(server.name(), separator);
         let spec = ToolSpec {
             annotations: Annotations::READ_ONLY,
-            origin: Origin::Server { server: server.name().clone(), tool: method.name().into() },
+            origin: ToolOrigin::Server {
+                server: server.name().clone(),
+                tool: method.name().into(),
+            },
             settings: settings(method, server.config()),
             ..ToolSpec::new(name, method.description(), method.parameters())
         };
@@ -74,13 +77,13 @@ impl Tool for RemoteMethod {
     }
 }
 
-/// How a method is run: as the server's settings say, but the names and types of its arguments are MCP's.
+/// Returns the settings with which a method runs: the server's, but its arguments are MCP's and are not renamed.
 fn settings(method: Method, config: &ServerConfig) -> ToolSettings {
     let settings = config.tool_settings(method.name());
     ToolSettings {
         strictness: Strictness::Lenient,
         normalize: Normalize::Never,
-        // A subscription that was ended in between has to reach the server again.
+        // After an unsubscribe, the same subscription has to reach the server again.
         cache: settings.cache.filter(|_| method != Method::Subscribe),
         ..settings
     }

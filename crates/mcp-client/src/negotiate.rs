@@ -1,4 +1,4 @@
-//! Finds out which era a server lives in, and opens the session.
+//! Finds out which era a server speaks, and opens the session.
 
 use std::{
     sync::{
@@ -21,18 +21,18 @@ use super::{
     transport::{Failure, Transport, TransportRequest},
 };
 
-/// How long a server has to answer the probe before it is spoken to in the old way: on a pipe some say nothing to what they
-/// do not know.
+/// How long a server on stdio has to respond to the probe before the legacy era is tried: some do not respond to methods
+/// that they do not know.
 pub(crate) const SILENCE: Duration = Duration::from_secs(2);
 
-/// The same for a server that is known to understand the probe, and over HTTP, where everything is answered: if it is
-/// silent, it is slow.
+/// The same for a server that is known to understand the probe, and for HTTP, where every request gets a response: if there
+/// is none yet, the server is slow.
 pub(crate) const SLOWNESS: Duration = Duration::from_secs(15);
 
 /// Which message a server gets first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstMessage {
-    /// `server/discover`, and `initialize` unless it is answered in the new way.
+    /// `server/discover`, then `initialize` unless the server responds as a modern one.
     Probe,
     /// `initialize`, and `server/discover` if that is refused.
     InitializeFirst,
@@ -52,25 +52,25 @@ impl From<Protocol> for FirstMessage {
     }
 }
 
-/// A transport whose server has not been spoken to yet.
+/// A transport over which nothing was sent yet.
 pub(crate) struct Handshake {
-    /// The way to it.
+    /// The transport.
     pub transport: Arc<dyn Transport>,
-    /// Where its messages go.
+    /// Receives the server's messages.
     pub router: Arc<NotificationRouter>,
-    /// Who answers what it asks.
+    /// Handles the server's requests.
     pub answers: Arc<dyn ServerRequestHandler>,
-    /// How long it may take to answer the probe.
+    /// How long the server may take to respond to the probe.
     pub patience: Duration,
     /// Tells the transport which era was agreed on, before the first request of that era.
     pub tell: Box<dyn Fn(&Era) + Send + Sync>,
 }
 
 impl Handshake {
-    /// Opens a session in the era that the server understands, as far as `first_message` leaves that open.
+    /// Opens a session in the era that the server speaks, as far as `first_message` leaves that open.
     ///
     /// # Errors
-    /// The server cannot be reached, or speaks no revision that we do.
+    /// Fails if the server cannot be reached, or speaks no revision that we do.
     pub(crate) async fn meet(self, first_message: FirstMessage) -> Result<Session, Failure> {
         let ids = Arc::new(AtomicU64::new(1));
         match first_message {
@@ -102,7 +102,7 @@ impl Handshake {
         }
         match self.initialize(ids.clone()).await {
             Ok(session) => Ok(session),
-            // It speaks only the new way after all, as one that was slow with the probe does.
+            // It speaks only the modern era after all, and was slow to respond to the probe.
             Err(InitializeRefused { handshake, failure: Failure::Rpc(error) })
                 if error.code == RpcError::UNSUPPORTED_VERSION =>
             {
@@ -115,12 +115,15 @@ impl Handshake {
         }
     }
 
-    /// Opens a session with a server that has spoken the old way before, or that died of the probe.
+    /// Opens a session with a server that spoke the legacy era before, or whose process ended after the probe.
     async fn initialize_first(self, ids: Arc<AtomicU64>) -> Result<Session, Failure> {
         match self.initialize(ids.clone()).await {
             Ok(session) => Ok(session),
-            Err(InitializeRefused { failure: lost @ Failure::Lost(_), .. }) => Err(lost),
-            // It may have been replaced by one that speaks only the new way.
+            Err(InitializeRefused {
+                failure: failure @ (Failure::Lost(_) | Failure::SignIn(_)),
+                ..
+            }) => Err(failure),
+            // It may have been replaced by a server that speaks only the modern era.
             Err(InitializeRefused { handshake, failure }) => match handshake.discover(&ids).await {
                 Ok(Probe::Modern(result)) => Ok(handshake.modern(ids, &result)),
                 Ok(Probe::Legacy) | Err(_) => Err(failure),
@@ -128,7 +131,7 @@ impl Handshake {
         }
     }
 
-    /// Asks in the new way what the server speaks.
+    /// Sends `server/discover`, the probe for the modern era.
     async fn discover(&self, ids: &AtomicU64) -> Result<Probe, Failure> {
         let mut retried = false;
         loop {
@@ -152,14 +155,14 @@ impl Handshake {
                     retried = true;
                     continue;
                 }
-                // Whatever an old server makes of a method it does not know.
+                // The ways in which legacy servers respond to an unknown method.
                 Err(
                     Failure::Rpc(_)
                     | Failure::Http { .. }
                     | Failure::SessionExpired
                     | Failure::Protocol(_),
                 ) => Ok(Probe::Legacy),
-                Err(lost @ Failure::Lost(_)) => Err(lost),
+                Err(failure @ (Failure::Lost(_) | Failure::SignIn(_))) => Err(failure),
             };
         }
     }
@@ -217,7 +220,7 @@ impl Handshake {
     }
 }
 
-/// A server that did not take `initialize`, still to be spoken to.
+/// A server that refused `initialize`, and can still be tried in another way.
 struct InitializeRefused {
     handshake: Handshake,
     failure: Failure,
@@ -225,9 +228,9 @@ struct InitializeRefused {
 
 /// What the probe found.
 enum Probe {
-    /// The server lives in the new era; this is what it says of itself.
+    /// The server speaks the modern era; this is its result.
     Modern(Value),
-    /// It does not, or has not heard of it.
+    /// The server does not speak the modern era.
     Legacy,
 }
 

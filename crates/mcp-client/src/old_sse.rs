@@ -1,4 +1,4 @@
-//! HTTP+SSE of 2024-11-05: one stream brings all that the server says, POSTs take what we say.
+//! HTTP+SSE of 2024-11-05: one stream carries all messages of the server, POSTs carry ours.
 //!
 //! The stream's first event names the address for the POSTs. When the stream ends, so does the connection.
 
@@ -32,17 +32,17 @@ use connection::{PendingResponse, SseConnection};
 /// A server behind the old HTTP+SSE.
 pub struct OldSseTransport {
     connection: Arc<SseConnection>,
-    /// Where POSTs go; known once the stream stands.
+    /// Where POSTs go; set once the stream is open.
     endpoint: OnceCell<Uri>,
     reader: Mutex<Option<AbortOnDropHandle<()>>>,
     patience: Duration,
 }
 
 impl OldSseTransport {
-    /// A way to the server `name`. Nothing is connected before the first request.
+    /// Creates a transport for the server `name`. Opens no connection before the first request.
     ///
     /// # Errors
-    /// The settings are of no use.
+    /// Fails if the settings are invalid.
     pub fn new(
         name: &str,
         config: &HttpConfig,
@@ -54,7 +54,8 @@ impl OldSseTransport {
             &config.headers,
             "application/json, text/event-stream",
         )?;
-        let engine = Engine::new(url, &config.proxies, config.connect_timeout)?;
+        let engine = Engine::new(url, &config.proxies, config.connect_timeout)?
+            .signed_in(config.authorizer.clone());
         let connection = SseConnection::new(name, engine, headers, inbox, config.max_message);
         Ok(Arc::new(Self {
             connection: Arc::new(connection),
@@ -68,7 +69,7 @@ impl OldSseTransport {
         self.endpoint.get_or_try_init(|| self.connect()).await
     }
 
-    /// Opens the stream, and waits for the address that it names first.
+    /// Opens the stream, and waits for its first event, which names the endpoint.
     async fn connect(&self) -> Result<Uri, Failure> {
         let connecting = async {
             let mut events = self.open().await?;
@@ -124,7 +125,7 @@ impl OldSseTransport {
         let posting = self.connection.post(endpoint, request.message, Some(request.id));
         let answered = tokio::select! {
             biased;
-            // The answer may overtake the end of the POST.
+            // The response may arrive on the stream before the POST has ended.
             answered = &mut answer => answered,
             posted = posting => {
                 if let Err(failure) = posted {
@@ -179,7 +180,7 @@ impl Transport for OldSseTransport {
             let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(reader) = reader {
                 reader.abort();
-                // Either way it has ended, and the stream with it.
+                // Aborted or finished, the reader has ended, and the stream with it.
                 let _ = reader.await;
             }
         })

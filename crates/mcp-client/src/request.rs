@@ -11,23 +11,23 @@ use super::{
     transport::Failure,
 };
 
-/// The header in which a gateway of our own is told of the program that makes a call.
+/// The header that tells a gateway of our own which program makes a call.
 const CLIENT: &str = "x-switchboard-client";
 
-/// What is asked of a server for one call.
+/// The request that is sent to a server for one call.
 pub(super) struct CallRequest<'a, H> {
     pub(super) method: &'a str,
     pub(super) params: RequestParams<'a>,
-    /// Makes the headers that the modern era wants beside the parameters.
+    /// Returns the headers that the modern era needs, from the parameters.
     pub(super) headers: H,
 }
 
 impl Server {
-    /// Sends the request of a call of `spec`, and returns what `read` makes of the result. A client session that must not
-    /// share the server with others asks its own copy of it.
+    /// Sends the request of a call of `spec`, and converts the result with `read`. If the client session must not share the
+    /// server with others, the request goes to that session's own copy.
     ///
     /// # Errors
-    /// As the caller reads them: the server's own words where it has any.
+    /// Returns the error for the caller: the server's own message if there is one.
     pub(super) async fn send<H>(
         self: &Arc<Self>,
         spec: &ToolSpec,
@@ -54,9 +54,9 @@ impl Server {
     where
         H: Fn() -> Vec<(String, String)>,
     {
-        let client = cx.way_back.as_ref().and_then(|back| back.session());
+        let client = cx.caller_channel.as_ref().and_then(|back| back.session());
         let server = self.for_client(client)?;
-        // An expired session is renewed once; a second time is the server's fault.
+        // An expired session is renewed once; if it expires again, the server is at fault.
         for _ in 0..2 {
             let session = server.session().await?;
             let _busy = session.usage().busy();
@@ -64,7 +64,7 @@ impl Server {
                 Era::Modern => (request.headers)(),
                 Era::Legacy(_) => Vec::new(),
             };
-            // A gateway of our own records the call as of the program that makes it.
+            // A gateway of our own records the call under the program that makes it.
             if self.config().socket.is_some() {
                 let client = cx.client.iter().map(|client| (CLIENT.to_owned(), client.to_string()));
                 headers.extend(client);
@@ -84,7 +84,7 @@ impl Server {
                     if let Failure::Lost(reason) = &failure {
                         server.renew(&session, reason);
                     }
-                    if misses_capability(&failure) && call.way_back().is_none() {
+                    if misses_capability(&failure) && call.caller_channel().is_none() {
                         call.refused(&cannot_be_asked_anything(self.name()));
                     }
                     return Err(self.call_error(spec, failure));
@@ -94,7 +94,7 @@ impl Server {
         Err(self.call_error(spec, Failure::SessionExpired))
     }
 
-    /// What the caller reads: the server's own words where it has any.
+    /// Converts a failure to the error for the caller: the server's own message if there is one.
     pub(super) fn call_error(&self, spec: &ToolSpec, failure: Failure) -> ToolError {
         let server = self.name();
         match failure {
@@ -112,6 +112,12 @@ impl Server {
                 }
                 .caused_by(lost)
             }
+            Failure::SignIn(needed) => {
+                self.want_sign_in(needed.clone());
+                let text = format!("MCP server '{server}' cannot be used: {needed}");
+                let error = ToolError::new(ErrorKind::Unavailable, text);
+                error.with_hint(self.sign_in_hint()).caused_by(needed)
+            }
             failure @ (Failure::Http { .. } | Failure::Protocol(_)) => {
                 let text = format!("MCP server '{server}' did not answer as it should: {failure}");
                 ToolError::new(ErrorKind::ToolError, text).caused_by(failure)
@@ -120,7 +126,7 @@ impl Server {
     }
 }
 
-/// Whether a server of 2026-07-28 says that it must be able to ask its client something.
+/// Whether a server of 2026-07-28 refused because the client lacks a capability to answer its questions.
 fn misses_capability(failure: &Failure) -> bool {
     match failure {
         Failure::Rpc(error) | Failure::Http { error: Some(error), .. } => {

@@ -17,7 +17,7 @@ const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub enum RequestParams<'a> {
     /// Any fields.
     Fields(Map<String, Value>),
-    /// Those of a call.
+    /// The parameters of `tools/call`.
     Call {
         /// The tool's name at the server.
         name: &'a str,
@@ -30,27 +30,27 @@ pub enum RequestParams<'a> {
 pub(super) struct ParamsWithMeta<'a> {
     pub(super) meta: &'a RequestMeta<'a>,
     pub(super) params: &'a RequestParams<'a>,
-    /// What an earlier round adds.
+    /// What an earlier round adds, such as the answers to the server's questions.
     pub(super) further: &'a Map<String, Value>,
 }
 
 /// The `_meta` of a request.
 #[derive(Default)]
 pub(super) struct RequestMeta<'a> {
-    /// What the caller says beside the call.
+    /// The `_meta` that the caller sent with the call.
     pub(super) notes: Map<String, Value>,
     /// The client capabilities; only modern requests carry them.
     pub(super) capabilities: Option<Value>,
-    /// The lowest level of log messages that is wanted.
+    /// The lowest level of log messages that the server should send.
     pub(super) level: Option<&'a str>,
-    /// The token of its progress.
+    /// The progress token.
     pub(super) progress: Option<u64>,
-    /// The trace that it is part of.
+    /// The trace context.
     pub(super) trace: &'a [(String, String)],
 }
 
 impl ParamsWithMeta<'_> {
-    /// Appends them.
+    /// Appends the parameters to `json`.
     pub(super) fn write(&self, json: &mut String) {
         let mut object = Object::begin(json);
         if !self.meta.is_empty() {
@@ -80,7 +80,7 @@ impl RequestMeta<'_> {
 
     fn write(&self, json: &mut String) {
         let mut object = Object::begin(json);
-        // Our own place in the trace stands for the caller's.
+        // Our own trace context replaces the caller's.
         let is_ours = |key: &str| self.trace.iter().any(|(ours, _)| ours == key);
         for (key, value) in self.notes.iter().filter(|(key, _)| !is_ours(key)) {
             write_value(object.field(key), value);
@@ -103,10 +103,10 @@ impl RequestMeta<'_> {
     }
 }
 
-/// Who we are, written once: every request says it.
+/// Our client info, serialized once: every request carries it.
 static CLIENT_INFO: LazyLock<String> = LazyLock::new(|| client_info().to_string());
 
-/// Who we are.
+/// Returns our name and version.
 pub(super) fn client_info() -> Value {
     json!({"name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION")})
 }

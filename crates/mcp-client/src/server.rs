@@ -1,6 +1,7 @@
 //! One server: its settings, its state, and the session that its calls use.
 
 mod link;
+mod sign_in;
 
 use std::{
     sync::{
@@ -31,6 +32,8 @@ use super::{
     transport::Transport,
     watch::Watches,
 };
+pub use sign_in::OauthDeps;
+use sign_in::ServerSignIn;
 use switchboard_process::guard::ProcessGuard;
 
 /// What servers depend on: the same for all of them.
@@ -48,14 +51,16 @@ pub struct ServerDeps {
     pub guard: Option<ProcessGuard>,
     /// Which protocol each server spoke before.
     pub protocols: Arc<KnownProtocols>,
-    /// Whether what waiting cannot mend, such as a program that is missing, is tried as often as everything else: in a
-    /// process that runs on, somebody may install it.
+    /// How to sign in to servers; if `None`, no server is signed in to.
+    pub oauth: Option<OauthDeps>,
+    /// Whether permanent failures, such as a missing program, are retried like all others: while a long-running process
+    /// runs, somebody may install the program.
     pub retries_permanent: bool,
 }
 
 impl ServerDeps {
-    /// Registers tools with this manager. Everything else is the default: nobody answers servers or hears of failures, children
-    /// have no guard, and protocols are remembered for as long as this process runs.
+    /// Registers tools with this manager. Everything else is the default: requests of servers are refused, failures are not
+    /// announced, children have no guard, and protocols are remembered for as long as this process runs.
     pub fn new(tools: &Arc<ToolManager>) -> Self {
         Self {
             tools: Arc::downgrade(tools),
@@ -64,6 +69,7 @@ impl ServerDeps {
             announce: Arc::new(|_| {}),
             guard: None,
             protocols: Arc::default(),
+            oauth: None,
             retries_permanent: true,
         }
     }
@@ -74,7 +80,7 @@ pub struct Server {
     name: Arc<str>,
     kind: TransportKind,
     config: ServerConfig,
-    /// By which its protocol is remembered.
+    /// The key under which its protocol is remembered.
     pub(super) key: String,
     pub(super) deps: ServerDeps,
     pub(super) state: watch::Sender<ServerState>,
@@ -89,20 +95,21 @@ pub struct Server {
     /// Notified if a call needs the server, or has found that its connection is lost.
     pub(super) wake: Notify,
     pub(super) stop: CancellationToken,
-    /// What failed attempts say about the next one.
+    /// How earlier attempts failed, which decides how the next one begins.
     pub(super) failed_attempts: Mutex<FailedAttempts>,
     pub(super) starts: AtomicU64,
-    /// What is open, connected or still connecting; closed before the server's task ends.
+    /// The open transport, connected or still connecting; closed before the server's task ends.
     pub(super) open: Mutex<Option<Arc<dyn Transport>>>,
     /// Tools that are skipped, with the reason.
     pub(super) skipped_tools: Mutex<Vec<String>>,
-    /// Carries everything of the server that changes.
+    /// Broadcasts all changes of the server.
     pub(super) changes: broadcast::Sender<ServerChange>,
     /// Counts its sessions, and the changes of its lists other than tools.
     pub(super) edition: AtomicU64,
     pub(super) copies: SessionServers,
-    /// The resources that it tells us about.
+    /// The resources whose changes the server notifies us of.
     pub(super) watches: Watches,
+    sign_in: ServerSignIn,
 }
 
 /// The state of a server.
@@ -114,11 +121,11 @@ pub enum ServerState {
     Connecting,
     /// Connected, its tools known.
     Ready(Arc<Session>),
-    /// Lost, or never found; tried again in the background.
+    /// Disconnected, or never connected; retried in the background.
     Failed(Arc<str>),
-    /// Ended for good.
+    /// Ended: halted, or stopped for good.
     Stopped,
-    /// Never connected to, because something that its settings need is missing: the reason.
+    /// Never connected to, because something that its settings need is missing; holds the reason.
     Skipped(Arc<str>),
 }
 
@@ -129,7 +136,7 @@ impl ServerState {
             Self::Idle => "idle",
             Self::Connecting => "connecting",
             Self::Ready(_) => "ready",
-            Self::Failed(_) => "given_up",
+            Self::Failed(_) => "failed",
             Self::Stopped => "stopped",
             Self::Skipped(_) => "skipped",
         }
@@ -153,23 +160,24 @@ impl Since {
 
 /// The last error of a server.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LastError {
-    /// When.
+    /// When it happened.
     pub at: SystemTime,
-    /// What.
+    /// What went wrong.
     pub reason: String,
 }
 
 impl Server {
-    /// A server that nobody has connected to yet.
+    /// Creates a server that is not connected yet.
     ///
     /// # Errors
-    /// The settings do not say how to reach it.
+    /// Fails if the settings do not say how to reach it.
     pub fn new(name: &str, config: ServerConfig, deps: ServerDeps) -> Result<Arc<Self>, String> {
         Self::build(name, config, deps, CancellationToken::new())
     }
 
-    /// As [`new`](Self::new), stopped with this token.
+    /// Like [`new`](Self::new), but stopped by the token `stop`.
     pub(super) fn build(
         name: &str,
         config: ServerConfig,
@@ -177,11 +185,15 @@ impl Server {
         stop: CancellationToken,
     ) -> Result<Arc<Self>, String> {
         let kind = config.kind()?;
+        if config.auth == super::config::ServerAuth::User {
+            return Err("auth = \"user\" cannot be used yet".to_owned());
+        }
         let state = match (&config.skipped, config.start) {
             (Some(reason), _) => ServerState::Skipped(reason.as_str().into()),
             (None, super::config::Start::Eager) => ServerState::Connecting,
             (None, super::config::Start::OnDemand) => ServerState::Idle,
         };
+        let sign_in = ServerSignIn::new(name, kind, &config, deps.oauth.as_ref());
         Ok(Arc::new(Self {
             name: name.into(),
             kind,
@@ -203,6 +215,7 @@ impl Server {
             edition: AtomicU64::new(0),
             copies: SessionServers::default(),
             watches: Watches::default(),
+            sign_in,
         }))
     }
 
@@ -238,6 +251,7 @@ impl Server {
 
     pub(super) fn enter(&self, state: ServerState) {
         if matches!(state, ServerState::Ready(_)) {
+            self.sign_in.is_settled();
             // A new session may have other lists.
             self.edition.fetch_add(1, Ordering::Release);
         }
@@ -255,7 +269,7 @@ impl Server {
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(last_error);
     }
 
-    /// What it wrote to its stderr, where it has one.
+    /// Returns its stderr log; empty unless it is a stdio server.
     pub fn stderr(&self) -> &Arc<StderrLog> {
         &self.stderr
     }
@@ -270,7 +284,11 @@ impl Server {
             match &*state.borrow_and_update() {
                 ServerState::Ready(session) => return Ok(session.clone()),
                 ServerState::Failed(reason) => {
-                    return Err(ToolError::new(ErrorKind::Unavailable, &**reason));
+                    let error = ToolError::new(ErrorKind::Unavailable, &**reason);
+                    return Err(match self.needs_sign_in() {
+                        Some(_) => error.with_hint(self.sign_in_hint()),
+                        None => error,
+                    });
                 }
                 ServerState::Stopped => return Err(self.stopped()),
                 ServerState::Skipped(reason) => return Err(self.skipped(reason)),
@@ -297,11 +315,11 @@ impl Server {
     pub async fn settled(&self) {
         let mut state = self.state.subscribe();
         let settled = |state: &ServerState| !matches!(state, ServerState::Connecting);
-        // The sender lives as long as we do.
+        // Cannot fail: `self` owns the sender.
         _ = state.wait_for(settled).await;
     }
 
-    /// Connects anew, unless somebody else did since this session.
+    /// Reconnects, unless that has happened since this session.
     pub(super) fn renew(&self, session: &Arc<Session>, reason: &str) {
         let renewed = self.state.send_if_modified(|state| match state {
             ServerState::Ready(current) if Arc::ptr_eq(current, session) => {
@@ -322,7 +340,7 @@ impl Server {
         }
     }
 
-    /// Ends it for good; its task closes the connection.
+    /// Stops the server for good; its task closes the connection.
     pub fn stop(&self) {
         self.stop.cancel();
     }
@@ -337,7 +355,7 @@ impl Server {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Closes the connection, and returns the last lines of its stderr when nothing of it is left.
+    /// Closes the connection, waits until its process is gone, and returns the last lines of its stderr.
     pub(super) async fn close(&self) -> Vec<String> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(transport) = open else {
@@ -347,12 +365,12 @@ impl Server {
         transport.stderr_tail()
     }
 
-    /// Announces that something has changed.
+    /// Broadcasts a change.
     pub(super) fn tell(&self, changed: ServerChange) {
         if matches!(changed, ServerChange::Resources | ServerChange::Prompts) {
             self.edition.fetch_add(1, Ordering::Release);
         }
-        // Nobody may be listening.
+        // There may be no subscriber.
         _ = self.changes.send(changed);
     }
 

@@ -4,25 +4,26 @@ use super::config::TransportKind;
 
 /// A server that could not be reached.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ServerFailure {
     /// Its name.
     pub server: String,
-    /// How it was to be reached.
+    /// The transport.
     pub kind: TransportKind,
-    /// How often it was tried.
+    /// How many attempts were made.
     pub attempts: u32,
-    /// What went wrong the last time.
+    /// Why the last attempt failed.
     pub reason: String,
     /// The last lines of its stderr.
     pub stderr: Vec<String>,
-    /// What its settings say to look at.
+    /// The `check` of its settings.
     pub check: Option<String>,
 }
 
-/// What to look at if the settings say nothing.
+/// The hint if the settings have no `check`.
 const CHECK: &str = "is the command installed, is what it talks to running?";
 
-/// The same for a server that is not started by us.
+/// The same for a server that we do not start.
 const CHECK_URL: &str = "is the server running, and is its url right?";
 
 /// How many tools are named before the list is cut.
@@ -39,7 +40,7 @@ impl ServerFailure {
         format!("Connection to {kind} server '{}' failed", self.server)
     }
 
-    /// What the log says, and a call to the server.
+    /// Returns the text for the log, and for calls to the server.
     pub fn error(&self) -> String {
         format!("MCP connection failed after {}: {}", self.tries(), self.full_reason())
     }
@@ -57,7 +58,7 @@ impl ServerFailure {
         }
     }
 
-    /// The block for people, with the tools and servers that remain.
+    /// Returns the block for people, with the tools and servers that remain.
     pub fn block(&self, local_tools: &[String], servers: &[String]) -> String {
         let Self { stderr, check, .. } = self;
         let mut lines = vec![

@@ -1,4 +1,4 @@
-//! All servers of a config: started side by side, none waiting for another, exchanged when the config changes.
+//! All servers of a config: started concurrently, replaced when the config changes.
 
 use std::{
     collections::HashMap,
@@ -19,16 +19,16 @@ use super::{
     server::{Server, ServerDeps, ServerState},
 };
 
-/// How long calls to a server that is no longer wanted may still take.
+/// How long calls to a server that was removed from the config may still take.
 const RETIRING: Duration = Duration::from_secs(60);
-/// How long nobody may have called it before it ends: a call that has found its tool may not have reached it yet.
+/// How long a removed server must be without calls before it ends: a call that has looked up its tool may not have reached it yet.
 const QUIET: Duration = Duration::from_millis(200);
 
 /// The servers of a config, each in a task of its own.
 pub struct Servers {
     servers: RwLock<ServersByName>,
     tasks: Mutex<HashMap<Arc<str>, JoinHandle<()>>>,
-    /// Those that are no longer wanted and have calls to finish.
+    /// Servers that were removed from the config and still have calls to finish.
     retiring: Mutex<Vec<(Arc<Server>, JoinHandle<()>)>>,
     pub(super) added: broadcast::Sender<Arc<dyn Upstream>>,
     deps: ServerDeps,
@@ -46,23 +46,23 @@ pub struct ConfigError {
     pub problem: String,
 }
 
-/// Servers of a new config, ready to take the place of the old ones.
+/// The servers of a new config, ready to replace the old ones.
 pub struct ServersUpdate {
     servers: ServersByName,
 }
 
 impl ServersUpdate {
-    /// What the manager has to know of them, in order.
+    /// Returns the settings that the tool manager needs, in the order of the config.
     pub fn settings(&self) -> Vec<(Arc<str>, ServerSettings)> {
         self.servers.iter().map(|(name, server)| (name.clone(), settings(server))).collect()
     }
 }
 
 impl Servers {
-    /// Makes the servers known to the manager, in order, and starts to connect. Waits for none.
+    /// Registers the servers with the manager, in order, and starts to connect. Does not wait for the connections.
     ///
     /// # Errors
-    /// The settings of a server make no sense.
+    /// Fails if the settings of a server are invalid.
     pub fn start(
         configs: IndexMap<String, ServerConfig>,
         tools: &Arc<ToolManager>,
@@ -87,10 +87,10 @@ impl Servers {
         Ok(servers)
     }
 
-    /// Sets up the servers of a new config; those whose settings are as they were stay the same. Starts nothing.
+    /// Creates the servers of a new config; those whose settings have not changed are kept. Starts nothing.
     ///
     /// # Errors
-    /// The settings of a server make no sense.
+    /// Fails if the settings of a server are invalid.
     pub fn prepare(
         &self,
         configs: IndexMap<String, ServerConfig>,
@@ -112,7 +112,7 @@ impl Servers {
         Ok(ServersUpdate { servers })
     }
 
-    /// Puts the new servers in place: new ones start, and those that are gone end when their calls have.
+    /// Replaces the servers: new ones start, and removed ones end once their calls have.
     pub fn exchange(&self, exchange: ServersUpdate) {
         let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::replace(&mut *servers, exchange.servers);
@@ -131,7 +131,7 @@ impl Servers {
         }
         for server in new {
             tasks.insert(server.name().clone(), tokio::spawn(server.clone().run()));
-            // Nobody may be listening.
+            // There may be no subscriber.
             let _ = self.added.send(server);
         }
     }
@@ -146,14 +146,14 @@ impl Servers {
         self.servers.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    /// Waits until each server is connected, given up or asleep.
+    /// Waits until each server is connected, failed or idle.
     pub async fn settled(&self) {
         let servers = self.all();
         join_all(servers.iter().map(|server| server.settled())).await;
     }
 
-    /// As [`settled`](Self::settled), but for no server longer than `limit` after it began to connect. Returns those that
-    /// are still connecting.
+    /// Like [`settled`](Self::settled), but waits for each server at most `limit` after it began to connect. Returns those
+    /// that are still connecting.
     pub async fn settled_within(&self, limit: Duration) -> Vec<Arc<Server>> {
         let waits = self.all().into_iter().map(|server| async move {
             let rest = limit.saturating_sub(server.age());
@@ -162,7 +162,7 @@ impl Servers {
         join_all(waits).await.into_iter().flatten().collect()
     }
 
-    /// The servers that are connecting now, and that [`settled_within`](Self::settled_within) would wait for.
+    /// Returns the servers that are connecting now, and that [`settled_within`](Self::settled_within) would wait for.
     pub fn connecting(&self, limit: Duration) -> Vec<Arc<Server>> {
         let is_awaited = |server: &Arc<Server>| {
             matches!(server.state(), ServerState::Connecting) && server.age() < limit
@@ -170,7 +170,7 @@ impl Servers {
         self.all().into_iter().filter(is_awaited).collect()
     }
 
-    /// Stops all servers and waits until nothing of them is left.
+    /// Stops all servers and waits until their processes and connections are gone.
     pub async fn close(&self) {
         let retiring = std::mem::take(&mut *lock(&self.retiring));
         for server in self.all().iter().chain(retiring.iter().map(|(server, _)| server)) {
@@ -211,7 +211,7 @@ fn settings(server: &Arc<Server>) -> ServerSettings {
     }
 }
 
-/// What clients ask of the server beside its tools, as hidden tools.
+/// Returns the server's methods other than `tools/call`, as hidden tools.
 fn methods(server: &Arc<Server>) -> Vec<Arc<dyn Tool>> {
     let Some(manager) = server.deps.tools.upgrade() else { return Vec::new() };
     let method = |method| -> Arc<dyn Tool> {

@@ -1,4 +1,4 @@
-//! A server that has said how it wants to be spoken to.
+//! A session with a server: the era is agreed on, and requests can be sent.
 
 use std::{
     sync::{
@@ -14,7 +14,7 @@ use switchboard_mcp_wire::{
     server_request::{NoRecipient, cannot_be_answered},
     write_request,
 };
-use switchboard_toolcall::{LogLevel, Progress, TraceContext, WayBack};
+use switchboard_toolcall::{CallerChannel, LogLevel, Progress, TraceContext};
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -24,10 +24,10 @@ use super::{
     transport::{Failure, Transport, TransportRequest},
 };
 
-/// The `resultType` of a result that asks something back.
+/// The `resultType` of a result that asks for input.
 const ASKS_BACK: &str = "input_required";
 
-/// How many times a server may ask back before it answers.
+/// How many times a server may ask for input before it must return a result.
 const MOST_ROUNDS: usize = 16;
 
 /// A session with a server.
@@ -36,7 +36,7 @@ pub struct Session {
     pub(super) router: Arc<NotificationRouter>,
     pub(super) answers: Arc<dyn ServerRequestHandler>,
     pub(super) era: Era,
-    /// What the server says of itself: name and version.
+    /// The name and version that the server reports.
     pub(super) info: Value,
     pub(super) capabilities: Value,
     pub(super) instructions: Option<String>,
@@ -44,7 +44,7 @@ pub struct Session {
     pub(super) usage: SessionUsage,
 }
 
-/// A request in the making: its parameters, and what goes beside them.
+/// A request to be sent: its parameters and its metadata.
 pub struct OutgoingRequest<'a> {
     /// The method.
     pub method: &'a str,
@@ -52,16 +52,16 @@ pub struct OutgoingRequest<'a> {
     pub params: RequestParams<'a>,
     /// The headers of the modern era.
     pub headers: Vec<(String, String)>,
-    /// Who hears of its progress.
+    /// Receives its progress.
     pub progress: Progress,
-    /// The call that it is part of, if it is part of one.
+    /// The call that it belongs to, if any.
     pub call: Option<Arc<CallOrigin>>,
-    /// The trace that it is part of.
+    /// The trace that it belongs to.
     pub trace: Option<Arc<TraceContext>>,
 }
 
 impl<'a> OutgoingRequest<'a> {
-    /// A request without anything beside it.
+    /// Creates a request without any metadata.
     pub fn new(method: &'a str, params: Map<String, Value>) -> Self {
         let params = RequestParams::Fields(params);
         let progress = Progress::default();
@@ -70,18 +70,18 @@ impl<'a> OutgoingRequest<'a> {
 }
 
 impl Session {
-    /// Sends a request and returns its result, answering what the server asks back.
+    /// Sends a request and returns its result. Answers the server's requests for input on the way.
     ///
     /// # Errors
-    /// The server said no, or could not be reached.
+    /// Fails if the server returned an error, or could not be reached.
     ///
     /// # Cancel safety
-    /// Dropping the future takes the request back.
+    /// Dropping the future cancels the request.
     pub async fn ask(&self, outgoing: OutgoingRequest<'_>) -> Result<Value, Failure> {
         read(&self.ask_raw(outgoing).await?)
     }
 
-    /// As [`ask`](Self::ask); the result as it came.
+    /// Like [`ask`](Self::ask), but returns the result as raw JSON.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
@@ -103,7 +103,7 @@ impl Session {
             let message = write_request(id, method, |json| params.write(json)).into();
             let request = TransportRequest { id, method, message, headers, cancellable: true };
             let result = self.transport.request(request).await?;
-            // Only the modern era asks back so. Most results do not have the word in them, and need not be read to know.
+            // Only the modern era asks for input in a result. Most results lack the word and need no parsing.
             if self.era != Era::Modern || !result.get().contains(ASKS_BACK) {
                 return Ok(result);
             }
@@ -114,7 +114,7 @@ impl Session {
             }
             let responses = self.input(&result["inputRequests"], call).await?;
             further.insert("inputResponses".to_owned(), Value::Object(responses));
-            // Given back exactly, or not at all.
+            // The state is returned unchanged, or left out if there is none.
             match result.get("requestState") {
                 Some(state) => _ = further.insert("requestState".to_owned(), state.clone()),
                 None => _ = further.remove("requestState"),
@@ -123,35 +123,37 @@ impl Session {
         Err(Failure::Protocol(format!("the server asked back more than {MOST_ROUNDS} times")))
     }
 
-    /// The `_meta` of a request: what the era demands, and the progress token.
+    /// Returns the `_meta` of a request: the era's required fields, and the progress token.
     fn meta<'a>(
         &self,
         progress: Option<u64>,
         call: Option<&Arc<CallOrigin>>,
         trace: &'a [(String, String)],
     ) -> RequestMeta<'a> {
-        let way_back = call.and_then(|call| call.way_back());
-        let notes = way_back.map(WayBack::notes).unwrap_or_default();
+        let caller_channel = call.and_then(|call| call.caller_channel());
+        let notes = caller_channel.map(CallerChannel::notes).unwrap_or_default();
         let is_modern = self.era == Era::Modern;
-        let capabilities = || match (call, way_back) {
-            (_, Some(way_back)) => questions::capabilities_of(way_back),
+        let capabilities = || match (call, caller_channel) {
+            (_, Some(caller_channel)) => questions::capabilities_of(caller_channel),
             (Some(_), None) => self.answers.own_capabilities(),
             (None, None) => self.answers.capabilities(),
         };
-        let level = way_back.and_then(WayBack::log_level).filter(|_| is_modern);
+        let level = caller_channel.and_then(CallerChannel::log_level).filter(|_| is_modern);
         let level = level.map(LogLevel::name);
         let capabilities = is_modern.then(capabilities);
         RequestMeta { notes, capabilities, level, progress, trace }
     }
 
-    /// Answers what a modern server asks back in its result.
+    /// Answers the questions in a modern server's result.
     async fn input(
         &self,
         requests: &Value,
         call: Option<&Arc<CallOrigin>>,
     ) -> Result<Map<String, Value>, Failure> {
         let (server, requests) = (self.router.server(), requests.as_object());
-        if let Some((call, way_back)) = call.and_then(|call| Some((call, call.way_back()?))) {
+        if let Some((call, caller_channel)) =
+            call.and_then(|call| Some((call, call.caller_channel()?)))
+        {
             let refused = |text: String| Failure::Rpc(RpcError::new(RpcError::REFUSED, text));
             let questions = requests.map_or(Ok(Vec::new()), questions::read);
             let questions = questions.map_err(|method| {
@@ -159,7 +161,7 @@ impl Session {
                 call.refused(&text);
                 refused(text)
             })?;
-            let answers = call.ask(way_back, server, questions).await;
+            let answers = call.ask(caller_channel, server, questions).await;
             return answers.map_err(|error| refused(error.for_model));
         }
         let mut responses = Map::new();
@@ -176,55 +178,55 @@ impl Session {
         Ok(responses)
     }
 
-    /// Which revision is spoken.
+    /// Returns the era, with its revision.
     pub fn era(&self) -> &Era {
         &self.era
     }
 
-    /// The server's name and version, as it says.
+    /// Returns the name and version that the server reports.
     pub fn info(&self) -> &Value {
         &self.info
     }
 
-    /// What the server can do.
+    /// Returns the capabilities that the server declares.
     pub fn capabilities(&self) -> &Value {
         &self.capabilities
     }
 
-    /// How the server wants to be used.
+    /// Returns the server's `instructions`.
     pub fn instructions(&self) -> Option<&str> {
         self.instructions.as_deref()
     }
 
-    /// When it was last needed.
+    /// Returns the usage counter.
     pub(crate) fn usage(&self) -> &SessionUsage {
         &self.usage
     }
 
-    /// The way to the server.
+    /// Returns the transport.
     pub fn transport(&self) -> &Arc<dyn Transport> {
         &self.transport
     }
 }
 
-/// The trace, as `_meta` and the headers of HTTP both carry it (SEP-414).
+/// Returns the trace context as fields, which `_meta` and the HTTP headers both carry (SEP-414).
 fn trace_fields(trace: &TraceContext) -> Vec<(String, String)> {
     let mut fields = vec![("traceparent".to_owned(), trace.traceparent())];
     fields.extend(trace.tracestate().map(|state| ("tracestate".to_owned(), state.to_owned())));
     fields
 }
 
-/// The result as a value.
+/// Parses the result.
 pub(super) fn read(raw: &RawValue) -> Result<Value, Failure> {
     serde_json::from_str(raw.get())
         .map_err(|error| Failure::Protocol(format!("the answer cannot be read: {error}")))
 }
 
-/// Counts the calls under way, and remembers when the last one ended.
+/// Counts the calls in flight, and stores when the last one ended.
 pub(crate) struct SessionUsage(Mutex<(usize, Instant)>);
 
 impl SessionUsage {
-    /// Not used yet.
+    /// Creates a counter without calls.
     pub(crate) fn new() -> Self {
         Self(Mutex::new((0, Instant::now())))
     }
@@ -235,7 +237,7 @@ impl SessionUsage {
         BusyGuard(self)
     }
 
-    /// Resolves when nothing has been under way for as long as `limit`.
+    /// Resolves when no call has been in flight for `limit`.
     pub(crate) async fn idle_for(&self, limit: Duration) {
         loop {
             let left = match *self.lock() {
@@ -260,7 +262,7 @@ impl Default for SessionUsage {
     }
 }
 
-/// A call under way.
+/// A call in flight.
 pub(crate) struct BusyGuard<'a>(&'a SessionUsage);
 
 impl Drop for BusyGuard<'_> {

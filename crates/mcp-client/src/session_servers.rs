@@ -1,8 +1,8 @@
 //! Further instances of a server, one for each client session that must not share it with others (SPEC GW-3).
 //!
-//! An HTTP server that opens sessions gets one session per client session, a child process only where its settings say
-//! `share = "session"`. A copy is a server like any other: connected when it is first needed, stopped when it has not
-//! been needed for a while. It offers no tools: those of the original call it.
+//! An HTTP server that opens sessions gets one session per client session; a child process is only copied if its settings
+//! say `share = "session"`. A copy is a server like any other: connected when it is first needed, stopped when it has not
+//! been needed for a while. It registers no tools: those of the original call it.
 
 use std::{
     collections::HashMap,
@@ -23,17 +23,17 @@ use super::{
 /// How many copies of one server there may be.
 const MAX_SESSION_SERVERS: usize = 256;
 
-/// When a copy that nobody needs is stopped, where the settings do not say.
+/// When an unused copy is stopped, if the settings do not say.
 const IDLE: Duration = Duration::from_secs(10 * 60);
 
-/// The copies of one server, by the client sessions that they are for.
+/// The copies of one server, by client session.
 #[derive(Default)]
 pub(super) struct SessionServers(Mutex<SessionServersInner>);
 
 #[derive(Default)]
 struct SessionServersInner {
     open: HashMap<Arc<str>, SessionServer>,
-    /// The tasks of those that have been told to stop.
+    /// The tasks of copies that are stopping.
     ending: Vec<JoinHandle<()>>,
 }
 
@@ -47,7 +47,7 @@ impl SessionServers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells all copies to stop.
+    /// Stops all copies, without waiting.
     pub(super) fn end_all(&self) {
         let mut all = self.lock();
         all.ending.retain(|task| !task.is_finished());
@@ -58,7 +58,7 @@ impl SessionServers {
         }
     }
 
-    /// Waits until nothing of the copies is left; they have been told to stop.
+    /// Waits until all copies have ended; they must have been told to stop.
     pub(super) async fn ended(&self) {
         let SessionServersInner { open, ending } = std::mem::take(&mut *self.lock());
         let tasks = open.into_values().map(|copy| copy.task).chain(ending);
@@ -68,10 +68,10 @@ impl SessionServers {
 }
 
 impl Server {
-    /// The server that a client's session calls: a copy of its own, or this one where that can be shared.
+    /// Returns the server for a client's session: its own copy, or this server if it can be shared.
     ///
     /// # Errors
-    /// There are too many copies.
+    /// Fails if there are too many copies.
     pub fn for_client(self: &Arc<Self>, client: Option<&Arc<str>>) -> Result<Arc<Self>, ToolError> {
         let Some(client) = client.filter(|_| self.is_private()) else {
             return Ok(self.clone());
@@ -91,7 +91,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Ends the copy of a client's session that is over, if it had one.
+    /// Stops the copy of a client's session that has ended, if there is one.
     pub(super) fn release(&self, client: &str) {
         let mut all = self.copies.lock();
         if let Some(copy) = all.open.remove(client) {
@@ -101,7 +101,7 @@ impl Server {
         }
     }
 
-    /// How many copies there are.
+    /// Returns how many copies there are.
     pub fn copies(&self) -> usize {
         self.copies.lock().open.len()
     }
@@ -110,7 +110,7 @@ impl Server {
         match (self.config().share, self.kind()) {
             (Share::Session, _) => true,
             (Share::All, TransportKind::Stdio | TransportKind::Sse) => false,
-            // Where there is no session, there is none to share.
+            // A server that has not opened a session can be shared.
             (Share::All, TransportKind::Http) => match self.state() {
                 ServerState::Ready(session) => {
                     matches!(session.era(), Era::Legacy(_)) && session.transport().has_session()
@@ -128,11 +128,11 @@ impl Server {
         };
         let deps = ServerDeps {
             tools: Weak::new(),
-            // The original says it when the server is gone.
+            // The original announces it if the server fails.
             announce: Arc::new(|_| {}),
             ..self.deps.clone()
         };
-        // It finds the original's protocol among those that are remembered.
+        // The copy has the original's key, so it finds the protocol that is remembered.
         Self::build(self.name(), config, deps, self.stop.child_token())
     }
 }

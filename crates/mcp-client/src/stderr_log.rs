@@ -19,10 +19,11 @@ pub struct StderrLog {
 
 /// A line that a server wrote to its stderr.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct StderrLine {
     /// When it was read.
     pub at: SystemTime,
-    /// What it says, without control characters, and cut where it is long.
+    /// The text, without control characters and shortened if it is long.
     pub text: String,
 }
 
@@ -33,13 +34,13 @@ impl Default for StderrLog {
 }
 
 impl StderrLog {
-    /// The lines that are kept, oldest first.
+    /// Returns the kept lines, oldest first.
     pub fn lines(&self) -> Vec<StderrLine> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.iter().cloned().collect()
     }
 
-    /// The lines that are kept, and those to come; none is missing between them.
+    /// Returns the kept lines, and a receiver of further ones; no line is lost in between.
     pub fn follow(&self) -> (Vec<StderrLine>, broadcast::Receiver<StderrLine>) {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         (kept.iter().cloned().collect(), self.live.subscribe())
@@ -52,7 +53,7 @@ impl StderrLog {
             kept.pop_front();
         }
         kept.push_back(line.clone());
-        // Nobody may be listening.
+        // There may be no subscriber.
         _ = self.live.send(line);
     }
 }

@@ -1,7 +1,7 @@
 //! A server that is a child process: messages are lines on its stdin and stdout.
 //!
-//! The child runs in a process group of its own, under a guard where there is one, so that nothing of it outlives us
-//! (MC-7). Whatever it writes is survived (MC-5). Connecting, restarting and the protocol's eras are left to the
+//! The child runs in a process group of its own, under a guard if there is one, so that none of its processes outlives us
+//! (MC-7). Output that is not a message does no harm (MC-5). Connecting, restarting and the protocol's eras are left to the
 //! session.
 
 mod spawn;
@@ -47,16 +47,16 @@ use writer::StdinWriter;
 
 pub(crate) use switchboard_process::StartError;
 
-/// How long the server may take to read that calls were given up, before its input is closed.
+/// How long the server may take to read the cancellations of pending calls, before its stdin is closed.
 const GOODBYE: Duration = Duration::from_millis(250);
 
-/// The largest message that is read, where nothing else is said: 64 MiB.
+/// The largest message that is read by default: 64 MiB.
 pub(crate) const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 
 /// How to start a server.
 #[derive(Clone)]
 pub struct StdioConfig {
-    /// The program, looked for in `PATH` where it is a bare name.
+    /// The program, looked up in `PATH` if it is a bare name.
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
@@ -64,18 +64,18 @@ pub struct StdioConfig {
     pub env: BTreeMap<String, String>,
     /// Whether it gets all of our environment.
     pub inherit_env: bool,
-    /// Where it runs; where we do, if nothing is said.
+    /// The working directory; ours if `None`.
     pub cwd: Option<PathBuf>,
-    /// What ends it when we are killed. Without a guard it is ended only by a shutdown that we live to see.
+    /// Ends the child if we are killed. Without a guard, it only ends if we shut down in an orderly way.
     pub guard: Option<ProcessGuard>,
     /// The largest message that is read, in bytes; a longer one is skipped.
     pub max_message: usize,
-    /// Where the lines of its stderr are kept beyond its end.
+    /// Keeps the lines of its stderr, also after it has ended.
     pub log: Option<Arc<StderrLog>>,
 }
 
 impl StdioConfig {
-    /// A command without arguments, a minimal environment, no guard.
+    /// Creates the settings of a command without arguments, with a minimal environment and no guard.
     pub fn new(command: impl Into<String>) -> Self {
         Self {
             command: command.into(),
@@ -108,9 +108,9 @@ impl fmt::Debug for StdioConfig {
 /// A running server and the pipes to it.
 pub struct StdioTransport {
     shared: Arc<StdioShared>,
-    /// Cancelled to end the server; so does dropping the transport.
+    /// Cancelled to end the server, also when the transport is dropped.
     closing: DropGuard,
-    /// Cancelled when nothing of the server is left.
+    /// Cancelled when all processes of the server are gone.
     ended: CancellationToken,
     runtime: Handle,
 }
@@ -126,17 +126,17 @@ struct StdioShared {
     group: ProcessGroup,
     /// Set if the guard could not start the command.
     never_started: AtomicBool,
-    /// Requests that are being taken back.
+    /// Tasks that tell the server of cancelled requests.
     taken_back: TaskTracker,
 }
 
 impl StdioTransport {
-    /// Starts the server; `name` is what logs call it. Must be called within a tokio runtime.
+    /// Starts the server; `name` is its name in logs. Must be called within a tokio runtime.
     ///
-    /// Under a guard a command that cannot be started is a connection lost at once, with that reason.
+    /// Under a guard, a command that cannot be started shows as a connection that is lost at once, with that reason.
     ///
     /// # Errors
-    /// There is no process to talk to.
+    /// Fails if no process could be started.
     pub fn start(
         name: &str,
         config: &StdioConfig,
@@ -164,7 +164,7 @@ impl StdioTransport {
         Ok(Arc::new(Self { shared, closing, ended, runtime: Handle::current() }))
     }
 
-    /// The number of the server's process group, which is that of its first process. Under a guard it is known a
+    /// Returns the id of the server's process group, which is that of its first process. Under a guard, it is known a
     /// moment after the start.
     pub fn process_group(&self) -> Option<u32> {
         self.shared.group.number()
@@ -178,7 +178,7 @@ impl Transport for StdioTransport {
     ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
         Box::pin(async move {
             let (mut ticket, answer) = RequestTicket::open(&self.shared, &self.runtime, &request)?;
-            // A pipe that broke is a connection that is lost: the reason comes as the answer.
+            // If the pipe is broken, the connection is lost, and the response below is that error.
             let _ = self.shared.writer.send(&request.message, ticket.committed()).await;
             let outcome = answer.await;
             ticket.close();
@@ -223,7 +223,7 @@ impl Transport for StdioTransport {
 }
 
 impl StdioShared {
-    /// Waits a moment until the server has been told of requests that were given up just before the connection is closed.
+    /// Waits a moment until the server has been told of requests that were cancelled just before the connection is closed.
     async fn say_goodbye(&self) {
         let told = async {
             while !self.pending.is_empty() {
@@ -232,11 +232,11 @@ impl StdioShared {
             self.taken_back.close();
             self.taken_back.wait().await;
         };
-        // Whoever still waits is told that the connection is closed, and a server that does not read is not waited for.
+        // Pending requests fail with a closed connection; a server that does not read is not waited for.
         _ = timeout(GOODBYE, told).await;
     }
 
-    /// Sends what has no answer.
+    /// Sends a message that has no response.
     async fn send(&self, message: &Outgoing<'_>) -> Result<(), Failure> {
         match self.writer.send(&message.to_bytes(), &mut false).await {
             Ok(()) => Ok(()),

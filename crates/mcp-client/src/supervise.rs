@@ -1,4 +1,4 @@
-//! The life of a server's connection: followed while it lasts, connected again when it is lost.
+//! Supervises a server's connection: follows its changes while it lasts, reconnects when it is lost.
 
 use std::{
     sync::{Arc, PoisonError},
@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use switchboard_mcp_wire::{Era, List, ServerChange};
-use switchboard_runtime::Link;
+use switchboard_runtime::ServerLink;
 use switchboard_toolcall::{HumanDuration, Tool};
 use tokio::{
     task::spawn_blocking,
@@ -25,22 +25,22 @@ use super::{
     transport::Failure,
 };
 
-/// A server that lives longer than this has recovered from whatever killed it before.
+/// A server that lives longer than this counts as recovered from earlier crashes.
 const HEALTHY: Duration = Duration::from_secs(30);
 
-/// How long changes are collected at least before a list is read again.
+/// The shortest time for which changes are collected before a list is read again.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// A session that works, with the changes that it reports.
+/// A connected session, with the changes that the server reports.
 pub(super) struct ConnectedServer {
     pub(super) session: Arc<Session>,
     pub(super) changes: Arc<PendingChanges>,
     /// How many tools it lists.
     tools: usize,
-    /// When the list of tools is stale, by the server's own word.
+    /// When the list of tools becomes stale, by the server's `ttlMs`.
     stale: Option<Instant>,
     /// How long changes are collected before the tools are read again: ten times what it took to check them, so that a
-    /// server that says all the time that they have changed costs a tenth of a core at most.
+    /// server that keeps reporting changes costs at most a tenth of a core.
     settle: Duration,
 }
 
@@ -57,11 +57,11 @@ impl Server {
         stop.run_until_cancelled(self.reconcile()).await;
         self.enter(ServerState::Stopped);
         self.close().await;
-        // They were stopped with us.
+        // The copies were stopped together with this server.
         self.copies.ended().await;
     }
 
-    /// Never ends by itself.
+    /// Connects, and reconnects when the connection is lost. Never returns.
     pub(super) async fn keep_connected(self: &Arc<Self>) {
         let mut deaths = 0_u32;
         loop {
@@ -102,7 +102,7 @@ impl Server {
         );
     }
 
-    /// Reads the server's tools and offers them.
+    /// Reads the server's tools and registers them.
     pub(super) async fn read_tools(
         self: &Arc<Self>,
         connected: &mut ConnectedServer,
@@ -118,15 +118,15 @@ impl Server {
         Ok(())
     }
 
-    /// Puts the tools in place of those that the server had before. They are checked beside the serving threads, as a
-    /// server may list many and large ones.
+    /// Replaces the server's registered tools. They are checked off the serving threads, because a server may list many
+    /// large ones.
     pub(super) async fn offer(self: &Arc<Self>, entries: Vec<Value>) {
         let Some(manager) = self.deps.tools.upgrade() else {
             return;
         };
-        let link: Arc<dyn Link> = self.clone();
+        let link: Arc<dyn ServerLink> = self.clone();
         if !manager.is_linked(self.name(), &link) {
-            // A changed config has put another server in our place.
+            // A changed config has replaced this server.
             return;
         }
         let mut tools: Vec<Arc<dyn Tool>> = Vec::with_capacity(entries.len());
@@ -158,7 +158,7 @@ impl Server {
         *self.skipped_tools.lock().unwrap_or_else(PoisonError::into_inner) = aside;
     }
 
-    /// Follows the server's changes until the connection ends; returns why.
+    /// Follows the server's changes until the connection ends; returns the reason.
     async fn attend(self: &Arc<Self>, mut connected: ConnectedServer) -> String {
         let session = connected.session.clone();
         let lost = session.transport().lost();
@@ -187,7 +187,7 @@ impl Server {
         }
     }
 
-    /// A server that is there again may have other resources and prompts than before.
+    /// Announces changed lists: after a reconnect, the server may have other resources and prompts.
     fn tell_of_lists(&self, session: &Session) {
         for (list, changed) in
             [("resources", ServerChange::Resources), ("prompts", ServerChange::Prompts)]
@@ -198,7 +198,7 @@ impl Server {
         }
     }
 
-    /// Passes a change on; where the tools have changed, reads them again once the changes have settled.
+    /// Broadcasts a change; if the tools have changed, reads them again once the changes have settled.
     async fn follow(self: &Arc<Self>, changed: ServerChange, connected: &mut ConnectedServer) {
         let mut tools = changed == ServerChange::Tools;
         self.tell(changed);
@@ -225,7 +225,7 @@ impl Server {
         matches!(&*self.state.borrow(), ServerState::Ready(current) if Arc::ptr_eq(current, session))
     }
 
-    /// Resolves when a server that was started on demand has not been needed for as long as it may idle.
+    /// Resolves when a server that was started on demand has been unused for `idle_stop`.
     async fn idle_end(&self, session: &Arc<Session>) {
         match (self.config().start, self.config().idle_stop) {
             (Start::OnDemand, Some(HumanDuration(limit))) => session.usage().idle_for(limit).await,
@@ -241,7 +241,7 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-/// Follows the changes of a modern server; never returns, so that it can stand in a `select!`.
+/// Follows the changes of a modern server. Never returns, so that it can be a branch of a `select!`.
 async fn listen(session: &Session) {
     let declares = |list: &str| session.capabilities()[list]["listChanged"] == true;
     let wanted = json!({
@@ -254,8 +254,13 @@ async fn listen(session: &Session) {
         loop {
             let params = Map::from_iter([("notifications".to_owned(), wanted.clone())]);
             match session.ask(OutgoingRequest::new("subscriptions/listen", params)).await {
-                Err(Failure::Rpc(_) | Failure::Http { .. } | Failure::Protocol(_)) => break,
-                // It ended, as streams do.
+                Err(
+                    Failure::Rpc(_)
+                    | Failure::Http { .. }
+                    | Failure::SignIn(_)
+                    | Failure::Protocol(_),
+                ) => break,
+                // The stream ended, which is normal.
                 Ok(_) | Err(Failure::Lost(_) | Failure::SessionExpired) => {
                     sleep(Duration::from_secs(5)).await
                 }

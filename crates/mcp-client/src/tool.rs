@@ -1,11 +1,11 @@
-//! A server's tool as one of ours.
+//! A server's tool as a `Tool`.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use switchboard_mcp_wire::headers::{self, ParameterHeader};
 use switchboard_toolcall::{
-    Annotations, BoxFuture, CallContext, Origin, Tool, ToolError, ToolOutput, ToolSpec,
+    Annotations, BoxFuture, CallContext, Tool, ToolError, ToolOrigin, ToolOutput, ToolSpec,
 };
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
     tool_result::output,
 };
 
-/// A tool of a server's.
+/// A tool of a server.
 pub struct RemoteTool {
     spec: ToolSpec,
     /// Its name at the server.
@@ -26,10 +26,10 @@ pub struct RemoteTool {
 }
 
 impl RemoteTool {
-    /// Makes a tool of an entry of `tools/list`.
+    /// Creates a tool from an entry of `tools/list`.
     ///
     /// # Errors
-    /// The entry has no name or no schema, or wants headers that cannot be.
+    /// Fails if the entry has no name or no schema, or asks for invalid headers.
     pub fn new(entry: Value, server: &Arc<Server>, separator: &str) -> Result<Self, String> {
         let Value::Object(mut entry) = entry else {
             return Err("an entry that is no object".to_owned());
@@ -101,7 +101,7 @@ fn spec(
             destructive: hint("destructiveHint"),
             open_world: hint("openWorldHint"),
         },
-        origin: Origin::Server { server: server.clone(), tool: name.into() },
+        origin: ToolOrigin::Server { server: server.clone(), tool: name.into() },
         settings: config.tool_settings(name),
         extra: entry,
     }

@@ -1,4 +1,4 @@
-//! Reads the result of `tools/call` in one pass: most of it is only passed on.
+//! Reads the result of `tools/call` in one pass, since most of it is only passed on.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value, value::RawValue};
 use switchboard_mcp_wire::{error_kind, without_server_info};
 use switchboard_toolcall::{Content, ErrorKind, Part, ToolError, ToolOutput};
 
-/// Returns what a tool answered, with everything in it that is not the protocol's own book-keeping.
+/// Returns the tool's output, without the fields that belong to the protocol.
 ///
 /// # Errors
-/// The tool says that it failed, or the server's answer is no result of a tool.
+/// Fails if the tool reports an error, or the result is not one of `tools/call`.
 pub(super) fn output(result: &RawValue) -> Result<ToolOutput, ToolError> {
     let parsed: ParsedToolResult = serde_json::from_str(result.get())
         .map_err(|_| ToolError::failed("the server's answer is no tool result"))?;
@@ -29,12 +29,12 @@ pub(super) fn output(result: &RawValue) -> Result<ToolOutput, ToolError> {
     Err(error)
 }
 
-/// Takes away the kind of a failure, which a server that is a Switchboard, too, tells beside its text.
+/// Removes and returns the kind of a failure, which a server that is itself a Switchboard adds to its text.
 fn take_error_kind(fields: &mut Map<String, Value>) -> Option<ErrorKind> {
     error_kind::take(fields.get_mut("_meta")?.as_object_mut()?)
 }
 
-/// The fields of a result, the known ones taken apart.
+/// The fields of a result, the known ones parsed.
 #[derive(Default)]
 struct ParsedToolResult {
     parts: Vec<Part>,
@@ -67,7 +67,7 @@ impl<'de> Visitor<'de> for ToolResultVisitor {
                 }
                 ("content", _) => return Err(A::Error::custom("the content is no list")),
                 ("isError", failed) => parsed.failed = failed == Value::Bool(true),
-                // This hop's own.
+                // Belongs to this hop only.
                 ("resultType", _) => {}
                 (_, value) => _ = parsed.fields.insert(key, value),
             }
@@ -76,7 +76,7 @@ impl<'de> Visitor<'de> for ToolResultVisitor {
     }
 }
 
-/// A part as it came; what is no object is shown as its text.
+/// Converts a content part; a part that is not an object becomes its text.
 fn part(value: Value) -> Part {
     match value {
         Value::Object(part) => Part(part),
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    // RS-2, RS-4: a server may say of which kind its failure is, and of no kind that would do harm.
+    // RS-2, RS-4: a server may report the kind of its failure, but none that would do harm.
     #[test]
     fn some_kinds_of_failure_are_believed() {
         let cases = [
@@ -149,11 +149,11 @@ mod tests {
             );
             let error = output(&RawValue::from_string(result).unwrap()).unwrap_err();
             assert_eq!((error.kind, error.for_model.as_str()), (kind, "no"), "{said}");
-            // It is for this hop: the next one is told anew.
+            // It belongs to this hop: the next one gets it anew.
             let passed = format!("{:?}", error.output);
             assert!(!passed.contains("errorKind"), "{passed}");
         }
-        // Who did not fail has no kind.
+        // A result that is not an error has no kind.
         let done = check(r#"{"content":[],"_meta":{"switchboard/errorKind":"unavailable","a":1}}"#);
         assert_eq!(done.unwrap(), json!({"content": [], "_meta": {"a": 1}}));
     }

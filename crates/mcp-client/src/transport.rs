@@ -1,20 +1,21 @@
-//! The seam between a session and the ways to reach a server.
+//! The interface between a session and its transport.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{IncomingMessage, Outgoing, RpcError};
+use switchboard_oauth::SignInNeeded;
 use switchboard_toolcall::BoxFuture;
 
-/// One way to reach one server. Implemented for stdio, streamable HTTP and the old HTTP+SSE.
+/// A transport to one server. Implemented for stdio, streamable HTTP and the old HTTP+SSE.
 pub trait Transport: Send + Sync {
     /// Sends a request and returns its result.
     ///
     /// # Cancel safety
-    /// Dropping the future takes the request back: the server is told in the way of the transport and era
-    /// (`notifications/cancelled`, or the closed stream), without anybody waiting for that, and a late
-    /// answer is discarded.
+    /// Dropping the future cancels the request: the server is told in the way of the transport and era
+    /// (`notifications/cancelled`, or the closed stream), in the background, and a late response is
+    /// discarded.
     fn request<'a>(
         &'a self,
         request: TransportRequest<'a>,
@@ -27,36 +28,36 @@ pub trait Transport: Send + Sync {
         params: Option<&'a RawValue>,
     ) -> BoxFuture<'a, Result<(), Failure>>;
 
-    /// Answers a request of the server's, known by its `id`.
+    /// Responds to the server's request `id`.
     fn respond<'a>(
         &'a self,
         id: &'a RawValue,
         outcome: Result<Box<RawValue>, RpcError>,
     ) -> BoxFuture<'a, Result<(), Failure>>;
 
-    /// Resolves when the connection is lost, with the reason; never, where there is no connection to lose.
+    /// Resolves with the reason when the connection is lost; never if the transport has no lasting connection.
     fn lost(&self) -> BoxFuture<'_, String>;
 
-    /// Ends the connection in an orderly way; returns when nothing of it is left.
+    /// Closes the connection in an orderly way; returns when it is closed and its process has ended.
     fn close(&self) -> BoxFuture<'_, ()>;
 
-    /// Whether the server has opened a session for us that others could have of their own.
+    /// Whether the server has opened a session for us, so that other clients could have their own.
     fn has_session(&self) -> bool {
         false
     }
 
-    /// Whether there never was a server to speak to, because its program could not be started.
+    /// Whether the server's program could not be started.
     fn never_started(&self) -> bool {
         false
     }
 
-    /// The last lines that the server wrote to its stderr, where it has one.
+    /// Returns the last lines of the server's stderr; empty unless it is a stdio server.
     fn stderr_tail(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// A request of ours.
+/// A request to the server.
 #[derive(Clone, Debug)]
 pub struct TransportRequest<'a> {
     /// Our id, unique within the session.
@@ -65,33 +66,34 @@ pub struct TransportRequest<'a> {
     pub method: &'a str,
     /// The whole message as JSON, as it is to be sent.
     pub message: Bytes,
-    /// What HTTP says in headers too (2026-07-28: `Mcp-Name`, `Mcp-Param-*`; always: the trace); values not yet encoded.
+    /// Fields that HTTP sends as headers (2026-07-28: `Mcp-Name`, `Mcp-Param-*`; always: the trace); values not yet encoded.
     pub headers: &'a [(String, String)],
-    /// Whether taking it back is told to the server: not so for `initialize`.
+    /// Whether the server is told if it is cancelled; `initialize` must not be.
     pub cancellable: bool,
 }
 
 impl<'a> TransportRequest<'a> {
-    /// A request with these parameters, as JSON, and without headers.
+    /// Creates a request with these parameters, which are JSON, and without headers.
     pub fn new(id: u64, method: &'a str, params: Option<&str>) -> Self {
         let message = Outgoing::request(id, method, params).to_bytes().into();
         Self { id, method, message, headers: &[], cancellable: method != "initialize" }
     }
 }
 
-/// What a transport hands to its session: everything that is not the answer to a request.
+/// Receives what a transport reads, except for responses.
 pub trait Inbox: Send + Sync {
-    /// Takes a notification or a request of the server's. Called in order; must not block.
+    /// Handles a notification or a request of the server. Called in order.
+    /// Must not block: runs on a serving thread, while messages are read.
     fn take(&self, message: IncomingMessage);
 
-    /// As [`take`](Self::take), for what came on the stream of one of our requests.
+    /// Like [`take`](Self::take), for messages on the stream of the request with this id.
     fn take_during(&self, message: IncomingMessage, request: u64) {
         _ = request;
         self.take(message);
     }
 }
 
-/// An inbox that several parts share.
+/// A shared inbox.
 pub type SharedInbox = Arc<dyn Inbox>;
 
 /// Why a request has no result.
@@ -100,23 +102,26 @@ pub enum Failure {
     /// The server answered with an error.
     #[error("{0}")]
     Rpc(RpcError),
-    /// The connection is gone; what the server made of the request is not known.
+    /// The connection is lost; whether the server handled the request is unknown.
     #[error("{0}")]
     Lost(String),
-    /// The HTTP session is gone: the server answered 404 to its id. The request was not handled.
+    /// The HTTP session has expired: the server answered 404 to its id. The request was not handled.
     #[error("the session has expired")]
     SessionExpired,
-    /// HTTP said no.
+    /// The server answered with an HTTP error status.
     #[error("HTTP status {status}{}", if body.is_empty() { String::new() } else { format!(": {body}") })]
     Http {
         /// The status.
         status: u16,
-        /// The start of the answer's text.
+        /// The start of the response's text.
         body: String,
-        /// The JSON-RPC error in it, where there is one.
+        /// The JSON-RPC error in it, if there is one.
         error: Option<RpcError>,
     },
-    /// The answer breaks the protocol.
+    /// The server wants a person to sign in. The request was not handled.
+    #[error("{0}")]
+    SignIn(SignInNeeded),
+    /// The response violates the protocol.
     #[error("{0}")]
     Protocol(String),
 }

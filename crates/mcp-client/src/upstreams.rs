@@ -1,4 +1,4 @@
-//! The servers as an MCP server that offers them on needs them.
+//! Implements what the MCP server needs of upstream servers.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -28,7 +28,7 @@ impl Upstreams for Servers {
             let logs = session.capabilities().get("logging").is_some();
             if logs && matches!(session.era(), Era::Legacy(_)) {
                 let params = Map::from_iter([("level".to_owned(), Value::from(level.name()))]);
-                // Nobody waits for that.
+                // Runs in the background.
                 tokio::spawn(async move {
                     session.ask(OutgoingRequest::new("logging/setLevel", params)).await
                 });

@@ -1,4 +1,4 @@
-//! The resources that a server tells us about when they change, each asked for once however many clients want to know.
+//! Subscriptions to resources: each is requested from the server once, however many clients want it.
 
 use std::{
     collections::HashMap,
@@ -26,7 +26,7 @@ pub(super) struct Watches(Mutex<HashMap<String, Watch>>);
 
 struct Watch {
     session: Arc<Session>,
-    /// The request that stays open at a modern server.
+    /// The request that stays open if the server is a modern one.
     _listening: Option<AbortOnDropHandle<()>>,
 }
 
@@ -37,10 +37,10 @@ impl Watches {
 }
 
 impl Server {
-    /// Watches a resource, unless it is watched already. Its changes are among the server's.
+    /// Subscribes to a resource, unless that is done already. Its updates are among the server's changes.
     ///
     /// # Errors
-    /// As the caller of `spec` reads them: the server tells of no changes, refuses this one, or cannot be reached.
+    /// Returns the error for the caller of `spec`: the server has no subscriptions, refuses this one, or cannot be reached.
     pub(super) async fn watch(
         &self,
         spec: &ToolSpec,
@@ -76,7 +76,7 @@ impl Server {
         Ok(())
     }
 
-    /// Watches everything again that was watched in an earlier session. Nobody asked for it, so it is no call.
+    /// Subscribes again to everything that an earlier session was subscribed to. No caller asked for it, so it is not a call.
     pub(super) async fn watch_again(&self) {
         let ServerState::Ready(session) = self.state() else { return };
         let lost = |watch: &Watch| !Arc::ptr_eq(&watch.session, &session);
@@ -88,7 +88,7 @@ impl Server {
             let outgoing = OutgoingRequest::new("resources/subscribe", params(&uri));
             match begin(&uri, &session, outgoing).await {
                 Ok(again) => {
-                    // It may have been let go meanwhile.
+                    // It may have been unsubscribed meanwhile.
                     if let Some(watch) = self.watches.lock().get_mut(&uri) {
                         *watch = again;
                     }
@@ -98,12 +98,12 @@ impl Server {
         }
     }
 
-    /// Tells the server that nobody wants to hear of the resource any more.
+    /// Unsubscribes from a resource that no client needs any more.
     pub(super) fn unwatch(&self, uri: &str) {
         let Some(Watch { session, .. }) = self.watches.lock().remove(uri) else { return };
         if matches!(session.era(), Era::Legacy(_)) {
             let params = params(uri);
-            // Nobody waits for that.
+            // Runs in the background.
             tokio::spawn(async move {
                 session.ask(OutgoingRequest::new("resources/unsubscribe", params)).await
             });
@@ -111,7 +111,7 @@ impl Server {
     }
 }
 
-/// Tells the server that its resource is watched; a modern one is told by a request that stays open.
+/// Subscribes at the server; at a modern one with a request that stays open.
 async fn begin(
     uri: &str,
     session: &Arc<Session>,

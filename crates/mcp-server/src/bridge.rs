@@ -1,4 +1,4 @@
-//! What upstream servers may ask of the callers behind us.
+//! What upstream servers may ask our callers.
 
 use serde_json::{Map, Value};
 use switchboard_mcp_wire::{
@@ -6,8 +6,8 @@ use switchboard_mcp_wire::{
 };
 use switchboard_toolcall::{BoxFuture, QuestionKind};
 
-/// Tells upstream servers that they may ask questions, which go to the caller. One without a caller to ask is refused
-/// here, and the refusal says why.
+/// Tells upstream servers that they may ask questions, which go to the caller. If there is no caller to ask, the question is
+/// refused here, with the reason.
 ///
 /// Which tools a server offers may depend on what is declared to it when it is connected. So the same is declared
 /// for all callers, and a caller that cannot be asked gets an error instead of not finding the tool.
@@ -16,12 +16,12 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Callers are MCP clients, among others.
+    /// Creates a bridge to MCP clients.
     pub fn to_clients() -> Self {
         Self { capabilities: questions::capabilities(|_| true) }
     }
 
-    /// Callers are people at a terminal: they have no roots to tell of.
+    /// Creates a bridge to people at a terminal, who have no roots.
     pub fn to_people() -> Self {
         Self { capabilities: questions::capabilities(|kind| kind != QuestionKind::Roots) }
     }

@@ -1,4 +1,4 @@
-//! Who is calling, and what they may see.
+//! The caller of a request, and what it may see.
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use serde_json::Value;
 use switchboard_runtime::RegisteredTool;
 use switchboard_toolcall::Visibility;
 
-/// Who makes a request; the embedder sets it.
+/// The caller of a request; set by the embedder.
 #[derive(Clone, Debug, Default)]
-pub struct Caller {
+pub struct McpCaller {
     /// The name for records and policy: a token's, for example.
     pub name: Option<Arc<str>>,
-    /// The program that it calls with, if that is known better than from what MCP says of the client.
+    /// The program that the caller uses, if the embedder knows it better than MCP's client info does.
     pub client: Option<Arc<str>>,
-    /// What a trusted issuer says of the caller, for policy; a JSON object.
+    /// The claims of a trusted issuer about the caller, for policy; a JSON object.
     pub claims: Option<Arc<Value>>,
-    /// What the caller may know. A tool that it may not see is not listed, and answers as unknown.
+    /// What the caller may know. A tool that it may not see is not listed, and a call of it fails as unknown.
     pub visibility: Visibility,
 }
 
-impl Caller {
+impl McpCaller {
     /// Makes a caller that may see everything.
     pub fn named(name: impl Into<Arc<str>>) -> Self {
         Self { name: Some(name.into()), ..Self::default() }
@@ -30,12 +30,12 @@ impl Caller {
         tool.is_visible(&self.visibility)
     }
 
-    /// Whether something called so may be seen.
+    /// Whether something of this name may be seen.
     pub fn sees_name(&self, name: &str) -> bool {
         self.visibility.sees_name(name)
     }
 
-    /// Whether what the one is shown must not be shown to others.
+    /// Returns whether responses to the caller must not be cached for others.
     pub(crate) fn is_restricted(&self) -> bool {
         self.visibility.hides_tools()
     }

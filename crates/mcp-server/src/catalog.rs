@@ -14,7 +14,7 @@ use switchboard_runtime::ToolExecutor;
 use switchboard_toolcall::LogLevel;
 use tracing::debug;
 
-use super::{Caller, template};
+use super::{McpCaller, template};
 use lists::{Lists, ServerList};
 
 /// What can be listed.
@@ -38,7 +38,7 @@ pub(crate) struct MergedList {
     pub(crate) entries: IndexMap<String, CatalogEntry>,
     /// The shortest cache time of its parts.
     pub(crate) ttl: Option<Duration>,
-    /// Whether a part of it is for one caller only.
+    /// Whether a part of it must not be cached for other callers.
     pub(crate) private: bool,
 }
 
@@ -48,7 +48,7 @@ impl Catalog {
         Self { tools, upstreams, lists: Lists::default() }
     }
 
-    /// The tools, each as it is listed.
+    /// Returns the tools as they are listed.
     pub(crate) fn tools(&self) -> Arc<Vec<tools::ListedTool>> {
         self.tools.all()
     }
@@ -81,9 +81,9 @@ impl Catalog {
         self.upstreams.as_ref().map(|servers| servers.all()).unwrap_or_default()
     }
 
-    /// Returns a list of all connected servers, merged in the order of the config. Waits for none that is connecting. What
-    /// the policy denies whatever the arguments is not listed (SPEC TL-7).
-    pub(crate) async fn list(&self, list: List, caller: &Caller) -> MergedList {
+    /// Returns a list of all connected servers, merged in the order of the config. Does not wait for servers that are
+    /// connecting. Entries that the policy denies for all arguments are left out (SPEC TL-7).
+    pub(crate) async fn list(&self, list: List, caller: &McpCaller) -> MergedList {
         let mut servers = self.having(list, caller);
         servers.retain(|server| !self.tools.denies(method(list), server.name()));
         self.merge(list, &servers).await
@@ -109,23 +109,23 @@ impl Catalog {
     }
 
     /// Returns the connected servers that have the list and show it to the caller.
-    fn having(&self, list: List, caller: &Caller) -> Vec<Arc<dyn Upstream>> {
+    fn having(&self, list: List, caller: &McpCaller) -> Vec<Arc<dyn Upstream>> {
         let mut servers = self.servers();
         servers.retain(|server| server.has(list) && self.shows(&**server, method(list), caller));
         servers
     }
 
-    /// Whether the caller may know what the server has for `method`: only if it sees that call's name (SPEC GW-6).
-    pub(crate) fn shows(&self, server: &dyn Upstream, method: Method, caller: &Caller) -> bool {
+    /// Returns whether the caller may use the server's `method`: only if it sees that call's name (SPEC GW-6).
+    pub(crate) fn shows(&self, server: &dyn Upstream, method: Method, caller: &McpCaller) -> bool {
         !caller.is_restricted()
             || self.tools.method(method, server.name()).is_some_and(|tool| caller.sees(&tool))
     }
 
-    /// The server that has the resource: the first that lists it, or else whose template it fits.
+    /// Returns the server that has the resource: the first that lists it, or else whose template matches it.
     ///
-    /// Where every server's lists are known, nobody is asked: a list that may have changed without a word is still good
-    /// for saying whose a resource is.
-    pub(crate) async fn owner(&self, uri: &str, caller: &Caller) -> Option<Arc<dyn Upstream>> {
+    /// If every server's lists are known, no request is sent: even a list that may be outdated is good enough to tell which
+    /// server a resource belongs to.
+    pub(crate) async fn owner(&self, uri: &str, caller: &McpCaller) -> Option<Arc<dyn Upstream>> {
         let servers = self.having(List::Resources, caller);
         let known = |list| -> Option<Vec<_>> {
             servers.iter().map(|server| self.lists.known(server, list)).collect()
@@ -151,11 +151,11 @@ impl Catalog {
         }
     }
 
-    /// The server that has the prompt, and what the prompt is called there.
+    /// Returns the server that has the prompt, and the prompt's name there.
     pub(crate) async fn prompt(
         &self,
         name: &str,
-        caller: &Caller,
+        caller: &McpCaller,
     ) -> Option<(Arc<dyn Upstream>, String)> {
         let prompts = self.merge(List::Prompts, &self.having(List::Prompts, caller)).await;
         let entry = prompts.entries.get(name)?;
@@ -164,7 +164,7 @@ impl Catalog {
     }
 }
 
-/// The method that asks for an entry of the list.
+/// Returns the method that reads an entry of the list.
 fn method(list: List) -> Method {
     match list {
         List::Prompts => Method::GetPrompt,
@@ -172,7 +172,7 @@ fn method(list: List) -> Method {
     }
 }
 
-/// The first server whose list has the resource, or else the first with a template for it.
+/// Returns the first server whose list has the resource, or else the first with a template for it.
 fn find_owner(
     uri: &str,
     servers: &[Arc<dyn Upstream>],
@@ -190,7 +190,7 @@ fn find_owner(
 }
 
 impl MergedList {
-    /// Adds an entry, unless one before it has its name already.
+    /// Adds an entry, unless there is one with its name already.
     fn add(&mut self, list: List, entry: CatalogEntry, separator: &str) {
         let server = &entry.server;
         let name = match list {

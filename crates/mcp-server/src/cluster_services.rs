@@ -1,4 +1,4 @@
-//! What a server shares with its peers; a single gateway needs none of it.
+//! What a server shares with other gateways; a single gateway needs none of it.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use switchboard_toolcall::{HumanDuration, Size};
+use switchboard_toolcall::{HumanDuration, HumanSize};
 
 /// How we present ourselves, and how much we hold for clients.
 #[derive(Clone, Debug, Deserialize)]
@@ -15,17 +15,17 @@ pub struct Config {
     pub title: String,
     /// Our version.
     pub version: String,
-    /// How clients are told to use us.
+    /// The `instructions` for clients.
     pub instructions: Option<String>,
     /// How many entries a page of a list has.
     pub page_size: usize,
     /// The largest message that is read.
-    pub max_message: Size,
-    /// How many sessions are kept; past it the longest unused of the caller who has most gives way.
+    pub max_message: HumanSize,
+    /// How many sessions are kept; beyond it, the caller with the most loses the one that was unused for longest.
     pub max_sessions: usize,
-    /// How long a session is kept that nobody uses.
+    /// How long an unused session is kept.
     pub idle_session: HumanDuration,
-    /// How long after its beginning a session is taken in by another gateway, or by one that was started anew.
+    /// For how long after it was opened a session may be adopted by another gateway, or after a restart.
     pub session_age: HumanDuration,
     /// How many events of a stream are kept for clients that come back.
     pub kept_events: usize,
@@ -39,9 +39,9 @@ pub struct Config {
     pub hold: HumanDuration,
     /// How long a call that can be queued may take before its client gets a task in the place of the answer.
     pub task_after: HumanDuration,
-    /// How often clients are told to ask after a task.
+    /// The poll interval of tasks that clients are given.
     pub task_poll: HumanDuration,
-    /// How long changes are collected before clients are told.
+    /// How long changes are collected before clients are notified.
     pub settle: HumanDuration,
     /// How long calls may still take when a client on stdio has said its last word.
     pub drain: HumanDuration,
@@ -56,7 +56,7 @@ impl Default for Config {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             instructions: None,
             page_size: 1000,
-            max_message: Size(4 << 20),
+            max_message: HumanSize(4 << 20),
             max_sessions: 10_000,
             idle_session: seconds(30 * 60),
             session_age: seconds(24 * 60 * 60),

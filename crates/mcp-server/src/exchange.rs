@@ -1,4 +1,4 @@
-//! One request being answered: who made it, where its messages go, how it is stopped.
+//! One request in progress: its caller, its reply channel, and its cancellation.
 
 use std::{
     fmt,
@@ -8,12 +8,12 @@ use std::{
 use serde_json::{Map, Value, value::RawValue};
 use switchboard_mcp_wire::{JsonText, Outgoing, RpcError, questions};
 use switchboard_toolcall::{
-    BoxFuture, CallContext, ErrorKind, LogLevel, Progress, ProgressUpdate, QuestionKind,
-    ServerQuestion, ServerQuestions, ToolError, TraceContext, WayBack,
+    BoxFuture, CallContext, CallerChannel, ErrorKind, LogLevel, Progress, ProgressUpdate,
+    QuestionKind, ServerQuestion, ServerQuestions, ToolError, TraceContext,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, outbox::Outbox, questions::CallQuestions, session::Session};
+use super::{McpCaller, outbox::Outbox, questions::CallQuestions, session::Session};
 
 /// The result or error of a request.
 pub(crate) type RpcResult = Result<JsonText, RpcError>;
@@ -23,8 +23,8 @@ const KEY: &str = "switchboard/idempotencyKey";
 
 /// A request in flight.
 pub(crate) struct Exchange {
-    pub(crate) caller: Caller,
-    pub(crate) client: Client,
+    pub(crate) caller: McpCaller,
+    pub(crate) client: ExchangeClient,
     pub(crate) cancel: CancellationToken,
     /// Questions to a modern client.
     pub(crate) questions: CallQuestions,
@@ -35,19 +35,19 @@ pub(crate) struct Exchange {
     channel: Mutex<ReplyChannel>,
 }
 
-/// Who is on the other side.
-pub(crate) enum Client {
+/// The client of a request.
+pub(crate) enum ExchangeClient {
     /// A session opened by `initialize`.
     Legacy(Arc<Session>),
     /// A stateless request.
     Modern(ModernClient),
 }
 
-/// What a stateless request says of its sender.
+/// The sender of a stateless request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ModernClient {
     pub(crate) capabilities: Value,
-    /// What it calls itself.
+    /// Its name.
     pub(crate) client: Option<Arc<str>>,
     /// The minimum log level; `None` if the client wants no log messages.
     pub(crate) log_level: Option<LogLevel>,
@@ -61,10 +61,10 @@ pub(crate) struct ReplyChannel {
 }
 
 impl Exchange {
-    /// A request that has just come in.
+    /// Creates the exchange of a new request.
     pub(crate) fn new(
-        caller: Caller,
-        client: Client,
+        caller: McpCaller,
+        client: ExchangeClient,
         cancel: CancellationToken,
         channel: ReplyChannel,
         notes: Map<String, Value>,
@@ -84,22 +84,24 @@ impl Exchange {
 
     /// Returns whether the client speaks the stateless revision.
     pub(crate) fn is_modern(&self) -> bool {
-        matches!(self.client, Client::Modern(_))
+        matches!(self.client, ExchangeClient::Modern(_))
     }
 
     /// Returns whether the client declares the extension in this request.
     pub(crate) fn knows(&self, extension: &str) -> bool {
         match &self.client {
-            Client::Legacy(_) => false,
-            Client::Modern(modern) => modern.capabilities["extensions"].get(extension).is_some(),
+            ExchangeClient::Legacy(_) => false,
+            ExchangeClient::Modern(modern) => {
+                modern.capabilities["extensions"].get(extension).is_some()
+            }
         }
     }
 
     /// Returns the capabilities that the client declares.
     fn capabilities(&self) -> &Value {
         match &self.client {
-            Client::Legacy(session) => &session.capabilities,
-            Client::Modern(modern) => &modern.capabilities,
+            ExchangeClient::Legacy(session) => &session.capabilities,
+            ExchangeClient::Modern(modern) => &modern.capabilities,
         }
     }
 
@@ -127,17 +129,17 @@ impl Exchange {
             progress: heard.map_or_else(Progress::default, |heard| {
                 Progress::to(move |update| heard.progress(&update))
             }),
-            way_back: Some(self.clone()),
+            caller_channel: Some(self.clone()),
             trace: self.trace.clone(),
             ..CallContext::default()
         }
     }
 
-    /// Returns what the client calls itself.
+    /// Returns the client's name.
     fn client_name(&self) -> Option<&Arc<str>> {
         match &self.client {
-            Client::Legacy(session) => session.client.as_ref(),
-            Client::Modern(modern) => modern.client.as_ref(),
+            ExchangeClient::Legacy(session) => session.client.as_ref(),
+            ExchangeClient::Modern(modern) => modern.client.as_ref(),
         }
     }
 
@@ -146,9 +148,9 @@ impl Exchange {
         struct ProgressParams<'a> {
             #[serde(rename = "progressToken")]
             token: &'a RawValue,
-            progress: Whole,
+            progress: IntegralNumber,
             #[serde(skip_serializing_if = "Option::is_none")]
-            total: Option<Whole>,
+            total: Option<IntegralNumber>,
             #[serde(skip_serializing_if = "Option::is_none")]
             message: Option<&'a str>,
         }
@@ -158,8 +160,8 @@ impl Exchange {
         };
         let params = serde_json::value::to_raw_value(&ProgressParams {
             token,
-            progress: Whole(update.progress),
-            total: update.total.map(Whole),
+            progress: IntegralNumber(update.progress),
+            total: update.total.map(IntegralNumber),
             message: update.message.as_deref(),
         });
         if let Ok(params) = params {
@@ -170,9 +172,9 @@ impl Exchange {
 }
 
 /// A number that is written without a fraction if it has none.
-struct Whole(f64);
+struct IntegralNumber(f64);
 
-impl serde::Serialize for Whole {
+impl serde::Serialize for IntegralNumber {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[expect(clippy::cast_possible_truncation, reason = "whole and small, as just checked")]
         match self.0 {
@@ -184,7 +186,7 @@ impl serde::Serialize for Whole {
     }
 }
 
-impl WayBack for Exchange {
+impl CallerChannel for Exchange {
     fn answers(&self, kind: QuestionKind) -> bool {
         questions::declares(self.capabilities(), kind)
     }
@@ -200,11 +202,11 @@ impl WayBack for Exchange {
                 }
             }
             match &self.client {
-                Client::Legacy(session) => {
+                ExchangeClient::Legacy(session) => {
                     let outbox = self.channel().outbox.clone();
                     session.ask_all(questions, &outbox).await
                 }
-                Client::Modern(_) => {
+                ExchangeClient::Modern(_) => {
                     let requests = questions.iter();
                     let requests =
                         requests.map(|(key, one)| (key.clone(), questions::to_json(one)));
@@ -227,8 +229,8 @@ impl WayBack for Exchange {
     fn log_level(&self) -> Option<LogLevel> {
         match &self.client {
             // A client that sets no level gets everything.
-            Client::Legacy(session) => Some(session.log_level().unwrap_or(LogLevel::Debug)),
-            Client::Modern(modern) => modern.log_level,
+            ExchangeClient::Legacy(session) => Some(session.log_level().unwrap_or(LogLevel::Debug)),
+            ExchangeClient::Modern(modern) => modern.log_level,
         }
     }
 
@@ -240,8 +242,8 @@ impl WayBack for Exchange {
 
     fn session(&self) -> Option<&Arc<str>> {
         match &self.client {
-            Client::Legacy(session) => Some(&session.id),
-            Client::Modern(_) => None,
+            ExchangeClient::Legacy(session) => Some(&session.id),
+            ExchangeClient::Modern(_) => None,
         }
     }
 }

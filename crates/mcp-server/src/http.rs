@@ -13,7 +13,7 @@ use ::http::{HeaderName, Method, Request, Response, StatusCode, header};
 use bytes::Bytes;
 use switchboard_toolcall::BoxError;
 
-use super::{Caller, Server};
+use super::{McpCaller, Server};
 use admission::Unlimited;
 pub use admission::{Admission, Permit};
 pub use body::McpBody;
@@ -25,9 +25,9 @@ impl Server {
     /// Answers one HTTP request.
     ///
     /// # Cancel safety
-    /// Dropping the future, or the body of the response, is how a client hangs up: a request of 2026-07-28 is then
-    /// cancelled, one of a session goes on and can be asked for again.
-    pub async fn handle<B>(&self, request: Request<B>, caller: &Caller) -> Response<McpBody>
+    /// A client that disconnects drops the future, or the body of the response: a request of 2026-07-28 is then cancelled, one
+    /// of a session continues and its response can be requested again.
+    pub async fn handle<B>(&self, request: Request<B>, caller: &McpCaller) -> Response<McpBody>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -35,11 +35,11 @@ impl Server {
         self.handle_admitted(request, caller, &Unlimited).await
     }
 
-    /// As [`handle`](Self::handle), for an admitted request; `admission` decides on the further requests of a batch.
+    /// Like [`handle`](Self::handle), for an admitted request; `admission` decides about further requests of a batch.
     pub async fn handle_admitted<B>(
         &self,
         request: Request<B>,
-        caller: &Caller,
+        caller: &McpCaller,
         admission: &dyn Admission,
     ) -> Response<McpBody>
     where

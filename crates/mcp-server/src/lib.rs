@@ -3,10 +3,10 @@
 //! One [`Server`] answers both eras at one endpoint, decided request by request: sessions opened by `initialize`
 //! (`session.rs`) and stateless requests (`stateless.rs`). `http` and `stdio` are the two transports. Every tool call, and
 //! whatever else a client asks of an upstream server (`methods/forward.rs`), goes through the executor; the embedder
-//! says who is calling ([`Caller`]).
+//! says who is calling ([`McpCaller`]).
 //!
 //! ```
-//! use switchboard_mcp_server::{Caller, Config, Server};
+//! use switchboard_mcp_server::{McpCaller, Config, Server};
 //! use switchboard_runtime::ToolExecutor;
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
@@ -14,7 +14,7 @@
 //! // Within any HTTP server, once the request is authorized:
 //! let body = http_body_util::Full::new(bytes::Bytes::from("{}"));
 //! let request = http::Request::post("/mcp").body(body).unwrap();
-//! let response = server.handle(request, &Caller::named("somebody")).await;
+//! let response = server.handle(request, &McpCaller::named("somebody")).await;
 //! assert_eq!(response.status(), 400);
 //! # }
 //! ```
@@ -54,7 +54,7 @@ use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use bridge::Bridge;
-pub use caller::Caller;
+pub use caller::McpCaller;
 pub use cluster_services::ClusterServices;
 pub use config::Config;
 pub use http::{Admission, McpBody, Permit};
@@ -105,7 +105,7 @@ impl Server {
         Self::in_cluster(executor, upstreams, config, ClusterServices::default())
     }
 
-    /// As [`new`](Self::new), with what this server shares with other gateways.
+    /// Like [`new`](Self::new), with what this server shares with other gateways.
     pub fn in_cluster(
         executor: ToolExecutor,
         upstreams: Option<Arc<dyn Upstreams>>,
@@ -142,7 +142,7 @@ impl Server {
         Self { inner }
     }
 
-    /// How many sessions are open.
+    /// Returns how many sessions are open.
     pub fn sessions(&self) -> usize {
         self.inner.sessions.count()
     }
@@ -171,7 +171,7 @@ impl ServerInner {
         self.catalog.release(&session.id);
     }
 
-    /// The capabilities of this server, as both eras declare them.
+    /// Returns the capabilities of this server, as both eras declare them.
     fn capabilities(&self) -> Value {
         let mut capabilities = json!({"tools": {"listChanged": true}});
         if self.catalog.has_upstreams() {

@@ -120,7 +120,7 @@ impl ServerInner {
             let message = Outgoing::notification(method, params.as_deref());
             tokio::spawn(self.clone().tell_elsewhere(elsewhere, message.to_bytes().into()));
         }
-        // Nobody may be listening.
+        // There may be no listener.
         _ = self.changes.send(changed);
     }
 

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use super::{
     ServerInner,
-    exchange::{Client, Exchange, RpcResult},
+    exchange::{Exchange, ExchangeClient, RpcResult},
     reply::MethodReply,
     rpc_request::RpcRequest,
 };
@@ -35,13 +35,13 @@ impl ServerInner {
         let reply = match (method.as_str(), &exchange.client) {
             ("tools/call", _) => self.call_tool(&exchange, params).await?,
             ("tools/list", _) => self.list_tools(&exchange, params)?,
-            ("ping", Client::Legacy(_)) => MethodReply::empty(),
-            ("server/discover", Client::Modern(_)) => self.discover(),
-            // Boxed, so that the future of a tool call, which is moved about, has no room for them.
-            ("subscriptions/listen", Client::Modern(_)) => {
+            ("ping", ExchangeClient::Legacy(_)) => MethodReply::empty(),
+            ("server/discover", ExchangeClient::Modern(_)) => self.discover(),
+            // Boxed, so that the future of a tool call, which is often moved, stays small.
+            ("subscriptions/listen", ExchangeClient::Modern(_)) => {
                 Box::pin(self.listen(&exchange, &id, params)).await?
             }
-            ("tasks/get" | "tasks/update" | "tasks/cancel", Client::Modern(_))
+            ("tasks/get" | "tasks/update" | "tasks/cancel", ExchangeClient::Modern(_))
                 if self.tasks.is_some() =>
             {
                 Box::pin(self.answer_task(&exchange, &method, params)).await?
@@ -54,7 +54,7 @@ impl ServerInner {
         Ok(self.render(&reply, &exchange))
     }
 
-    /// Answers what only makes sense with servers behind us.
+    /// Answers requests that need upstream servers.
     async fn answer_upstream(
         &self,
         exchange: &Arc<Exchange>,
@@ -68,11 +68,15 @@ impl ServerInner {
             ("prompts/list", _) => self.list_prompts(exchange, params).await,
             ("prompts/get", _) => self.get_prompt(exchange, params).await,
             ("completion/complete", _) => self.complete(exchange, params).await,
-            ("logging/setLevel", Client::Legacy(session)) => self.set_level(session, params),
-            ("resources/subscribe", Client::Legacy(session)) => {
+            ("logging/setLevel", ExchangeClient::Legacy(session)) => {
+                self.set_level(session, params)
+            }
+            ("resources/subscribe", ExchangeClient::Legacy(session)) => {
                 self.subscribe(exchange, session, params).await
             }
-            ("resources/unsubscribe", Client::Legacy(session)) => self.unsubscribe(session, params),
+            ("resources/unsubscribe", ExchangeClient::Legacy(session)) => {
+                self.unsubscribe(session, params)
+            }
             _ => Err(unknown(method)),
         }
     }
@@ -99,7 +103,7 @@ struct ListParams {
 }
 
 impl ListParams {
-    /// The cursor, which is text.
+    /// Returns the cursor; fails if it is not a string.
     fn cursor(&self) -> Result<Option<&str>, RpcError> {
         match &self.cursor {
             None | Some(Value::Null) => Ok(None),

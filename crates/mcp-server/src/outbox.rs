@@ -29,13 +29,13 @@ struct OutboxState {
     unread: u64,
     bytes: usize,
     ended: bool,
-    /// The reader that counts; a later one takes over.
+    /// The number of the current reader; a later reader replaces it.
     reader: u64,
     waker: Option<Waker>,
 }
 
 impl Outbox {
-    /// Makes an empty queue that keeps so many messages after they were read.
+    /// Creates an empty queue that keeps `kept` messages after they were read.
     pub(crate) fn keeping(kept: usize) -> Arc<Self> {
         Arc::new(Self { kept, state: Mutex::default() })
     }
@@ -93,7 +93,7 @@ impl Outbox {
         self.lock().messages.is_empty()
     }
 
-    /// Ready when there is something to read, or never will be.
+    /// Ready when there is something to read, or when the queue has ended.
     pub(crate) fn poll_any(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if state.ended || !state.messages.is_empty() {
@@ -108,7 +108,7 @@ impl Outbox {
     }
 }
 
-/// Wakes the reader after the lock is gone.
+/// Wakes the reader after the lock is released.
 fn wake(mut state: MutexGuard<'_, OutboxState>) {
     let waker = state.waker.take();
     drop(state);
@@ -122,7 +122,7 @@ impl OutboxState {
     fn trim(&mut self, kept: usize) {
         while let Some(oldest) = self.messages.front() {
             let read = self.first < self.unread && self.messages.len() > kept;
-            // Bounds the memory that a slow reader costs.
+            // Bounds the memory that a slow reader uses.
             let much = self.messages.len() > 1 && self.bytes > MOST_BYTES;
             if !read && !much {
                 return;
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(read(&mut first), [0, 1, 2, 3, 4]);
         push(1);
         let mut second = outbox.reader(2);
-        // The three newest are there; the first reader reads no more.
+        // The three newest are kept; the first reader has ended.
         assert_eq!((read(&mut first), read(&mut second)), (vec![], vec![3, 4, 5]));
         let nothing_kept = Outbox::keeping(0);
         nothing_kept.push(Bytes::from_static(b"x"));

@@ -1,4 +1,4 @@
-//! Lists in pages, with cursors that mean something only to us.
+//! Lists in pages, with opaque cursors.
 
 use std::ops::Range;
 
@@ -12,11 +12,11 @@ pub(crate) struct Page {
     pub(crate) next: Option<String>,
 }
 
-/// The page of list `list` that begins at the cursor. A cursor names the entry that it follows, so that the pages fit
+/// Returns the page of list `list` that begins at the cursor. A cursor names the entry before the page, so that pages fit
 /// together even if the list changes in between.
 ///
 /// # Errors
-/// The cursor is invalid or of another list.
+/// Fails if the cursor is invalid or of another list.
 pub(crate) fn page<'a>(
     list: &str,
     length: usize,
@@ -71,10 +71,10 @@ mod tests {
         let (second, last) = at(LIST, next.as_deref());
         let (third, end) = at(LIST, last.as_deref());
         assert_eq!((&*first, &*second, &*third, end), ("a b", "c d", "e", None));
-        // An entry before it is gone, or new: the next page still begins after `b`.
+        // An entry before it was removed or added: the next page still begins after `b`.
         assert_eq!(at(&["b", "c", "d"], next.as_deref()).0, "c d");
         assert_eq!(at(&["x", "a", "b", "c", "d"], next.as_deref()).0, "c d");
-        // The entry itself is gone.
+        // The entry itself was removed.
         assert_eq!(at(&["a", "c", "d"], next.as_deref()).0, "d");
         assert_eq!(at(&[], next.as_deref()), (String::new(), None));
     }

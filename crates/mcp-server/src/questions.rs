@@ -1,4 +1,4 @@
-//! Questions of a running call to a modern client, which is only asked in responses.
+//! Questions of a running call to a modern client, which can only be asked in responses.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,13 +15,13 @@ pub(crate) struct CallQuestions {
 #[derive(Debug, Default)]
 struct QuestionsState {
     open: Vec<QuestionBatch>,
-    /// Answers that came before their questions.
+    /// Answers that were sent before their questions were asked.
     given: Map<String, Value>,
 }
 
 #[derive(Debug)]
 struct QuestionBatch {
-    /// The name that the client sees, the asker's own key, the question.
+    /// The name that the client sees, the asker's own key, and the question.
     questions: Vec<(String, String, Value)>,
     answers: oneshot::Sender<Map<String, Value>>,
 }

@@ -1,4 +1,4 @@
-//! Results of methods, written as each era wants them.
+//! Results of methods, written in the format of each era.
 
 use serde_json::{Map, Value, json, value::RawValue};
 use switchboard_toolcall::{
@@ -58,7 +58,7 @@ impl MethodReply {
 }
 
 impl ServerInner {
-    /// Writes the result as the client's era wants it.
+    /// Writes the result in the format of the client's era.
     pub(crate) fn render(&self, reply: &MethodReply, exchange: &Exchange) -> JsonText {
         let info = exchange.is_modern().then_some(&self.info);
         let kind = match reply {
@@ -71,7 +71,7 @@ impl ServerInner {
     }
 }
 
-/// A reply, with what goes into its `_meta`.
+/// A reply, with its `_meta`.
 struct ReplyWriter<'a> {
     reply: &'a MethodReply,
     /// The server info, which modern results carry.
@@ -107,7 +107,7 @@ impl<'a> ReplyWriter<'a> {
         self.info.is_some() || self.kind.is_some()
     }
 
-    /// Writes a `_meta` with what is ours beside what is the tool's.
+    /// Writes a `_meta` with our fields and the tool's.
     fn meta(&self, out: &mut String, theirs: Option<&Value>) {
         let mut object = Object::begin(out);
         theirs.and_then(Value::as_object).into_iter().for_each(|theirs| object.fields(theirs));
@@ -120,7 +120,7 @@ impl<'a> ReplyWriter<'a> {
         object.end();
     }
 
-    /// Writes all fields but the `_meta` that gets something added, which is returned.
+    /// Writes all fields except for a `_meta` that needs more fields; that is returned.
     fn fields(&self, fields: &'a Map<String, Value>, object: &mut Object<'_>) -> Option<&'a Value> {
         let mut meta = None;
         for (key, value) in fields {
@@ -177,7 +177,7 @@ impl<'a> ReplyWriter<'a> {
     }
 }
 
-/// Writes content of one text.
+/// Writes content with one text.
 fn write_text(object: &mut Object<'_>, result: &ToolResult) {
     let part = Part::text(result.text());
     write_list(object.field("content"), &[part], |out, part| write_object(out, &part.0));

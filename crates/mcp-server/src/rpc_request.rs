@@ -1,4 +1,4 @@
-//! A request of a client's as methods see it: its parameters, and what `_meta` says beside them.
+//! A client's request as methods see it: its parameters and its `_meta`.
 
 use std::sync::Arc;
 
@@ -11,32 +11,31 @@ use super::{
     outbox::Outbox,
 };
 
-/// A JSON-RPC request of a client's.
+/// A JSON-RPC request of a client.
 #[derive(Debug)]
 pub(crate) struct RpcRequest {
     pub(crate) id: Box<RawValue>,
     pub(crate) method: String,
     /// The parameters without `_meta`.
     pub(crate) params: Map<String, Value>,
-    meta: Option<Meta>,
-    /// The trace of `_meta`, or else of the headers.
+    meta: Option<RequestMetaFields>,
+    /// The trace context of `_meta`, or else of the headers.
     pub(crate) trace: Option<Arc<TraceContext>>,
 }
 
 impl RpcRequest {
-    /// A request that has just been read.
+    /// Creates a request that was just read.
     pub(crate) fn new(id: Box<RawValue>, method: String, params: Option<RequestParams>) -> Self {
         let RequestParams { meta, fields } = params.unwrap_or_default();
-        let meta = meta.map(Meta::of);
-        let trace = meta.as_ref().and_then(Meta::trace);
+        let meta = meta.map(RequestMetaFields::of);
+        let trace = meta.as_ref().and_then(RequestMetaFields::trace);
         Self { id, method, params: fields, meta, trace }
     }
 
-    /// Checks the id, and the parameters that are read before the method's own: those that stateless requests have in
-    /// common.
+    /// Checks the id, and the parameters that all stateless requests have in common.
     ///
     /// # Errors
-    /// One of them has the wrong type.
+    /// Fails if one of them has the wrong type.
     pub(crate) fn check(&self) -> Result<(), RpcError> {
         if !is_id(&self.id) {
             let text = "`id` must be a string or a number";
@@ -58,12 +57,12 @@ impl RpcRequest {
         Err(RpcError::new(RpcError::INVALID_PARAMS, text))
     }
 
-    /// Returns a parameter that is text.
+    /// Returns a string parameter.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.params.get(key)?.as_str()
     }
 
-    /// Returns the answers to questions that it brings.
+    /// Returns the answers to questions that the request carries.
     pub(crate) fn responses(&self) -> Map<String, Value> {
         let responses = self.params.get("inputResponses").and_then(Value::as_object);
         responses.cloned().unwrap_or_default()
@@ -85,7 +84,7 @@ impl RpcRequest {
         (ReplyChannel { outbox, progress_token: meta.progress_token() }, meta.notes)
     }
 
-    /// Returns what it names, as `Mcp-Name` repeats it.
+    /// Returns the name of the target, which `Mcp-Name` repeats.
     pub(crate) fn named(&self) -> Option<&str> {
         match self.method.as_str() {
             "tools/call" | "prompts/get" => self.text("name"),
@@ -95,10 +94,10 @@ impl RpcRequest {
         }
     }
 
-    /// Returns what the sender says of itself.
+    /// Returns the client that sent it.
     ///
     /// # Errors
-    /// Something required is missing, or the protocol version is another.
+    /// Fails if something required is missing, or the protocol version is another one.
     pub(crate) fn sender(&self) -> Result<ModernClient, RpcError> {
         let missing = |key: &str| {
             let text = format!("`_meta` must have `io.modelcontextprotocol/{key}`");
@@ -133,24 +132,24 @@ pub(crate) fn supported() -> Vec<&'static str> {
     std::iter::once(eras::MODERN).chain(eras::LEGACY.iter().copied()).collect()
 }
 
-/// What `_meta` says.
+/// The fields of `_meta`.
 #[derive(Debug, Default)]
-struct Meta {
+struct RequestMetaFields {
     version: Option<Value>,
-    /// What the sender can do.
+    /// The sender's capabilities.
     capabilities: Option<Value>,
     /// Whether `clientInfo` is malformed.
     is_misnamed: bool,
-    /// What the sender calls itself, as records have it.
+    /// The sender's name, as records have it.
     client: Option<Arc<str>>,
     log_level: Option<Value>,
     progress: Option<Value>,
-    /// What is neither the protocol's nor this hop's.
+    /// Other fields, to be passed on.
     notes: Map<String, Value>,
 }
 
-impl Meta {
-    /// Tells the protocol's own words from the rest, which is kept as it came.
+impl RequestMetaFields {
+    /// Separates the protocol's own fields from the rest, which is kept unchanged.
     fn of(mut fields: Map<String, Value>) -> Self {
         let mut meta = Self::default();
         if fields.keys().any(|key| key.starts_with(META)) {
@@ -165,7 +164,7 @@ impl Meta {
                         meta.client = value["name"].as_str().and_then(client_name);
                     }
                     "logLevel" => meta.log_level = Some(value),
-                    // The protocol's, and unknown to us.
+                    // A field of the protocol that we do not know.
                     _ => {}
                 }
                 false
@@ -193,7 +192,7 @@ impl Meta {
         serde_json::value::to_raw_value(token).ok()
     }
 
-    /// The trace that the request is part of (SEP-414); one that cannot be read is no reason to refuse it.
+    /// Returns the trace context of the request (SEP-414); ignores an invalid one.
     fn trace(&self) -> Option<Arc<TraceContext>> {
         let state = self.notes.get("tracestate").and_then(Value::as_str);
         TraceContext::parse(self.notes.get("traceparent")?.as_str()?, state).map(Arc::new)
@@ -206,8 +205,8 @@ mod tests {
 
     use super::*;
 
-    fn read(meta: &Value) -> Meta {
-        Meta::of(meta.as_object().cloned().unwrap_or_default())
+    fn read(meta: &Value) -> RequestMetaFields {
+        RequestMetaFields::of(meta.as_object().cloned().unwrap_or_default())
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub struct Seal {
 #[error("a secret that seals sessions must have at least {SHORTEST} bytes, and this one has {0}")]
 pub struct WeakSecret(usize);
 
-/// What a session's id says of it.
+/// The content of a session's id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SessionClaims {
     /// When the session was opened, in seconds since 1970.
@@ -50,7 +50,7 @@ pub(crate) struct SessionClaims {
     /// The caller that the session belongs to.
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     caller: Option<String>,
-    /// What the client calls itself.
+    /// The client's name.
     #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
     pub(crate) client: Option<String>,
     /// The client's capabilities.
@@ -59,7 +59,7 @@ pub(crate) struct SessionClaims {
 }
 
 impl Seal {
-    /// Seals with `secret`; what was sealed with one of the older secrets can still be opened.
+    /// Seals with `secret`; ids sealed with one of the older secrets can still be opened.
     ///
     /// # Errors
     /// A secret is too short.
@@ -123,7 +123,7 @@ fn key(secret: &[u8]) -> Result<LessSafeKey, WeakSecret> {
 }
 
 impl SessionClaims {
-    /// The claims of a session that was just opened.
+    /// Creates the claims of a new session.
     pub(crate) fn new(init: &SessionInit, caller: Option<&str>) -> Self {
         let made = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         Self {
@@ -182,10 +182,10 @@ mod tests {
         assert!(id.starts_with("abc.") && id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
         assert!(!id.contains("ada"));
         assert_eq!(seal(ONE, &[]).open(&id).unwrap(), claims());
-        // A gateway with the new secret still knows the old one, not the other way round.
+        // A gateway with the new secret still knows the old one, but not the reverse.
         assert_eq!(seal(TWO, &[ONE]).open(&id).unwrap(), claims());
         assert_eq!(seal(TWO, &[]).open(&id), None);
-        // Under another name it is nothing.
+        // An id does not open under another name.
         assert_eq!(seal(ONE, &[]).open(&id.replace("abc.", "abd.")), None);
         assert_ne!(seal(ONE, &[]).seal("abc", &claims()).unwrap(), id, "no two are alike");
     }

@@ -1,4 +1,4 @@
-//! A session of the old era: opened by `initialize`, ended by the client, by idleness or by us.
+//! A session of the legacy era: opened by `initialize`, ended by the client, by idleness or by us.
 
 mod client_requests;
 mod scope;
@@ -18,7 +18,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, outbox::Outbox};
+use super::{McpCaller, outbox::Outbox};
 use switchboard_mcp_wire::{IncomingMessage, RpcError};
 use switchboard_toolcall::LogLevel;
 
@@ -32,12 +32,12 @@ pub(crate) struct Session {
     pub(crate) id: Arc<str>,
     /// The name among gateways: the id without its sealed part.
     pub(crate) name: Arc<str>,
-    pub(crate) caller: Caller,
+    pub(crate) caller: McpCaller,
     /// The negotiated protocol version.
     pub(crate) version: &'static str,
     /// The client's capabilities.
     pub(crate) capabilities: Value,
-    /// What the client calls itself.
+    /// The client's name.
     pub(crate) client: Option<Arc<str>>,
     scope: SessionScope,
     /// How long the client may take to answer a question.
@@ -68,7 +68,7 @@ impl Session {
     /// Makes a session that was just negotiated.
     pub(crate) fn new(
         id: String,
-        caller: Caller,
+        caller: McpCaller,
         init: SessionInit,
         scope: SessionScope,
         patience: Duration,
@@ -108,7 +108,7 @@ impl Session {
         self.lock().used = Instant::now();
     }
 
-    /// Returns since when the session is idle; `None` while a request is in flight or a stream is open.
+    /// Returns since when the session has been idle; `None` while a request is in flight or a stream is open.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         let inner = self.lock();
         (inner.in_flight.is_empty() && inner.attached == 0).then_some(inner.used)
@@ -211,12 +211,12 @@ impl Session {
         number
     }
 
-    /// The number of the session's own stream.
+    /// Returns the number of the session's own stream.
     pub(crate) fn own_stream(&self) -> u64 {
         self.scope.first()
     }
 
-    /// The stream of this number, if it is still kept.
+    /// Returns the stream with this number, if it is still kept.
     pub(crate) fn stream(&self, number: u64) -> Option<Arc<Outbox>> {
         if number == self.own_stream() {
             return Some(self.outbox.clone());
@@ -245,7 +245,7 @@ pub(crate) fn cancelled_id(params: Option<&RawValue>) -> Option<&RawValue> {
     Some(id)
 }
 
-/// The name in a session's id.
+/// Returns the name in a session's id.
 pub(crate) fn name(id: &str) -> &str {
     id.split_once('.').map_or(id, |(name, _)| name)
 }

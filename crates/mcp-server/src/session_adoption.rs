@@ -10,7 +10,7 @@ use switchboard_toolcall::{BoxError, client_name};
 use tokio::time::Instant;
 
 use super::{
-    Caller, ServerInner,
+    McpCaller, ServerInner,
     outbox::Outbox,
     seal::SessionClaims,
     session::{Session, SessionInit, SessionScope},
@@ -20,7 +20,11 @@ use super::{
 
 impl ServerInner {
     /// Adopts the caller's session of this id, if another gateway has opened it.
-    pub(crate) async fn adopt(&self, id: &str, caller: &Caller) -> Result<Arc<Session>, NoSession> {
+    pub(crate) async fn adopt(
+        &self,
+        id: &str,
+        caller: &McpCaller,
+    ) -> Result<Arc<Session>, NoSession> {
         let claims = self.seal.as_ref().and_then(|seal| seal.open(id)).ok_or(NoSession::Unknown)?;
         let session = self.rebuild(id, claims, caller).ok_or(NoSession::Unknown)?;
         if let Some(peers) = &self.peers {
@@ -44,7 +48,7 @@ impl ServerInner {
     }
 
     /// Rebuilds the session of these claims; `None` if it is another caller's, too old or of an unknown revision.
-    fn rebuild(&self, id: &str, claims: SessionClaims, caller: &Caller) -> Option<Arc<Session>> {
+    fn rebuild(&self, id: &str, claims: SessionClaims, caller: &McpCaller) -> Option<Arc<Session>> {
         let holds =
             claims.is_of(caller.name.as_deref()) && claims.age() < self.config.session_age.0;
         let version = claims.version().filter(|_| holds)?;
@@ -79,7 +83,7 @@ pub(crate) struct EndedSessions(Mutex<EndedState>);
 #[derive(Default)]
 struct EndedState {
     names: HashSet<Arc<str>>,
-    /// The same names, the first ended first.
+    /// The same names, the one that ended first at the front.
     order: VecDeque<(Instant, Arc<str>)>,
 }
 

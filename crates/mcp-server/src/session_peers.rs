@@ -1,4 +1,4 @@
-//! The seam between gateways behind the same balancer. Calls that wait for input are in `suspended_calls.rs`.
+//! The interface between gateways behind the same load balancer. Calls that wait for input are in `suspended_calls.rs`.
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ pub trait SessionPeers: Send + Sync {
     /// The record cannot be read.
     fn has_ended<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<bool, BoxError>>;
 
-    /// Sends a message of the session to every other gateway ([`Server::deliver`]); it does no harm if it also comes back
-    /// here.
+    /// Sends a message of the session to every other gateway ([`Server::deliver`]). It does no harm if this gateway receives it
+    /// too.
     ///
     /// # Errors
     /// The message cannot be sent.
@@ -46,7 +46,7 @@ pub trait SessionPeers: Send + Sync {
     ) -> BoxFuture<'a, Result<Bytes, BoxError>>;
 }
 
-/// The notification that goes to the client's stream, at whichever gateway that is open.
+/// The notification that goes to the client's stream, whichever gateway that is open at.
 const FOR_STREAMS: &str = "notifications/resources/updated";
 
 impl Server {

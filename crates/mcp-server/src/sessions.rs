@@ -11,7 +11,7 @@ use switchboard_mcp_wire::{Outgoing, ServerChange};
 use switchboard_toolcall::LogLevel;
 
 use super::{
-    Caller, ServerInner,
+    McpCaller, ServerInner,
     session::{self, Session},
 };
 
@@ -28,11 +28,11 @@ impl ServerInner {
     /// Returns the caller's session of this id; adopts one that another gateway has opened.
     ///
     /// # Errors
-    /// The caller has no such session.
+    /// The caller has no session with this id.
     pub(crate) async fn session(
         &self,
         id: &str,
-        caller: &Caller,
+        caller: &McpCaller,
     ) -> Result<Arc<Session>, NoSession> {
         match self.sessions.get(id, caller) {
             Some(session) => Ok(session),
@@ -57,11 +57,11 @@ impl SessionTable {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a session. If there is no room, one of the caller who has most gives way and is returned: nobody can push
-    /// out the sessions of others who have fewer.
+    /// Adds a session. If there is no room, a session of the caller with the most sessions is removed and returned: no caller
+    /// can push out the sessions of others who have fewer.
     ///
     /// # Errors
-    /// The caller has most itself, and all of those are in use.
+    /// Fails if the caller itself has the most, and all of those are in use.
     pub(crate) fn open(
         &self,
         session: Arc<Session>,
@@ -69,7 +69,7 @@ impl SessionTable {
         self.adopt(session).map(|(_, gone)| gone)
     }
 
-    /// As [`open`](Self::open); but if the session is already there, that one stays and is returned.
+    /// Like [`open`](Self::open), but if the session exists already, that one is kept and returned.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -89,11 +89,11 @@ impl SessionTable {
         Ok((session, gone))
     }
 
-    /// Returns the session that gives way to a new one of this caller.
+    /// Returns the session that is removed for a new one of this caller.
     fn gives_way(
         &self,
         open: &HashMap<Arc<str>, Arc<Session>>,
-        caller: &Caller,
+        caller: &McpCaller,
     ) -> Option<Arc<Session>> {
         let mut counts: HashMap<Option<&Arc<str>>, usize> = HashMap::new();
         for session in open.values() {
@@ -117,7 +117,7 @@ impl SessionTable {
     }
 
     /// Returns the session of this id if it is the caller's.
-    pub(crate) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<Session>> {
+    pub(crate) fn get(&self, id: &str, caller: &McpCaller) -> Option<Arc<Session>> {
         let session = self.lock().get(session::name(id)).cloned()?;
         // Other callers must not learn that the session exists.
         (*session.id == *id && session.caller.name == caller.name).then_some(session)
@@ -140,7 +140,7 @@ impl SessionTable {
         }
     }
 
-    /// Removes the sessions that were idle for so long, and returns them.
+    /// Removes the sessions that have been idle for `idle`, and returns them.
     pub(crate) fn take_idle(&self, idle: Duration) -> Vec<Arc<Session>> {
         let is_idle =
             |session: &Session| session.idle_since().is_some_and(|since| since.elapsed() >= idle);
@@ -148,8 +148,8 @@ impl SessionTable {
         open.extract_if(|_, session| is_idle(session)).map(|(_, session)| session).collect()
     }
 
-    /// Notifies every session of a change. Of a single resource, only this gateway may know that the client
-    /// subscribed to it: sessions whose clients may have their streams at other gateways are returned.
+    /// Notifies every session of a change. If it is about a single resource, other gateways may not know that the client is
+    /// subscribed to it: sessions whose clients may have their streams there are returned.
     pub(crate) fn tell(
         &self,
         changed: &ServerChange,
@@ -180,13 +180,13 @@ impl SessionTable {
         self.lock().values().filter_map(|session| session.log_level()).min()
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
     }
 }
 
-/// A session, and the one that gave way to it.
+/// A session, and the one that was removed for it.
 pub(crate) type AdoptedSession = (Arc<Session>, Option<Arc<Session>>);
 
 /// There is no room for another session.

@@ -7,8 +7,8 @@ use switchboard_mcp_wire::JsonText;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Caller, ServerInner,
-    exchange::{Client, Exchange, ModernClient, RpcResult},
+    McpCaller, ServerInner,
+    exchange::{Exchange, ExchangeClient, ModernClient, RpcResult},
     outbox::Outbox,
     rpc_request::RpcRequest,
     suspended_calls::{RequestTarget, ResumeRequest, SuspendedCall},
@@ -19,7 +19,7 @@ impl ServerInner {
     pub(crate) async fn answer_stateless(
         self: Arc<Self>,
         request: StatelessRequest,
-        caller: Caller,
+        caller: McpCaller,
         outbox: Arc<Outbox>,
         cancel: CancellationToken,
     ) -> RpcResult {
@@ -44,7 +44,7 @@ impl ServerInner {
             None => {
                 let exchange = Exchange::new(
                     caller,
-                    Client::Modern(sender),
+                    ExchangeClient::Modern(sender),
                     cancel,
                     channel,
                     notes,
@@ -58,7 +58,7 @@ impl ServerInner {
         self.run(call).await
     }
 
-    /// Runs a call until it asks for input or ends. Open questions are asked again at once.
+    /// Runs a call until it asks for input or ends. If questions are open, returns them at once.
     pub(crate) async fn run(&self, mut call: SuspendedCall) -> RpcResult {
         while call.exchange.questions.open().is_empty() {
             tokio::select! {
@@ -84,7 +84,7 @@ impl ServerInner {
     }
 }
 
-/// A stateless request, and what its sender says of itself, checked.
+/// A stateless request with its sender, checked.
 pub(crate) struct StatelessRequest {
     pub(crate) rpc: RpcRequest,
     pub(crate) sender: ModernClient,

@@ -18,8 +18,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Caller, Server, ServerInner,
-    exchange::{Client, Exchange, RpcResult},
+    McpCaller, Server, ServerInner,
+    exchange::{Exchange, ExchangeClient, RpcResult},
     methods::ClientTransport,
     outbox::Outbox,
     rpc_request::{RpcRequest, is_id},
@@ -33,7 +33,7 @@ impl Server {
     ///
     /// # Errors
     /// The pipes broke.
-    pub async fn serve_stdio<R, W>(&self, input: R, output: W, caller: Caller) -> io::Result<()>
+    pub async fn serve_stdio<R, W>(&self, input: R, output: W, caller: McpCaller) -> io::Result<()>
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin + Send + 'static,
@@ -41,7 +41,7 @@ impl Server {
         self.serve_stdio_until(input, output, caller, &CancellationToken::new()).await
     }
 
-    /// As [`serve_stdio`](Self::serve_stdio); `stop` counts as the end of the input.
+    /// Like [`serve_stdio`](Self::serve_stdio); `stop` counts as the end of the input.
     ///
     /// # Errors
     /// The pipes broke.
@@ -49,7 +49,7 @@ impl Server {
         &self,
         mut input: R,
         output: W,
-        caller: Caller,
+        caller: McpCaller,
         stop: &CancellationToken,
     ) -> io::Result<()>
     where
@@ -86,7 +86,7 @@ impl Server {
 /// The state of the client's connection.
 struct StdioConnection {
     inner: Arc<ServerInner>,
-    caller: Caller,
+    caller: McpCaller,
     outbox: Arc<Outbox>,
     /// Its session, once it has opened one.
     session: Option<Arc<Session>>,
@@ -215,7 +215,7 @@ impl StdioConnection {
         let id = rpc.id.clone();
         let guard = session.begin(&id);
         let (channel, notes) = rpc.channel(self.outbox.clone());
-        let client = Client::Legacy(session.clone());
+        let client = ExchangeClient::Legacy(session.clone());
         let cancel = guard.cancel.clone();
         let exchange =
             Exchange::new(self.caller.clone(), client, cancel, channel, notes, rpc.trace.take());

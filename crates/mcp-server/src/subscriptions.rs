@@ -17,7 +17,7 @@ struct WatchedResource {
 }
 
 impl Subscriptions {
-    /// Counts one more client of a resource that its server has been told about.
+    /// Counts one more client of a resource with a subscription at its server.
     pub(crate) fn add(&self, uri: &str, server: &Arc<dyn Upstream>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || WatchedResource { clients: 0, server: server.clone() };
@@ -29,7 +29,7 @@ impl Subscriptions {
         }
     }
 
-    /// Counts one client less; after the last one the server is told.
+    /// Counts one client less; after the last one the server is unsubscribed.
     pub(crate) fn remove(&self, uri: &str) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(watched) = all.get_mut(uri) else { return };

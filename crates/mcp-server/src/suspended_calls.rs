@@ -28,7 +28,7 @@ pub(crate) struct SuspendedCall {
     pub(crate) work: BoxFuture<'static, RpcResult>,
 }
 
-/// The method of a request and what it names.
+/// The method of a request and its target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RequestTarget {
     pub(crate) method: String,
@@ -45,12 +45,12 @@ pub(crate) struct SuspendedCalls {
 }
 
 impl SuspendedCalls {
-    /// Room for so many.
+    /// Creates a table for at most `most` calls.
     pub(crate) fn new(most: usize) -> Self {
         Self { gateway_prefix: String::new(), most, calls: Mutex::default() }
     }
 
-    /// The same, at the gateway of this name.
+    /// Adds the name of this gateway to its handles.
     pub(crate) fn at(mut self, gateway: &str) -> Self {
         self.gateway_prefix = format!("{gateway}.");
         self
@@ -73,7 +73,7 @@ impl SuspendedCalls {
         }
         let caller = call.exchange.caller.name.as_ref();
         let own = calls.values().filter(|(_, held)| held.exchange.caller.name.as_ref() == caller);
-        // One caller must not keep all others from asking.
+        // One caller must not use up the room of all others.
         if own.count() >= self.most.div_ceil(2) {
             return Err(refused("too many of your calls wait for input; answer those first"));
         }
@@ -82,10 +82,10 @@ impl SuspendedCalls {
         Ok(handle)
     }
 
-    /// Takes the call of a handle out.
+    /// Removes and returns the call of a handle.
     ///
     /// # Errors
-    /// There is no such call, or it has another caller or target.
+    /// Fails if there is no call with this handle, or it has another caller or target.
     pub(crate) fn take(
         &self,
         handle: &str,
@@ -108,7 +108,7 @@ impl SuspendedCalls {
             let mut calls = self.lock();
             calls.extract_if(|_, (since, _)| since.elapsed() >= limit).collect()
         };
-        // Dropping a call runs foreign code, so not under the lock.
+        // Dropping a call runs foreign code, so this happens after the lock is released.
         drop(expired);
     }
 }

@@ -1,8 +1,7 @@
-//! Calls that outlive their requests, as the extension for tasks has them: a tool call is answered with a task, and the
-//! client asks after it.
+//! Calls that outlive their requests, by MCP's tasks extension: a tool call returns a task, and the client polls it.
 //!
-//! The queue is whoever mounts the server's ([`DurableCalls`]); here is only what clients see of it. Queued calls never ask
-//! their clients anything.
+//! The embedder provides the queue ([`DurableCalls`]); this module is only its view for clients. Queued calls never ask
+//! their clients questions.
 
 mod follower;
 mod shape;
@@ -18,14 +17,14 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Caller, Config};
+use super::{Config, McpCaller};
 
 pub(crate) use follower::TaskFollower;
 
 /// The extension's name.
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// How often, and how far apart, a call that was just queued is looked for.
+/// How many times a call that was just queued is looked up, and the pause in between.
 const LOOKS: u32 = 40;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
@@ -47,7 +46,7 @@ pub(crate) enum SubmitOutcome {
 }
 
 impl Tasks {
-    /// Tasks of this queue.
+    /// Creates the tasks of a queue.
     pub(crate) fn new(
         queue: Arc<dyn DurableCalls>,
         executor: ToolExecutor,
@@ -56,15 +55,15 @@ impl Tasks {
         Self { queue, executor, after: config.task_after.0, poll: config.task_poll.0 }
     }
 
-    /// Whether calls of the tool are for the queue.
+    /// Whether calls of the tool can be queued.
     pub(crate) fn takes(&self, tool: &RegisteredTool, cx: &CallContext) -> bool {
         durable::takes(tool.spec(), cx.idempotency_key.is_some()).is_ok()
     }
 
-    /// Queues a call. One that ends soon is answered as any other.
+    /// Queues a call. If it ends soon, its result is returned like that of any other call.
     ///
     /// # Errors
-    /// It was queued, and then could not be found there.
+    /// Fails if the call was queued, but then could not be found in the queue.
     pub(crate) async fn submit(
         &self,
         call: ToolCall,
@@ -86,7 +85,7 @@ impl Tasks {
         }
     }
 
-    /// The call as soon as it has ended, or else as it is when its client should know of the task.
+    /// Returns the call as soon as it has ended, or unfinished once `after` has passed.
     async fn settle(&self, id: CallId) -> Result<QueuedCall, RpcError> {
         let mut found = self.find_new(id).await?;
         let ended = async {
@@ -98,13 +97,13 @@ impl Tasks {
                 }
             }
         };
-        // A call that is not over by then becomes a task; so does one that the queue no longer reports on.
+        // A call that has not ended by then becomes a task; so does one that the queue no longer reports on.
         _ = timeout(self.after, ended).await;
         Ok(found)
     }
 
-    /// The call that was just queued. A queue of several machines may need a moment until all of them know of it, and
-    /// a client must not hear of a task before it can ask after it.
+    /// Returns the call that was just queued. A queue of several machines may take a moment until all of them know of it, and
+    /// a client must not get a task before it can poll it.
     async fn find_new(&self, id: CallId) -> Result<QueuedCall, RpcError> {
         for _ in 0..LOOKS {
             match self.queue.look(id).await {
@@ -118,11 +117,11 @@ impl Tasks {
         Err(RpcError::new(RpcError::INTERNAL, text))
     }
 
-    /// The caller's own task of this id.
+    /// Returns the caller's own task with this id.
     ///
     /// # Errors
-    /// There is no such task, or the queue cannot be reached.
-    pub(crate) async fn find(&self, id: &str, caller: &Caller) -> Result<QueuedCall, RpcError> {
+    /// Fails if there is no task with this id, or the queue cannot be reached.
+    pub(crate) async fn find(&self, id: &str, caller: &McpCaller) -> Result<QueuedCall, RpcError> {
         let found = match CallId::parse(id) {
             Some(id) => self.queue.look(id).await.map_err(|error| unreachable(&error))?,
             None => None,
@@ -149,7 +148,7 @@ fn unreachable(error: &BoxError) -> RpcError {
     RpcError::new(RpcError::INTERNAL, format!("the queue cannot be asked: {error}"))
 }
 
-/// Whether the tool says that its calls must be tasks.
+/// Whether the tool requires that its calls are tasks.
 pub(crate) fn is_required(spec: &ToolSpec) -> bool {
     let execution = spec.extra.get("execution");
     execution.is_some_and(|execution| execution["taskSupport"] == "required")

@@ -1,6 +1,6 @@
 //! Whether a URI could have come from a template (RFC 6570, as far as servers use it).
 
-/// How many characters a comparison may look at: templates and URIs come from strangers.
+/// How many steps a match may take: templates and URIs are untrusted.
 const MOST_STEPS: usize = 100_000;
 
 /// Whether the template could expand to the URI.
@@ -11,7 +11,7 @@ pub(crate) fn matches(template: &str, uri: &str) -> bool {
     fits(&pieces, uri, &mut 0)
 }
 
-enum Piece<'a> {
+enum UriTemplatePart<'a> {
     Text(&'a str),
     /// A value without a slash in it.
     Name,
@@ -21,33 +21,33 @@ enum Piece<'a> {
     Optional(&'static [char]),
 }
 
-fn pieces(template: &str) -> Option<Vec<Piece<'_>>> {
+fn pieces(template: &str) -> Option<Vec<UriTemplatePart<'_>>> {
     let mut pieces = Vec::new();
     let mut rest = template;
     while let Some((text, after)) = rest.split_once('{') {
         let (expression, after) = after.split_once('}')?;
         if !text.is_empty() {
-            pieces.push(Piece::Text(text));
+            pieces.push(UriTemplatePart::Text(text));
         }
         pieces.push(match expression.as_bytes().first()? {
-            b'+' => Piece::Anything,
-            b'#' => Piece::Optional(&['#']),
-            b'?' | b'&' => Piece::Optional(&['?', '&']),
-            b'/' => Piece::Optional(&['/']),
-            b'.' => Piece::Optional(&['.']),
-            b';' => Piece::Optional(&[';']),
-            _ if expression.ends_with('*') => Piece::Anything,
-            _ => Piece::Name,
+            b'+' => UriTemplatePart::Anything,
+            b'#' => UriTemplatePart::Optional(&['#']),
+            b'?' | b'&' => UriTemplatePart::Optional(&['?', '&']),
+            b'/' => UriTemplatePart::Optional(&['/']),
+            b'.' => UriTemplatePart::Optional(&['.']),
+            b';' => UriTemplatePart::Optional(&[';']),
+            _ if expression.ends_with('*') => UriTemplatePart::Anything,
+            _ => UriTemplatePart::Name,
         });
         rest = after;
     }
     if !rest.is_empty() {
-        pieces.push(Piece::Text(rest));
+        pieces.push(UriTemplatePart::Text(rest));
     }
     Some(pieces)
 }
 
-fn fits(pieces: &[Piece<'_>], uri: &str, steps: &mut usize) -> bool {
+fn fits(pieces: &[UriTemplatePart<'_>], uri: &str, steps: &mut usize) -> bool {
     *steps += 1;
     if *steps > MOST_STEPS {
         return false;
@@ -56,22 +56,30 @@ fn fits(pieces: &[Piece<'_>], uri: &str, steps: &mut usize) -> bool {
         return uri.is_empty();
     };
     match first {
-        Piece::Text(text) => uri.strip_prefix(text).is_some_and(|uri| fits(rest, uri, steps)),
-        Piece::Name => {
+        UriTemplatePart::Text(text) => {
+            uri.strip_prefix(text).is_some_and(|uri| fits(rest, uri, steps))
+        }
+        UriTemplatePart::Name => {
             let end = uri.find(['/', '?', '#']).unwrap_or(uri.len());
             !uri.is_empty() && any_split(rest, uri, 1, end, steps)
         }
-        Piece::Anything => any_split(rest, uri, 0, uri.len(), steps),
-        Piece::Optional(begins) => {
+        UriTemplatePart::Anything => any_split(rest, uri, 0, uri.len(), steps),
+        UriTemplatePart::Optional(begins) => {
             fits(rest, uri, steps)
                 || (uri.starts_with(*begins) && any_split(rest, uri, 1, uri.len(), steps))
         }
     }
 }
 
-/// Whether the rest fits after some value of `least` to `most` bytes.
-fn any_split(rest: &[Piece<'_>], uri: &str, least: usize, most: usize, steps: &mut usize) -> bool {
-    // The longest first: mostly a value ends where a slash or the URI does.
+/// Whether the rest matches after some value of `least` to `most` bytes.
+fn any_split(
+    rest: &[UriTemplatePart<'_>],
+    uri: &str,
+    least: usize,
+    most: usize,
+    steps: &mut usize,
+) -> bool {
+    // The longest first: usually a value ends at a slash or at the end of the URI.
     (least..=most).rev().any(|end| uri.get(end..).is_some_and(|uri| fits(rest, uri, steps)))
 }
 

@@ -1,4 +1,4 @@
-//! Names that nobody can guess.
+//! Unguessable names and numbers.
 
 use std::fmt::Write;
 
@@ -14,8 +14,8 @@ pub(crate) fn random() -> Option<String> {
     Some(text)
 }
 
-/// Returns a random number to count from: other counters stay far from it, and all numbers fit into any JSON
-/// reader's. `None` if the system has no randomness.
+/// Returns a random number to count from: far from the counters of other gateways, and small enough that all numbers fit
+/// into any JSON parser. `None` if the system has no randomness.
 pub(crate) fn number() -> Option<u64> {
     let mut bytes = [0_u8; 4];
     getrandom::fill(&mut bytes).ok()?;

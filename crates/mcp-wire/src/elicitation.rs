@@ -25,7 +25,7 @@ pub enum Elicitation {
     Page(ElicitPage),
 }
 
-/// What is said to a question.
+/// The answer to an elicitation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ElicitResult {
     /// It is answered, with values if they were asked for.
@@ -49,16 +49,18 @@ impl ElicitResult {
 }
 
 /// A question whose answer is values.
+#[non_exhaustive]
 pub struct ElicitForm {
-    /// What the server says.
+    /// The server's message.
     pub message: String,
-    /// What it asks for, in its order.
+    /// The requested fields, in order.
     pub fields: Vec<Field>,
 }
 
 /// A page that a server wants opened.
+#[non_exhaustive]
 pub struct ElicitPage {
-    /// What the server says.
+    /// The server's message.
     pub message: String,
     /// The whole address.
     pub address: String,
@@ -98,7 +100,7 @@ impl ElicitForm {
     /// Checks an answer that came from elsewhere.
     ///
     /// # Errors
-    /// Says what is wrong, one problem for each field: its name, and what it must be.
+    /// One problem for each invalid field: its name, and what it must be.
     pub fn check(&self, content: &Map<String, Value>) -> Result<(), Vec<(String, String)>> {
         let mut problems = Vec::new();
         for field in &self.fields {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The last revision with `initialize`; what we ask for in the old era.
+/// The last revision with `initialize`; requested in the legacy era.
 pub const LATEST_LEGACY: &str = "2025-11-25";
 
 /// The revision without sessions: each request stands alone.

@@ -6,11 +6,11 @@ use switchboard_toolcall::ErrorKind;
 /// The key in `_meta` of a failed result.
 pub const KEY: &str = "switchboard/errorKind";
 
-/// Returns whether a kind is told to clients, and believed if a server tells it.
+/// Returns whether a kind is sent to clients, and accepted from servers.
 ///
-/// Any server may claim one, so only those pass that cost nobody but its own callers: a call that ended as one of these is
-/// repeated only if it may run twice. `overloaded` would be repeated even if it must not, since it says that nothing ran;
-/// the other kinds are about our side of the call.
+/// Any server may claim a kind, so only those are accepted that affect only its own callers: a call that ended as one of
+/// these is retried only if it may run twice. `overloaded` would be retried even if it must not run twice, since it means
+/// that nothing ran; the other kinds are about our side of the call.
 pub fn is_passed_on(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::InvalidParameters)
 }

@@ -1,4 +1,4 @@
-//! What HTTP says beside a modern `tools/call`: `Mcp-Name`, and parameters as `Mcp-Param-*`.
+//! The HTTP headers of a modern `tools/call`: `Mcp-Name`, and parameters as `Mcp-Param-*`.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ impl ParameterHeader {
 /// The parameters of a schema that go into headers.
 ///
 /// # Errors
-/// An `x-mcp-header` that the protocol forbids; such a tool is not used over HTTP.
+/// An `x-mcp-header` that the protocol forbids; the tool is not used over HTTP.
 pub fn of_schema(schema: &Value) -> Result<Vec<ParameterHeader>, String> {
     let mut found = Vec::new();
     collect(schema, &mut Vec::new(), &mut found)?;

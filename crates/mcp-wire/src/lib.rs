@@ -52,7 +52,7 @@ use serde_json::{Map, Value};
 /// The prefix of the protocol's own `_meta` keys.
 pub const META: &str = "io.modelcontextprotocol/";
 
-/// Removes what a server says of itself with each result: that is for one hop.
+/// Removes `serverInfo` from a result: it is meant for one hop only.
 pub fn without_server_info(fields: &mut Map<String, Value>) {
     if let Some(Value::Object(meta)) = fields.get_mut("_meta") {
         meta.remove(&format!("{META}serverInfo"));

@@ -14,10 +14,10 @@ pub use salvage::{messages, unreadable_answer};
 /// How much room a read is given at least.
 const CHUNK: usize = 64 * 1024;
 
-/// A buffer larger than this is given back when it is empty.
+/// A larger buffer is freed when it is empty.
 const KEPT: usize = 1024 * 1024;
 
-/// What is kept of either end of a line that is too long.
+/// How much of either end of an overlong line is kept.
 const ENDS: usize = 2048;
 
 /// Cuts a stream of bytes into lines.
@@ -26,7 +26,7 @@ pub struct LineSplitter {
     buffer: Vec<u8>,
     /// Where the next line starts.
     start: usize,
-    /// Up to where there is no line's end.
+    /// Up to here the buffer has no line end.
     scanned: usize,
     limit: usize,
     skipping: Option<TooLong>,
@@ -41,7 +41,7 @@ pub enum WireLine<'a> {
     TooLong(TooLong),
 }
 
-/// What is left of a line that was too long.
+/// The ends of an overlong line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TooLong {
     /// How long it was.
@@ -68,7 +68,7 @@ impl LineSplitter {
         }
         let (length, capacity) = (self.buffer.len(), self.buffer.capacity());
         if capacity - length < CHUNK {
-            // Doubled as vectors are, yet not beyond what the longest line needs.
+            // Doubled as vectors are, but not beyond what the longest line needs.
             let wanted = (2 * capacity).min(self.limit.saturating_add(CHUNK)).max(length + CHUNK);
             self.buffer.reserve_exact(wanted - length);
         }
@@ -92,7 +92,7 @@ impl LineSplitter {
         Some(self.cut(end, end + 1))
     }
 
-    /// What is left at the end of the stream, where the last line has no end.
+    /// Returns the last line of the stream if it has no line end.
     pub fn finish(&mut self) -> Option<WireLine<'_>> {
         let end = self.buffer.len();
         self.scanned = end;
@@ -127,9 +127,9 @@ impl TooLong {
         self.tail.drain(..self.tail.len().saturating_sub(ENDS));
     }
 
-    /// The request of ours that it answered, where its ends show that beyond doubt.
+    /// Returns the id of our request that it answers, if its ends show that for certain.
     ///
-    /// Nobody has to wait for an answer that came and could not be kept.
+    /// So the pending request can fail at once if its response was too large to be kept.
     pub fn answers(&self) -> Option<u64> {
         let compact = |bytes: &[u8]| -> String {
             let text = String::from_utf8_lossy(bytes);

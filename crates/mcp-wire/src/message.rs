@@ -11,28 +11,28 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::RpcError;
 
-/// A message from the other side; `P` is what the parameters of a request are read into.
+/// An incoming message; `P` is the type of a request's parameters.
 #[derive(Debug)]
 pub enum IncomingMessage<P = Box<RawValue>> {
     /// The answer to a request of ours.
     Response {
-        /// Our id; none where the other side could not read it.
+        /// Our id; `None` if the other side could not parse it.
         id: Option<u64>,
-        /// The result, or why there is none.
+        /// The result, or the error.
         outcome: Result<Box<RawValue>, RpcError>,
     },
     /// A request of theirs.
     Request {
-        /// Their id, given back as it came.
+        /// Their id, returned unchanged.
         id: Box<RawValue>,
-        /// What they want.
+        /// The method.
         method: String,
         /// With which parameters.
         params: Option<P>,
     },
-    /// Something they tell us.
+    /// A notification.
     Notification {
-        /// What it is about.
+        /// The method.
         method: String,
         /// The details.
         params: Option<Box<RawValue>>,
@@ -44,7 +44,7 @@ pub enum IncomingMessage<P = Box<RawValue>> {
 #[error("not JSON-RPC: {0}")]
 pub struct NotJsonRpc(pub String);
 
-/// What a client sent is no message, or none that can be answered.
+/// The error of an invalid message, or one that cannot be answered.
 #[derive(Debug)]
 pub enum UnreadableMessage {
     /// It is not JSON, or JSON of another kind.
@@ -61,7 +61,7 @@ pub enum UnreadableMessage {
 /// The parameters of a client's request, read once for all who use them.
 #[derive(Debug, Default)]
 pub struct RequestParams {
-    /// What is said beside the request.
+    /// The `_meta` of the request.
     pub meta: Option<Map<String, Value>>,
     /// Everything but `_meta`.
     pub fields: Map<String, Value>,
@@ -78,13 +78,13 @@ pub fn parse(bytes: &[u8]) -> Result<IncomingMessage, NotJsonRpc> {
 /// Reads one message of a client; the parameters of a request are taken apart as they are read.
 ///
 /// # Errors
-/// As [`parse`], or the parameters of a request are no object.
+/// As [`parse`], or the parameters of a request are not an object.
 pub fn parse_of_client(bytes: &[u8]) -> Result<IncomingMessage<RequestParams>, UnreadableMessage> {
     let error = match read(bytes) {
         Ok(message) => return Ok(message),
         Err(error) => error,
     };
-    // Read again as it came: to know the request's id.
+    // Parsed again, to find out the request's id.
     let (id, params) = match parse(bytes) {
         Ok(IncomingMessage::Request { id, params, .. }) => (id, params.unwrap_or_default()),
         Ok(IncomingMessage::Notification { method, params }) => {
@@ -115,7 +115,7 @@ impl<'de> Deserialize<'de> for RequestParams {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RequestParams, A::Error> {
                 let mut params = RequestParams::default();
                 while let Some(key) = map.next_key::<String>()? {
-                    // Whoever read the other of two values would see another request.
+                    // Duplicate keys are refused: a parser that takes the other value would see another request.
                     let is_new = match key.as_str() {
                         "_meta" => replace(&mut params.meta, &mut map)?,
                         _ => params.fields.insert(key, map.next_value()?).is_none(),
@@ -145,7 +145,7 @@ pub fn parse_prefix(bytes: &[u8]) -> Result<(IncomingMessage, usize), NotJsonRpc
     }
 }
 
-/// What the parameters of a request are read into.
+/// The type of a request's parameters.
 trait Payload: DeserializeOwned {
     /// Returns them as they came, for what turns out to be no request.
     fn into_raw(self) -> Option<Box<RawValue>>;

@@ -1,4 +1,4 @@
-//! The methods of MCP that clients ask of servers beside `tools/call` (SPEC GW-6).
+//! The MCP methods of servers besides `tools/call` (SPEC GW-6).
 
 mod content;
 
@@ -51,7 +51,7 @@ impl Method {
         content::result(self, output)
     }
 
-    /// What it does, for people.
+    /// Returns its description, for people.
     pub fn description(self) -> &'static str {
         match self {
             Self::ReadResource => "Reads a resource of the server.",

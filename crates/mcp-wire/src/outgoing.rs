@@ -62,14 +62,14 @@ pub enum Outgoing<'a> {
     Request {
         /// Our id.
         id: u64,
-        /// What we want.
+        /// The method.
         method: &'a str,
         /// With which parameters.
         params: Option<&'a str>,
     },
     /// A notification.
     Notification {
-        /// What it is about.
+        /// The method.
         method: &'a str,
         /// The details.
         params: Option<&'a str>,
@@ -78,7 +78,7 @@ pub enum Outgoing<'a> {
     Result {
         /// Their id.
         id: &'a str,
-        /// What they get.
+        /// The result.
         result: &'a str,
     },
     /// A bad answer.
@@ -96,7 +96,7 @@ impl<'a> Outgoing<'a> {
         Self::Request { id, method, params: params.map(AsJson::as_json) }
     }
 
-    /// Something we tell.
+    /// A notification.
     pub fn notification(method: &'a str, params: Option<&'a (impl AsJson + ?Sized)>) -> Self {
         Self::Notification { method, params: params.map(AsJson::as_json) }
     }
@@ -109,14 +109,14 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// The answer that there is none.
+    /// Creates an error response.
     pub fn error(id: &'a RawValue, error: &'a RpcError) -> Self {
         Self::Error { id: id.get(), error }
     }
 
     /// The message as JSON.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // What stands around the payload is short; room for all of it is found once.
+        // The envelope is short; one allocation is enough for everything.
         let payload = match self {
             Self::Request { params, .. } | Self::Notification { params, .. } => *params,
             Self::Result { result, .. } => Some(*result),

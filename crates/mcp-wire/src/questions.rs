@@ -1,7 +1,7 @@
 //! Questions of servers as MCP writes them: elicitation, sampling and roots.
 
 use serde_json::{Map, Value, json};
-use switchboard_toolcall::{QuestionKind, ServerQuestion, WayBack};
+use switchboard_toolcall::{CallerChannel, QuestionKind, ServerQuestion};
 
 const ALL: [QuestionKind; 3] = [QuestionKind::Elicit, QuestionKind::Sample, QuestionKind::Roots];
 
@@ -46,7 +46,7 @@ pub fn capabilities(answers: impl Fn(QuestionKind) -> bool) -> Value {
 }
 
 /// Returns the capabilities that are declared with a call.
-pub fn capabilities_of(caller: &dyn WayBack) -> Value {
+pub fn capabilities_of(caller: &dyn CallerChannel) -> Value {
     match caller.declared() {
         Some(declared) => declared.clone(),
         None => capabilities(|kind| caller.answers(kind)),

@@ -31,11 +31,11 @@ impl RpcError {
     pub const INTERNAL: i64 = -32603;
     /// There is no such resource (up to 2025-11-25).
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
-    /// Who was asked said no, or cannot be asked.
+    /// The user declined, or cannot be asked.
     pub const REFUSED: i64 = -32000;
-    /// The headers do not say what the body says (2026-07-28).
+    /// Headers and body contradict each other (2026-07-28).
     pub const HEADER_MISMATCH: i64 = -32020;
-    /// The client does not have what the request needs (2026-07-28).
+    /// The client lacks a capability that the request needs (2026-07-28).
     pub const MISSING_CAPABILITY: i64 = -32021;
     /// The revision is not spoken (2026-07-28).
     pub const UNSUPPORTED_VERSION: i64 = -32022;
@@ -52,7 +52,7 @@ impl RpcError {
         self
     }
 
-    /// Reads the error of a response; what is none is quoted.
+    /// Parses the error of a response; anything else is quoted.
     pub(crate) fn read(error: &RawValue) -> Self {
         serde_json::from_str(error.get())
             .unwrap_or_else(|_| Self::new(0, format!("not a JSON-RPC error: {}", error.get())))

@@ -1,4 +1,4 @@
-//! What a server wants a model to be asked (`sampling/createMessage`), taken apart, and the answer put together.
+//! Parses `sampling/createMessage`, a server's request for a model's response, and builds the result.
 
 use serde_json::{Value, json};
 
@@ -9,8 +9,9 @@ const MOST_PICTURES: usize = 16 * 1024 * 1024;
 
 /// A request to ask a model.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct SamplingRequest {
-    /// What the model should know and obey.
+    /// The system prompt.
     pub system: Option<String>,
     /// The conversation.
     pub messages: Vec<SamplingMessage>,
@@ -22,6 +23,7 @@ pub struct SamplingRequest {
 
 /// One message of the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SamplingMessage {
     /// Whether the model said it; the user did otherwise.
     pub is_assistant: bool,
@@ -90,7 +92,7 @@ fn message(message: &Value) -> Result<SamplingMessage, String> {
     Ok(read)
 }
 
-/// The result of `sampling/createMessage`: what the model said, and why it stopped, as MCP names it.
+/// Builds the result of `sampling/createMessage`: the model's response, and why it stopped, in MCP's terms.
 pub fn sampled(model: &str, text: &str, stop: &str) -> Value {
     json!({
         "role": "assistant",

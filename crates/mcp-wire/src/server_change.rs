@@ -21,7 +21,7 @@ const PROMPTS: &str = "notifications/prompts/list_changed";
 const RESOURCE: &str = "notifications/resources/updated";
 
 impl ServerChange {
-    /// Reads a notification. Returns `None` if it tells of no change.
+    /// Parses a notification. Returns `None` if it announces no change.
     pub fn read(method: &str, params: Option<&RawValue>) -> Option<Self> {
         match method {
             TOOLS => Some(Self::Tools),

@@ -1,4 +1,4 @@
-//! What a server asks of its client, where who made the call is not asked: answered by the program, or refused.
+//! Requests of servers to their client that cannot go to the caller: answered by the program, or refused.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use switchboard_toolcall::{BoxFuture, QuestionKind};
 
 use crate::{RpcError, questions};
 
-/// Answers what servers ask of their client (elicitation, sampling, roots) if who made the call cannot be asked.
+/// Answers requests of servers to their client (elicitation, sampling, roots) if the caller cannot be asked.
 pub trait ServerRequestHandler: Send + Sync {
     /// The capabilities that are declared to servers, as `initialize` and `_meta` carry them.
     fn capabilities(&self) -> Value;
@@ -22,7 +22,7 @@ pub trait ServerRequestHandler: Send + Sync {
     fn answer(&self, request: ServerRequest) -> BoxFuture<'_, Result<Value, RpcError>>;
 }
 
-/// What a server asks of its client.
+/// A request of a server to its client.
 #[derive(Clone, Debug)]
 pub struct ServerRequest {
     /// The server's name.
@@ -31,18 +31,18 @@ pub struct ServerRequest {
     pub method: String,
     /// Its parameters.
     pub params: Value,
-    /// Why who made the call is not asked.
+    /// Why the caller is not asked.
     pub recipient: NoRecipient,
 }
 
-/// Why nobody is asked.
+/// Why the caller is not asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRecipient {
-    /// Who made the call cannot be asked.
+    /// The caller accepts no such questions.
     CannotBeAsked,
-    /// No call is under way.
+    /// No call is in flight.
     NoCall,
-    /// Several calls are under way, and it is not known which of them it is for.
+    /// Several calls are in flight, and it is unknown which of them the request belongs to.
     Unknown,
 }
 
@@ -59,7 +59,7 @@ impl ServerRequestHandler for NoRequestHandler {
     }
 }
 
-/// What a server is told whose request is not answered.
+/// Returns the error for a server whose request is not answered.
 pub fn refusal(request: &ServerRequest) -> RpcError {
     let ServerRequest { server, method, recipient, .. } = request;
     let Some(kind) = questions::kind(method) else {
@@ -80,7 +80,7 @@ pub fn refusal(request: &ServerRequest) -> RpcError {
     )
 }
 
-/// What server and caller are told if the caller cannot be asked what the server wants to know.
+/// Returns the error for server and caller if the caller cannot be asked the server's question.
 pub fn cannot_be_asked(server: &str, kind: QuestionKind) -> String {
     let from = match kind {
         QuestionKind::Elicit => {
@@ -95,18 +95,18 @@ pub fn cannot_be_asked(server: &str, kind: QuestionKind) -> String {
     )
 }
 
-/// What server and caller are told if the server asks for something that is no question of MCP's.
+/// Returns the error for server and caller if the server's request is not a question of MCP.
 pub fn cannot_be_answered(server: &str, method: &str) -> String {
     format!("MCP server '{server}' asked for '{method}', which this caller cannot answer")
 }
 
-/// What server and caller are told if what the server asks cannot be shown to a person.
+/// Returns the error for server and caller if the server's question cannot be shown to a person.
 pub fn cannot_be_shown(server: &str, kind: QuestionKind, reason: &str) -> String {
     let (what, method) = (what(kind), questions::method(kind));
     format!("MCP server '{server}' {what} ('{method}') that cannot be shown: {reason}")
 }
 
-/// What a server did that asked a question, in words.
+/// Describes the server's request.
 fn what(kind: QuestionKind) -> &'static str {
     match kind {
         QuestionKind::Elicit => "asked a question",

@@ -1,4 +1,4 @@
-//! What an MCP server needs of the servers behind it, however these are connected.
+//! The trait for the servers behind an MCP server, however they are connected.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub trait Upstreams: Send + Sync {
     /// Returns the servers that are added from now on.
     fn added(&self) -> broadcast::Receiver<Arc<dyn Upstream>>;
 
-    /// Sets the lowest level of log messages. Modern servers are not told: they get it with each request.
+    /// Sets the lowest level of log messages. Modern servers get it with each request instead.
     fn set_log_level(&self, level: LogLevel);
 
     /// Releases what servers hold for a client's session that has ended.
@@ -27,7 +27,7 @@ pub trait Upstream: Send + Sync {
     /// Its name in the config.
     fn name(&self) -> &Arc<str>;
 
-    /// The prefix of what it offers; `None` if that is its name.
+    /// Returns the prefix of its tools, `None` if that is its name.
     fn prefix(&self) -> Option<&str>;
 
     /// Returns whether it is connected and declares that it has the list.

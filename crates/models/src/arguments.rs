@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// What a model wrote as a call's arguments.
+/// The arguments of a call, as the model wrote them.
 ///
 /// In transcripts an object is what it is, and a string is text that was no JSON object.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,13 +11,13 @@ pub enum Arguments {
     /// A JSON object, as it should be.
     Object(Map<String, Value>),
     /// Something else: the call cannot run, and its slot says why.
-    Unparsable(Unparsable),
+    Unparsable(UnparsableArguments),
 }
 
 /// Arguments that are no JSON object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the arguments are not a JSON object: {problem}")]
-pub struct Unparsable {
+pub struct UnparsableArguments {
     /// The text as the model wrote it.
     pub raw: String,
     /// What is wrong with it.
@@ -25,8 +25,8 @@ pub struct Unparsable {
 }
 
 impl Arguments {
-    /// Reads arguments that came as text. None at all, and `null`, mean that there are none; an object that was
-    /// encoded twice is decoded twice.
+    /// Parses arguments that came as text. An empty text and `null` mean that there are none; an object that was encoded twice
+    /// is decoded twice.
     pub fn parse(raw: &str) -> Self {
         if raw.trim().is_empty() {
             return Self::Object(Map::new());
@@ -62,14 +62,14 @@ impl Arguments {
         }
     }
 
-    /// The object as providers want to see it again: an empty one where the model wrote none, because they reject
-    /// a history with broken arguments.
+    /// Returns the object as it is sent back to providers: an empty one if the model wrote none, because they reject a history
+    /// with broken arguments.
     pub(crate) fn to_replay(&self) -> Map<String, Value> {
         self.as_object().cloned().unwrap_or_default()
     }
 
     fn unparsable(raw: &str, problem: &str) -> Self {
-        Self::Unparsable(Unparsable { raw: raw.to_owned(), problem: problem.to_owned() })
+        Self::Unparsable(UnparsableArguments { raw: raw.to_owned(), problem: problem.to_owned() })
     }
 }
 

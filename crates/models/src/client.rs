@@ -4,17 +4,17 @@ use std::{net::IpAddr, time::Duration};
 
 use reqwest::{Client, Url, redirect};
 
-/// A client for the service at `url`: follows nobody elsewhere, and uses no proxy on this machine.
+/// Creates a client for the service at `url`: without redirects, and without a proxy for this machine.
 ///
 /// # Errors
 /// HTTP cannot be used here at all.
 pub fn client(url: &Url, connect_timeout: Duration) -> Result<Client, reqwest::Error> {
-    // Fails where the host has installed one already, which serves as well.
+    // Fails if the host has installed a provider already, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
         .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(connect_timeout)
-        // Elsewhere nobody should see the key.
+        // A redirect must not leak the key.
         .redirect(redirect::Policy::none());
     match is_here(url) {
         true => builder.no_proxy().build(),

@@ -8,7 +8,7 @@ use switchboard_toolcall::HumanDuration;
 use crate::Provider;
 
 /// How a model is reached and asked.
-#[derive(Clone, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// Whose wire it speaks.
@@ -17,7 +17,7 @@ pub struct ModelConfig {
     pub model: String,
     /// Where the provider is: with `/v1` for openai, the root for anthropic and ollama.
     pub base_url: Option<String>,
-    /// The key; whoever reads the environment hands it in.
+    /// The key; this crate does not read the environment.
     pub api_key: Option<Secret>,
     /// The most tokens of one turn.
     pub max_tokens: Option<u32>,
@@ -32,9 +32,9 @@ pub struct ModelConfig {
     /// Ollama: whether a prompt that is too long is cut silently. Off: it is an error.
     #[serde(default)]
     pub truncate: bool,
-    /// Which tools the model is offered (globs); all where unset.
+    /// Patterns of the tools that the model is offered; all if unset.
     pub tools: Option<Vec<String>>,
-    /// Whether the model hears: audio results of tools are sent to it. Only openai has a way to do so.
+    /// Whether the model accepts audio: audio results of tools are sent to it. Only openai supports it.
     #[serde(default)]
     pub audio: bool,
     /// Whether the model sees, so that images of users and tools are sent to it. Unset: what the provider tells (Ollama),
@@ -125,7 +125,7 @@ impl fmt::Debug for ModelConfig {
     }
 }
 
-/// The address without user, password and parameters, also where it is no address at all.
+/// Returns the URL without user, password and query, even if it is invalid.
 fn without_credentials(address: &str) -> String {
     let (scheme, rest) = match address.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
@@ -143,17 +143,17 @@ fn without_credentials(address: &str) -> String {
 }
 
 /// Whether, or how hard, a model thinks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Think {
     /// On or off.
     Switch(bool),
-    /// `low`, `medium`, `high` and what else the provider knows.
+    /// `low`, `medium`, `high` and others that the provider knows.
     Level(String),
 }
 
 /// Text that is for the provider's eyes only.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Secret(String);
 

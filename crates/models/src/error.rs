@@ -4,15 +4,15 @@ use std::{error::Error, time::Duration};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Why there is no turn: what kind of failure, and what to tell the user. Never holds a key.
+/// Why a turn failed: the kind of error, and what to tell the user. Never contains a key.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
     /// The kind of failure.
     pub kind: FailureKind,
-    /// What happened and, where there is one, the way out.
+    /// What happened, and what to do about it if that is known.
     pub message: String,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
     /// How long the provider wants us to wait.
     pub retry_after: Option<Duration>,

@@ -1,19 +1,19 @@
-//! One question and its answer, whatever the provider: send, read, and again where that may help.
+//! One request and its response, whatever the provider: sends, reads, and retries if that may help.
 
 use serde_json::Value;
 
 use crate::{
     FailureKind, ModelConfig, ModelError, Provider, Request, Turn,
-    frames::{FrameReader, Framing},
-    http::{self, Endpoint, ResponseBody},
+    frames::{Framing, StreamFrameReader},
+    http::{self, ProviderEndpoint, ResponseBody},
     images::{self, Images},
     json,
-    lower::Lowered,
+    lower::LoweredTools,
     model::Events,
     retry::{self, FailedAttempt, Retries},
     sink::{Sink, TurnSummary},
     tool_cache::ToolCache,
-    turn::{self, Draft},
+    turn::{self, TurnDraft},
 };
 
 /// Reads one response.
@@ -25,12 +25,12 @@ pub(crate) trait ResponseReader: Send {
     fn whole(&mut self, answer: &Value, sink: &mut Sink<'_>) -> Result<(), ModelError>;
 
     /// What it all was.
-    fn finish(self: Box<Self>) -> Result<Draft, ModelError>;
+    fn finish(self: Box<Self>) -> Result<TurnDraft, ModelError>;
 }
 
 /// How one model is asked.
 pub(crate) struct ModelExchange {
-    endpoint: Endpoint,
+    endpoint: ProviderEndpoint,
     pub(crate) config: ModelConfig,
     retries: Retries,
     tools: ToolCache,
@@ -51,7 +51,7 @@ impl ModelExchange {
         if let Some(most) = config.max_retries {
             retries.most = most;
         }
-        let endpoint = Endpoint::new(&config, path, credentials)?;
+        let endpoint = ProviderEndpoint::new(&config, path, credentials)?;
         let (tools, images) = (ToolCache::default(), Images::new(&config));
         Ok(Self { endpoint, config, retries, tools, images })
     }
@@ -89,7 +89,7 @@ impl ModelExchange {
         &self,
         retries: Retries,
         request: &Request<'_>,
-        lowered: &Lowered,
+        lowered: &LoweredTools,
         events: Events<'_>,
     ) -> Result<Turn, FailedAttempt> {
         let body = &(self.config.provider.info().request)(&self.config, request, lowered);
@@ -111,7 +111,7 @@ impl ModelExchange {
         &self,
         body: &Value,
         request: &Request<'_>,
-        lowered: &Lowered,
+        lowered: &LoweredTools,
         sink: &mut Sink<'_>,
     ) -> Result<Turn, ModelError> {
         let answer = self.endpoint.post(body.to_string().into_bytes()).await?;
@@ -139,7 +139,7 @@ pub(crate) fn complete(
     reader: Box<dyn ResponseReader>,
     config: &ModelConfig,
     request: &Request<'_>,
-    lowered: &Lowered,
+    lowered: &LoweredTools,
     sink: &mut Sink<'_>,
 ) -> Result<Turn, ModelError> {
     let mut draft = reader.finish()?;
@@ -174,13 +174,13 @@ async fn stream(
 
 /// A stream as far as it has come.
 pub(crate) struct ResponseStream {
-    frames: FrameReader,
+    frames: StreamFrameReader,
     messages: Vec<Vec<u8>>,
 }
 
 impl ResponseStream {
     pub(crate) fn new(framing: Framing) -> Self {
-        Self { frames: FrameReader::new(framing), messages: Vec::new() }
+        Self { frames: StreamFrameReader::new(framing), messages: Vec::new() }
     }
 
     /// Reads the next piece, or with none what the end of the body ends; true at the last message.

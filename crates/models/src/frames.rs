@@ -1,5 +1,5 @@
-//! Bytes in any chunking become messages: the data of server-sent events, or lines of JSON. How much may come is
-//! bounded where it is received.
+//! Splits bytes in any chunking into messages: the data of server-sent events, or lines of JSON. The receiver limits the
+//! size.
 
 use switchboard_toolcall::sse::{SseEvent, SseParser, TooLarge};
 
@@ -16,14 +16,14 @@ pub(crate) enum Framing {
 
 /// Reads one body.
 #[derive(Debug)]
-pub(crate) enum FrameReader {
+pub(crate) enum StreamFrameReader {
     /// Names of events repeat what the data says, so only the data counts.
     Events(SseParser),
     /// Holds the line that has begun but not ended.
     Lines(Vec<u8>),
 }
 
-impl FrameReader {
+impl StreamFrameReader {
     pub(crate) fn new(framing: Framing) -> Self {
         match framing {
             Framing::Events => Self::Events(SseParser::new(LARGEST)),
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     fn read(framing: Framing, text: &str, size: usize) -> Vec<String> {
-        let (mut frames, mut messages) = (FrameReader::new(framing), Vec::new());
+        let (mut frames, mut messages) = (StreamFrameReader::new(framing), Vec::new());
         for chunk in text.as_bytes().chunks(size) {
             frames.feed(chunk, &mut messages).unwrap();
         }

@@ -20,7 +20,7 @@ const REFUSAL: usize = 64 << 10;
 const SHOWN: usize = 600;
 
 /// Where and how one model is reached.
-pub(crate) struct Endpoint {
+pub(crate) struct ProviderEndpoint {
     provider: Provider,
     url: Url,
     headers: HeaderMap,
@@ -30,7 +30,7 @@ pub(crate) struct Endpoint {
     client: OnceLock<Client>,
 }
 
-impl Endpoint {
+impl ProviderEndpoint {
     /// The endpoint at `path` below the config's address. `credentials` are headers with the key.
     pub(crate) fn new(
         config: &ModelConfig,
@@ -179,7 +179,7 @@ async fn patient<F: Future>(limit: Duration, waiting: F) -> Result<F::Output, Mo
     })
 }
 
-/// What a refusal means, by its status and, where the status says little, its words.
+/// Returns the kind of an error response, by its status, or by its text if the status says little.
 pub(crate) fn kind(status: StatusCode, said: &str) -> FailureKind {
     let said = said.to_lowercase();
     match status.as_u16() {

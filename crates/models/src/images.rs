@@ -108,7 +108,7 @@ impl Images {
     fn warn_of_new(&self, messages: &[Message], events: Events<'_>) {
         let last = messages.iter().rposition(|message| matches!(message, Message::Ai(_)));
         let new = &messages[last.map_or(0, |last| last + 1)..];
-        // Who wrote `images = false` knows what becomes of results; whoever shows an image may not.
+        // A user who set `images = false` expects this for results, but maybe not for an image that they attach.
         let is_expected = |message: &Message| {
             self.key.images == Some(false) && matches!(message, Message::Tool(_))
         };

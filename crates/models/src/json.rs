@@ -7,7 +7,7 @@ pub(crate) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_str)
 }
 
-/// The number under `key`, also where it was written as `3.0` or `"3"`.
+/// Returns the number under `key`, even if it was written as `3.0` or `"3"`.
 pub(crate) fn number(value: &Value, key: &str) -> Option<u64> {
     match value.get(key)? {
         Value::Number(number) => number.as_u64().or_else(|| {
@@ -23,7 +23,7 @@ pub(crate) fn number(value: &Value, key: &str) -> Option<u64> {
     }
 }
 
-/// The items under `key`; none where there is no list.
+/// Returns the items under `key`; an empty slice if it is not a list.
 pub(crate) fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -42,8 +42,8 @@ pub(crate) fn has_error(value: &Value) -> bool {
     }
 }
 
-/// What an error body says, whoever wrote it: `{error: {message, type}}`, `{error: "…"}`, `{message}`, `{detail}`. Ollama
-/// passes on the bodies of its runners as text; what they say is what counts.
+/// Returns the message of an error body in any known format: `{error: {message, type}}`, `{error: "…"}`, `{message}`,
+/// `{detail}`. Ollama passes on the bodies of its runners as text; then their message is returned.
 pub(crate) fn error_text(value: &Value) -> Option<String> {
     let said = outer_text(value)?;
     let inner = serde_json::from_str::<Value>(said.trim()).ok().filter(Value::is_object);

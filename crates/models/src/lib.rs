@@ -41,12 +41,12 @@ pub mod replay;
 #[cfg(any(test, feature = "script"))]
 pub mod script;
 
-pub use arguments::{Arguments, Unparsable};
+pub use arguments::{Arguments, UnparsableArguments};
 pub use client::client;
 pub use config::{ModelConfig, Secret, Think};
 pub use error::{FailureKind, ModelError};
 pub use lower::Lowering;
-pub use message::{AiMessage, Message, ModelCall, Native, UserMessage};
+pub use message::{AiMessage, Message, ModelCall, NativeContent, UserMessage};
 pub use model::{Event, Model, Request, StopReason, ToolChoice, Turn, Usage};
 pub use provider::*;
 pub use reply::{Audio, Image, ToolReply};

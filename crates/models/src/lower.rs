@@ -19,7 +19,8 @@ use crate::Provider;
 
 /// Tools ready to be sent, in the order in which they were given.
 #[derive(Clone, Debug, Default)]
-pub struct Lowered {
+#[non_exhaustive]
+pub struct LoweredTools {
     /// What is sent.
     pub tools: Vec<LoweredTool>,
     /// Which name stands for which.
@@ -28,6 +29,7 @@ pub struct Lowered {
 
 /// One tool as it is sent.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LoweredTool {
     /// At most 64 characters of `[a-zA-Z0-9_-]`.
     pub name: String,
@@ -41,6 +43,7 @@ pub struct LoweredTool {
 
 /// What was changed of one tool for one provider; `doctor` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Lowering {
     /// The tool's own name.
     pub tool: String,
@@ -51,14 +54,14 @@ pub struct Lowering {
 }
 
 /// Lowers tools for a provider.
-pub fn tools(provider: Provider, specs: &[&ToolSpec]) -> Lowered {
+pub fn tools(provider: Provider, specs: &[&ToolSpec]) -> LoweredTools {
     let names = Names::new(specs.iter().map(|spec| &*spec.name));
     let tools = specs.iter().map(|spec| tool(provider, spec, &names)).collect();
-    Lowered { tools, names }
+    LoweredTools { tools, names }
 }
 
 fn tool(provider: Provider, spec: &ToolSpec, names: &Names) -> LoweredTool {
-    let name = names.to_wire(&spec.name).into_owned();
+    let name = names.wire_name(&spec.name).into_owned();
     let mut notes = Vec::new();
     if name != spec.name {
         notes.push(format!("the name is sent as `{name}`"));

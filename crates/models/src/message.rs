@@ -5,13 +5,13 @@ use serde_json::Value;
 use switchboard_toolcall::ToolCall;
 
 use crate::{
-    Arguments, Provider, ToolReply, Unparsable,
+    Arguments, Provider, ToolReply, UnparsableArguments,
     reply::{Audio, Image},
 };
 
 /// One message of a conversation. Serializes flat, with its `role`, for transcripts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Saved", into = "Saved")]
+#[serde(try_from = "SavedMessage", into = "SavedMessage")]
 pub enum Message {
     /// What the model should know and obey.
     System(String),
@@ -41,12 +41,12 @@ impl<T: Into<String>> From<T> for UserMessage {
 /// What a model said: text, calls, and what only its provider understands.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AiMessage {
-    /// The text; empty where there was none.
+    /// The text; empty if there is none.
     pub content: String,
     /// The calls, in the model's order.
     pub tool_calls: Vec<ModelCall>,
     /// What the provider sent beside them and wants to see again.
-    pub native: Option<Native>,
+    pub native: Option<NativeContent>,
 }
 
 impl AiMessage {
@@ -59,7 +59,7 @@ impl AiMessage {
 /// A call as a model asked for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelCall {
-    /// Unique within the conversation; made where the provider gave none.
+    /// Unique within the conversation; generated if the provider sent none.
     pub id: String,
     /// The tool's own name, not the one that was sent in its place.
     pub name: String,
@@ -75,7 +75,7 @@ impl ModelCall {
     ///
     /// # Errors
     /// The arguments are no JSON object.
-    pub fn to_tool_call(&self) -> Result<ToolCall, &Unparsable> {
+    pub fn to_tool_call(&self) -> Result<ToolCall, &UnparsableArguments> {
         match &self.args {
             Arguments::Object(args) => {
                 Ok(ToolCall::new(self.name.clone(), args.clone()).with_id(self.id.clone()))
@@ -87,7 +87,7 @@ impl ModelCall {
 
 /// What one provider sent with a message, replayed to it verbatim: thinking blocks, signatures, reasoning fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Native {
+pub struct NativeContent {
     /// Whose it is; the others never see it.
     pub provider: Provider,
     /// As it came.
@@ -97,7 +97,7 @@ pub struct Native {
 /// A message as transcripts hold it. Flat and written out, because a tagged enum would lose digits of numbers
 /// (`arbitrary_precision`).
 #[derive(Serialize, Deserialize)]
-struct Saved {
+struct SavedMessage {
     role: Role,
     #[serde(default)]
     content: String,
@@ -112,7 +112,7 @@ struct Saved {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     audio: Vec<Audio>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    native: Option<Native>,
+    native: Option<NativeContent>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -125,7 +125,7 @@ enum Role {
     Tool,
 }
 
-impl Saved {
+impl SavedMessage {
     fn new(role: Role, content: String) -> Self {
         Self {
             role,
@@ -140,7 +140,7 @@ impl Saved {
     }
 }
 
-impl From<Message> for Saved {
+impl From<Message> for SavedMessage {
     fn from(message: Message) -> Self {
         match message {
             Message::System(content) => Self::new(Role::System, content),
@@ -161,12 +161,20 @@ impl From<Message> for Saved {
     }
 }
 
-impl TryFrom<Saved> for Message {
+impl TryFrom<SavedMessage> for Message {
     type Error = &'static str;
 
-    fn try_from(saved: Saved) -> Result<Self, Self::Error> {
-        let Saved { role, content, tool_calls, tool_call_id, is_error, images, audio, native } =
-            saved;
+    fn try_from(saved: SavedMessage) -> Result<Self, Self::Error> {
+        let SavedMessage {
+            role,
+            content,
+            tool_calls,
+            tool_call_id,
+            is_error,
+            images,
+            audio,
+            native,
+        } = saved;
         Ok(match role {
             Role::System => Self::System(content),
             Role::User => Self::User(UserMessage { content, images }),

@@ -21,7 +21,7 @@ pub trait Model: Send + Sync {
     /// Rate limits, overload and broken connections are retried as long as nothing was shown.
     ///
     /// # Cancel safety
-    /// Dropping the future closes the connection, which is how providers learn that nobody waits.
+    /// Dropping the future closes the connection, by which providers learn that the request is cancelled.
     fn ask<'a>(
         &'a self,
         request: &'a Request<'a>,
@@ -47,7 +47,7 @@ impl<T: Model + ?Sized> Model for Arc<T> {
     }
 }
 
-/// Who hears of a turn while it comes.
+/// Receives the events of a turn while it is streamed.
 pub type Events<'a> = &'a (dyn Fn(Event) + Send + Sync);
 
 /// Whether a tool takes these arguments, by its own schema.
@@ -123,8 +123,8 @@ pub enum ToolChoice {
     /// As it likes.
     #[default]
     Auto,
-    /// Not this time. Anthropic, which wants to see the tools of calls in the history, is told so; the others are
-    /// shown no tools.
+    /// The model must not call tools. Anthropic, which needs the tools of calls in the history, is told so; to the others no
+    /// tools are sent.
     Never,
     /// It has to call something. Ollama cannot be told, so there it may.
     Any,

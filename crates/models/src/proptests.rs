@@ -6,7 +6,7 @@ use switchboard_testkit::rules;
 use switchboard_toolcall::ToolSpec;
 
 use crate::{
-    AiMessage, Arguments, Image, Message, ModelCall, ModelConfig, Native, Provider, Request,
+    AiMessage, Arguments, Image, Message, ModelCall, ModelConfig, NativeContent, Provider, Request,
     ToolReply, lower, recover, sink::Sink, turn,
 };
 
@@ -66,7 +66,7 @@ fn nonsense() -> impl Strategy<Value = Value> {
 }
 
 /// Reads messages as one provider would, to the end.
-fn read(provider: Provider, messages: &[Value]) -> Option<turn::Draft> {
+fn read(provider: Provider, messages: &[Value]) -> Option<turn::TurnDraft> {
     let names = lower::Names::default();
     let mut sink = Sink::new(&|_| {}, &names, true, true);
     let mut reader = (provider.info().reader)(&json!({"options": {}}));
@@ -120,7 +120,7 @@ fn conversation(turns: Vec<(bool, Spoken)>, thinker: Provider) -> Vec<Message> {
             tool_calls.push(ModelCall { id, name: name.to_owned(), args, recovered: false });
         }
         let answered = tool_calls.is_empty();
-        let native = spoken.thought.map(|content| Native { provider: thinker, content });
+        let native = spoken.thought.map(|content| NativeContent { provider: thinker, content });
         messages.push(Message::Ai(AiMessage {
             content: spoken.text.to_owned(),
             tool_calls,
@@ -169,7 +169,7 @@ proptest! {
         let history = [Message::User("x".into())];
         for &provider in Provider::ALL {
             let Some(draft) = read(provider, &messages) else { continue };
-            let turn = turn::complete(draft, provider, &Request::new(&history), &lower::Lowered::default(), true);
+            let turn = turn::complete(draft, provider, &Request::new(&history), &lower::LoweredTools::default(), true);
             let mut ids: Vec<_> = turn.message.tool_calls.iter().map(|call| &call.id).collect();
             ids.sort();
             ids.dedup();
@@ -198,9 +198,9 @@ proptest! {
     fn any_names_can_be_sent(names in prop::collection::vec("[a-c._ é]{0,3}|a{60,70}", 0..12)) {
         let map = lower::Names::new(names.iter().map(String::as_str));
         for name in &names {
-            let wire = map.to_wire(name);
+            let wire = map.wire_name(name);
             prop_assert!((1..=64).contains(&wire.len()));
-            prop_assert_eq!(map.from_wire(&wire), name);
+            prop_assert_eq!(map.tool_name(&wire), name);
         }
     }
 

@@ -1,4 +1,5 @@
-//! The providers of models: one table behind everything that has to know which there are.
+//! The providers of models: one table behind everything that has to know which there are. A script of turns stands in for
+//! one, beside the table: it speaks no wire.
 //!
 //! To add one: a folder here with its `INFO`, a line in the table, and its rules in `testkit/src/rules.rs`.
 
@@ -10,15 +11,19 @@ pub use anthropic::AnthropicClient;
 pub use ollama::OllamaClient;
 pub use openai::OpenAiClient;
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use switchboard_toolcall::{BoxFuture, HumanDuration};
 
 use crate::{
-    Model, ModelConfig, ModelError, Request, exchange::ResponseReader, frames::Framing,
-    lower::Lowered,
+    FailureKind, Model, ModelConfig, ModelError, Request, exchange::ResponseReader,
+    frames::Framing, lower::LoweredTools,
 };
+
+/// How long a check may take: a model may load for minutes, a list may not.
+const CHECK: Duration = Duration::from_secs(5);
 
 /// Writes the enum and the list from one table.
 macro_rules! providers {
@@ -29,16 +34,33 @@ macro_rules! providers {
         #[non_exhaustive]
         pub enum Provider {
             $($(#[$doc])* $name,)+
+            /// None: turns that a file holds, or that are built in.
+            #[cfg(any(test, feature = "script"))]
+            Script,
+        }
+
+        impl schemars::JsonSchema for Provider {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                "Provider".into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let all = Self::ALL.iter().chain(SCRIPT);
+                let names: Vec<_> = all.map(|provider| provider.code()).collect();
+                schemars::json_schema!({"type": "string", "enum": names})
+            }
         }
 
         impl Provider {
-            /// All of them.
+            /// Those that speak a wire.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
 
-            /// What there is to know of it.
+            /// Returns its description.
             pub fn info(self) -> &'static ProviderInfo {
                 match self {
                     $(Self::$name => &$module::INFO,)+
+                    #[cfg(any(test, feature = "script"))]
+                    Self::Script => &crate::script::INFO,
                 }
             }
         }
@@ -54,7 +76,7 @@ providers! {
     Ollama => ollama,
 }
 
-/// What there is to know of a provider.
+/// The description of a provider.
 #[non_exhaustive]
 pub struct ProviderInfo {
     /// Its name in configs and in `-m`.
@@ -63,6 +85,10 @@ pub struct ProviderInfo {
     pub default_base_url: &'static str,
     /// The environment variable with the key; `None` if it needs none.
     pub key_variable: Option<&'static str>,
+    /// The environment variable with the address that the key is for, if that is another.
+    pub base_url_variable: Option<&'static str>,
+    /// The model that is asked if nobody chose one.
+    pub default_model: Option<&'static str>,
     /// The setting of a model that sizes its context, if clients choose the size.
     pub context_setting: Option<&'static str>,
     /// Advice for users whose model the provider does not know.
@@ -80,8 +106,10 @@ pub struct ProviderInfo {
     /// What separates messages if the content type does not say it.
     pub(crate) framing: Framing,
     pub(crate) connect: fn(&ModelConfig) -> Result<Arc<dyn Model>, ModelError>,
+    /// Finds out whether the model can be asked.
+    pub(crate) check: for<'a> fn(&'a ModelConfig) -> BoxFuture<'a, Result<(), ModelError>>,
     /// Makes the body of a request.
-    pub(crate) request: fn(&ModelConfig, &Request<'_>, &Lowered) -> Value,
+    pub(crate) request: fn(&ModelConfig, &Request<'_>, &LoweredTools) -> Value,
     /// Makes a reader for the response to a request with this body.
     pub(crate) reader: fn(&Value) -> Box<dyn ResponseReader>,
 }
@@ -101,19 +129,49 @@ pub fn connect(config: &ModelConfig) -> Result<Arc<dyn Model>, ModelError> {
     (config.provider.info().connect)(config)
 }
 
+/// Asks the provider whether it has the model, which costs no tokens. One that does not say is believed to have it.
+///
+/// # Errors
+/// The provider cannot be reached, does not accept the key, or does not have the model.
+pub async fn check(config: &ModelConfig) -> Result<(), ModelError> {
+    let limit = |time: Duration| Some(HumanDuration(time.min(CHECK)));
+    let config = ModelConfig {
+        connect_timeout: limit(config.connect_timeout()),
+        idle_timeout: limit(config.idle_timeout()),
+        ..config.clone()
+    };
+    (config.provider.info().check)(&config).await
+}
+
+/// Whether a model may be used although its check failed: not if nothing listens there, the key is refused with 401, or the
+/// settings are wrong. Other failures prove nothing, since keys may be forbidden to list models.
+fn is_believed(error: &ModelError) -> bool {
+    match error.kind {
+        FailureKind::Connect | FailureKind::Config => false,
+        FailureKind::Auth => error.status != Some(401),
+        _ => true,
+    }
+}
+
 impl fmt::Display for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.code())
     }
 }
 
+/// What stands in for a provider, if it is built in.
+const SCRIPT: &[Provider] = &[
+    #[cfg(any(test, feature = "script"))]
+    Provider::Script,
+];
+
 impl FromStr for Provider {
     type Err = String;
 
     fn from_str(code: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.iter().find(|provider| provider.code() == code);
-        found.copied().ok_or_else(|| {
-            let codes: Vec<_> = Self::ALL.iter().map(|provider| provider.code()).collect();
+        let all = || Self::ALL.iter().chain(SCRIPT).copied();
+        all().find(|provider| provider.code() == code).ok_or_else(|| {
+            let codes: Vec<_> = all().map(Self::code).collect();
             format!("unknown provider `{code}`; there are {}", codes.join(", "))
         })
     }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     Arguments, ModelCall,
-    lower::{Lowered, LoweredTool},
+    lower::{LoweredTool, LoweredTools},
     model::Validate,
 };
 
@@ -25,7 +25,7 @@ struct FoundCall {
 pub(crate) fn calls(
     content: &str,
     thinking: &str,
-    lowered: &Lowered,
+    lowered: &LoweredTools,
     validate: Validate<'_>,
 ) -> Option<Vec<ModelCall>> {
     let (answer, thoughts) = answer_of(content);
@@ -48,7 +48,7 @@ pub(crate) fn calls(
     calls.filter(|calls| !calls.is_empty())
 }
 
-fn accept(found: FoundCall, lowered: &Lowered, validate: Validate<'_>) -> Option<ModelCall> {
+fn accept(found: FoundCall, lowered: &LoweredTools, validate: Validate<'_>) -> Option<ModelCall> {
     let name = lowered.names.known(&found.name)?.to_owned();
     let args = Value::Object(found.args);
     if !validate(&name, &args) {
@@ -57,7 +57,7 @@ fn accept(found: FoundCall, lowered: &Lowered, validate: Validate<'_>) -> Option
     Some(ModelCall { id: String::new(), name, args: Arguments::from_value(args), recovered: true })
 }
 
-fn tool<'a>(lowered: &'a Lowered, name: &str) -> Option<&'a LoweredTool> {
+fn tool<'a>(lowered: &'a LoweredTools, name: &str) -> Option<&'a LoweredTool> {
     lowered.tools.iter().find(|tool| tool.name == name)
 }
 

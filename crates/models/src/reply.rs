@@ -1,24 +1,24 @@
-//! What came of a call, as models take it.
+//! The results of calls, as models take them.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use switchboard_toolcall::{Answer, Part, ToolMessage, ToolOutput, ToolResult};
+use switchboard_toolcall::{BoundedOutput, Part, ToolMessage, ToolOutput, ToolResult};
 
 use crate::Message;
 
-/// What came of one call, with images and sound for models that take them.
+/// The result of one call, with images and audio for models that accept them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolReply {
-    /// What the model reads.
+    /// The text.
     pub content: String,
     /// The call that this answers.
     pub tool_call_id: String,
     /// Whether the call failed.
     pub is_error: bool,
-    /// What the tool answered beside text, for models that see.
+    /// The images, for models that accept them.
     pub images: Vec<Image>,
-    /// What the tool answered beside text, for models that hear.
+    /// The audio, for models that accept it.
     pub audio: Vec<Audio>,
 }
 
@@ -43,7 +43,7 @@ pub struct Audio {
 /// What providers take as an image.
 const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// What the one provider that takes audio calls its formats.
+/// The formats of audio, by the names of the one provider that accepts it.
 const AUDIO: &[(&str, &str)] = &[
     ("audio/wav", "wav"),
     ("audio/x-wav", "wav"),
@@ -74,7 +74,7 @@ impl From<&ToolResult> for ToolReply {
     /// The reply to a call, with the images and the sound that its tool answered.
     fn from(result: &ToolResult) -> Self {
         let mut reply = Self::from(result.message());
-        let Ok(Answer { output: ToolOutput::Content(content), .. }) = &result.outcome else {
+        let Ok(BoundedOutput { output: ToolOutput::Content(content), .. }) = &result.outcome else {
             return reply;
         };
         for found in content.parts.iter().filter_map(Part::as_binary) {
@@ -120,7 +120,7 @@ mod tests {
         let content = Content { parts, ..Content::default() };
         let shown = ToolOutput::Value("[image]".into());
         let answer =
-            Answer { output: ToolOutput::Content(content), shown: Some(shown), text: None };
+            BoundedOutput { output: ToolOutput::Content(content), shown: Some(shown), text: None };
         let result = ToolResult {
             call_id: CallId::generate(),
             tool_call_id: "call_1".to_owned(),

@@ -49,7 +49,7 @@ pub(crate) async fn run<'a, T>(
         let most = retries.most.min(match error.kind {
             // A model that cannot write the call is asked once more, not until it can.
             FailureKind::BrokenCall => 1,
-            // Mostly nobody is there; who waits for an Ollama that is not running should know soon.
+            // Usually nothing listens there; if Ollama is not running, the user should know soon.
             FailureKind::Connect => 2,
             _ => u32::MAX,
         });
@@ -84,7 +84,7 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     }
     let date = |name: &str| httpdate::parse_http_date(text(name)?).ok();
     let until = date("retry-after")?;
-    // By the provider's own clock where it tells the time: ours may be wrong. What has passed is no wait at all.
+    // By the provider's own clock if it sends the time, because ours may be wrong. A time in the past means no wait.
     let now = date("date").unwrap_or_else(SystemTime::now);
     Some(until.duration_since(now).unwrap_or_default())
 }

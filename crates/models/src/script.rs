@@ -4,19 +4,47 @@ mod file;
 
 use std::{
     path::{Path, PathBuf},
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
+use serde_json::Value;
 use switchboard_toolcall::BoxFuture;
 use tokio::time::sleep;
 
 use crate::{
-    AiMessage, Event, FailureKind, Message, Model, ModelError, Provider, Request, Turn,
-    model::Events,
+    AiMessage, Event, FailureKind, Message, Model, ModelConfig, ModelError, Provider, ProviderInfo,
+    Request, Turn, frames::Framing, model::Events,
 };
 
 pub use file::ScriptError;
-use file::ScriptedTurn;
+use file::{ScriptFile, ScriptedTurn};
+
+/// The name of the script that needs no file.
+pub const DEMO: &str = "demo";
+
+pub(crate) static INFO: ProviderInfo = ProviderInfo {
+    code: "script",
+    default_base_url: "",
+    key_variable: None,
+    base_url_variable: None,
+    default_model: Some(DEMO),
+    context_setting: None,
+    unknown_model_advice: None,
+    first_steps: "None at all, to see how it works:\n  switchboard ask -m demo \"…\"",
+    redundant_path: None,
+    unreachable_hint: "",
+    leaks_calls: false,
+    folds_schemas: false,
+    framing: Framing::Events,
+    connect: |config| Ok(Arc::new(Script::of_config(config)?)),
+    check: |config| Box::pin(async { Script::of_config(config).map(drop).map_err(Into::into) }),
+    // Nothing is sent.
+    request: |_, _, _| Value::Null,
+    reader: |body| (Provider::OpenAi.info().reader)(body),
+};
 
 /// A model that replays the turns of a file, one per request.
 #[derive(Debug)]
@@ -24,17 +52,26 @@ pub struct Script {
     name: String,
     file: PathBuf,
     turns: Vec<ScriptedTurn>,
+    /// Whether every question begins the script anew.
+    repeats: bool,
     next: AtomicUsize,
 }
 
 impl Script {
+    /// The script that `model` of the settings names: `demo`, which is built in, or a file.
+    fn of_config(config: &ModelConfig) -> Result<Self, ScriptError> {
+        match config.model.as_str() {
+            DEMO => Self::built_in(DEMO, include_str!("script/demo.json")),
+            file => Self::load(Path::new(file)),
+        }
+    }
+
     /// Reads a script: TOML if the file's name ends in `.toml`, otherwise JSON.
     ///
     /// # Errors
     /// The file cannot be read or is not a script; the error names the line.
     pub fn load(file: &Path) -> Result<Self, ScriptError> {
-        let turns = file::read(file)?;
-        Ok(Self::of(file, turns))
+        Ok(Self::of(file, file::read(file)?))
     }
 
     /// Reads a script that is built into a program; errors call it `name`.
@@ -43,19 +80,23 @@ impl Script {
     /// The text is not a script; the error names the line.
     pub fn built_in(name: &str, text: &str) -> Result<Self, ScriptError> {
         let file = Path::new(name);
-        let turns = file::parse(file, text)?;
-        Ok(Self::of(file, turns))
+        Ok(Self::of(file, file::parse(file, text)?))
     }
 
-    fn of(file: &Path, turns: Vec<ScriptedTurn>) -> Self {
+    fn of(file: &Path, script: ScriptFile) -> Self {
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
-        Self { name, file: file.to_owned(), turns, next: AtomicUsize::new(0) }
+        let ScriptFile { turns, repeat: repeats } = script;
+        Self { name, file: file.to_owned(), turns, repeats, next: AtomicUsize::new(0) }
     }
 
     /// Returns the next turn and its number.
-    fn next(&self) -> Result<(usize, &ScriptedTurn), ModelError> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+    fn next(&self, messages: &[Message]) -> Result<(usize, &ScriptedTurn), ModelError> {
         let many = self.turns.len();
+        let number = match self.repeats {
+            // Conversations may be many, so each says itself how far it is.
+            true => turns_since_question(messages) % many.max(1),
+            false => self.next.fetch_add(1, Ordering::Relaxed),
+        };
         let turn = self.turns.get(number).map(|turn| (number + 1, turn));
         turn.ok_or_else(|| {
             let text = match many {
@@ -71,7 +112,7 @@ impl Script {
     }
 
     async fn say(&self, request: &Request<'_>, events: Events<'_>) -> Result<Turn, ModelError> {
-        let (number, turn) = self.next()?;
+        let (number, turn) = self.next(request.messages)?;
         if let Some(problem) = unexpected(turn, request.messages) {
             return Err(self.failure(number, FailureKind::Rejected, &problem));
         }
@@ -103,9 +144,8 @@ impl Script {
 }
 
 impl Model for Script {
-    /// Calls are converted as for an OpenAI-compatible server.
     fn provider(&self) -> Provider {
-        Provider::OpenAi
+        Provider::Script
     }
 
     fn name(&self) -> &str {
@@ -121,7 +161,13 @@ impl Model for Script {
     }
 }
 
-/// Says what is wrong with the last message if the turn expects something of it.
+/// How many turns the model has had since it was last asked something.
+fn turns_since_question(messages: &[Message]) -> usize {
+    let since = messages.iter().rev().take_while(|message| !matches!(message, Message::User(_)));
+    since.filter(|message| matches!(message, Message::Ai(_))).count()
+}
+
+/// Returns what is wrong with the last message if the turn expects something of it.
 fn unexpected(turn: &ScriptedTurn, messages: &[Message]) -> Option<String> {
     let expected = turn.expect.as_deref()?;
     let last = match messages.last()? {

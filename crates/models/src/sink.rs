@@ -1,7 +1,7 @@
 //! Passes a turn on while it comes, and holds back text that may turn out to be a call (SPEC ML-2).
 //!
-//! Only a reply that is nothing but calls is one. So text is held back from its beginning, or from the end of its
-//! thoughts, as long as it may still be such a reply; after the first word that is none, all of it is prose.
+//! A reply counts as calls only if it is nothing but calls. So text is held back from its beginning, or from the end of its
+//! thoughts, as long as it may still be such a reply; after the first word that does not fit, all of it is prose.
 
 use crate::{Event, Usage, lower::Names, model::Events};
 
@@ -21,7 +21,7 @@ pub(crate) struct Sink<'a> {
     wary: bool,
     text: String,
     passed: usize,
-    /// Where the answer begins, after thoughts that stand in the text.
+    /// Where the answer begins, after thoughts within the text.
     answer: usize,
     /// How far the end of thoughts was looked for.
     searched: usize,
@@ -67,7 +67,7 @@ impl<'a> Sink<'a> {
     /// A call has begun.
     pub(crate) fn call(&mut self, wire_name: &str) {
         if self.live && !wire_name.is_empty() {
-            self.tell(Event::CallSeen { name: self.names.from_wire(wire_name).to_owned() });
+            self.tell(Event::CallSeen { name: self.names.tool_name(wire_name).to_owned() });
         }
     }
 
@@ -77,7 +77,7 @@ impl<'a> Sink<'a> {
         (self.events)(Event::Warning(text));
     }
 
-    /// The turn is whole: passes on what was held back, unless it was a call.
+    /// The turn is complete: passes on the text that was held back, unless it was a call.
     pub(crate) fn finish(&mut self, whole: &TurnSummary<'_>) {
         if !self.live && !whole.reasoning.is_empty() {
             self.tell(Event::Reasoning(whole.reasoning.to_owned()));
@@ -126,7 +126,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// What became of a turn.
+/// The outcome of a turn.
 pub(crate) struct TurnSummary<'a> {
     pub(crate) reasoning: &'a str,
     pub(crate) calls: Vec<&'a str>,
@@ -145,7 +145,7 @@ fn safe_end(text: &str) -> usize {
     if is_held { 0 } else { text.len() }
 }
 
-/// How much of the text comes before what is, or may become, the mark of a call.
+/// Returns how much of the text comes before what is, or may become, the mark of a call.
 fn before_mark(text: &str) -> usize {
     if let Some(mark) = MARKS.iter().filter_map(|mark| text.find(mark)).min() {
         return mark;

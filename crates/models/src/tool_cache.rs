@@ -9,7 +9,7 @@ use switchboard_toolcall::ToolSpec;
 
 use crate::{
     Provider,
-    lower::{self, Lowered},
+    lower::{self, LoweredTools},
 };
 
 /// How many lists are kept: callers of one model may be offered different tools.
@@ -21,13 +21,13 @@ pub(crate) struct ToolCache(Mutex<VecDeque<CachedTools>>);
 
 struct CachedTools {
     specs: Vec<ToolSpec>,
-    lowered: Arc<Lowered>,
+    lowered: Arc<LoweredTools>,
 }
 
 impl ToolCache {
     /// Returns the lowered tools. Compares specs, which costs little beside lowering them: a tool that changed under its
     /// name is seen, and a list that was built anew is not a change.
-    pub(crate) fn lowered(&self, provider: Provider, specs: &[&ToolSpec]) -> Arc<Lowered> {
+    pub(crate) fn lowered(&self, provider: Provider, specs: &[&ToolSpec]) -> Arc<LoweredTools> {
         if let Some(lowered) = self.find(specs) {
             return lowered;
         }
@@ -39,7 +39,7 @@ impl ToolCache {
         lowered
     }
 
-    fn find(&self, specs: &[&ToolSpec]) -> Option<Arc<Lowered>> {
+    fn find(&self, specs: &[&ToolSpec]) -> Option<Arc<LoweredTools>> {
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let position = lists.iter().position(|list| list.specs.iter().eq(specs.iter().copied()))?;
         let found = lists.remove(position)?;

@@ -1,24 +1,24 @@
-//! From what a provider sent to the turn that the loop sees.
+//! Converts a provider's response to the turn that the loop sees.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
 use crate::{
-    AiMessage, Arguments, Message, ModelCall, Native, Provider, Request, StopReason, Turn, Usage,
-    lower::Lowered, recover,
+    AiMessage, Arguments, Message, ModelCall, NativeContent, Provider, Request, StopReason, Turn,
+    Usage, lower::LoweredTools, recover,
 };
 
-/// What a reader made of a provider's answer.
+/// A parsed response.
 #[derive(Debug, Default)]
-pub(crate) struct Draft {
+pub(crate) struct TurnDraft {
     pub(crate) content: String,
     pub(crate) reasoning: String,
     pub(crate) calls: Vec<DraftCall>,
     pub(crate) native: Option<Value>,
     pub(crate) stop: Option<StopReason>,
     pub(crate) usage: Usage,
-    /// What the user should know.
+    /// A note for the user.
     pub(crate) warning: Option<String>,
 }
 
@@ -36,21 +36,21 @@ pub(crate) fn is_wary(request: &Request<'_>, recover_calls: bool) -> bool {
     recover_calls && request.offers_tools() && request.validate.is_some()
 }
 
-/// The turn: names mapped back, ids made where they are missing, leaked calls recovered.
+/// Builds the turn: maps names back, adds missing ids, recovers leaked calls.
 pub(crate) fn complete(
-    draft: Draft,
+    draft: TurnDraft,
     provider: Provider,
     request: &Request<'_>,
-    lowered: &Lowered,
+    lowered: &LoweredTools,
     recover_calls: bool,
 ) -> Turn {
-    let Draft { mut content, reasoning, calls, native, stop, usage, .. } = draft;
+    let TurnDraft { mut content, reasoning, calls, native, stop, usage, .. } = draft;
     let mut stop = stop.unwrap_or(StopReason::Answer);
     let mut tool_calls: Vec<_> = calls
         .into_iter()
         .map(|call| ModelCall {
             id: call.id.unwrap_or_default(),
-            name: lowered.names.from_wire(&call.name).to_owned(),
+            name: lowered.names.tool_name(&call.name).to_owned(),
             args: call.args,
             recovered: false,
         })
@@ -69,7 +69,7 @@ pub(crate) fn complete(
     if !tool_calls.is_empty() && matches!(stop, StopReason::Answer | StopReason::Other(_)) {
         stop = StopReason::ToolUse;
     }
-    let native = native.map(|content| Native { provider, content });
+    let native = native.map(|content| NativeContent { provider, content });
     Turn { message: AiMessage { content, tool_calls, native }, stop, usage }
 }
 

@@ -30,10 +30,10 @@ impl BrokerAddress {
     /// Reads `mqtt://[USER:PASSWORD@]HOST[:PORT]`, or `mqtts://…` for TLS.
     ///
     /// # Errors
-    /// It is none.
+    /// It is invalid.
     pub fn parse(address: &str) -> Result<Self, BrokerAddressError> {
         let wrong = |address: String, reason: String| BrokerAddressError { address, reason };
-        // What cannot be read may hold a password anywhere.
+        // An unparsable address may contain a password anywhere.
         let url = Url::parse(address).map_err(|error| wrong("…".to_owned(), error.to_string()))?;
         let shown = || {
             let mut url = url.clone();
@@ -61,7 +61,7 @@ impl BrokerAddress {
         })
     }
 
-    /// The same broker, believed only where one of those in the PEM file `ca` vouches for it.
+    /// Trusts only certificates that are signed by one in the PEM file `ca`.
     ///
     /// # Errors
     /// The file cannot be used, or the broker is reached without TLS.
@@ -75,7 +75,7 @@ impl BrokerAddress {
         Ok(self)
     }
 
-    /// What a new connection needs.
+    /// Returns the options of a new connection.
     ///
     /// # Errors
     /// This machine trusts no certificates.
@@ -101,6 +101,7 @@ impl BrokerAddress {
 /// An address that cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("`{address}` is no address of {}: {reason}", Self::WHAT)]
+#[non_exhaustive]
 pub struct BrokerAddressError {
     /// As it was given, without its password.
     pub address: String,
@@ -109,11 +110,11 @@ pub struct BrokerAddressError {
 }
 
 impl BrokerAddressError {
-    /// What the address should lead to, with an example.
+    /// Returns what the address should look like, with an example.
     pub const WHAT: &str = "an MQTT broker (such as mqtt://127.0.0.1:1883)";
 }
 
-/// What `%40` and the like stand for.
+/// Decodes `%40` and the like.
 fn decoded(text: &str) -> String {
     // A pair of a form is encoded in the same way, apart from `+`.
     let pair = text.replace('+', "%2B");

@@ -1,6 +1,6 @@
-//! What all who speak MQTT share: where a broker is, how to get in, whom to believe, and which topics can be ours.
+//! What all users of MQTT share: a broker's address, credentials and TLS, and topic prefixes.
 //!
-//! What is said over it is each crate's own.
+//! The messages are up to each crate.
 //!
 //! ```
 //! use switchboard_mqtt::{BrokerAddress, prefix};

@@ -23,7 +23,7 @@ pub enum TrustError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Certificates are set, but nobody shows one.
+    /// Certificates are configured, but the connection has no TLS.
     #[error("`ca` is set, but `{address}` is reached without TLS; did you mean `{meant}`?")]
     Unused {
         /// Where the connection goes.
@@ -40,9 +40,9 @@ pub enum TrustError {
 /// believes.
 ///
 /// # Errors
-/// The file cannot be used, or this machine believes nobody.
+/// The file is invalid, or this machine has no root certificates.
 pub fn trust(ca: Option<&Path>) -> Result<Arc<ClientConfig>, TrustError> {
-    // Named here, so that it does not matter what else the process has installed.
+    // Named explicitly, independent of the process's default provider.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

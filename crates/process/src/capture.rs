@@ -1,4 +1,4 @@
-//! What a program writes, within bounds.
+//! Captures a program's output, limited in size.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// How much is read at once, in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// The beginning and the end of what a program wrote; what does not fit in between is counted, not kept.
+/// The beginning and the end of a program's output; what does not fit in between is counted and dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapturedOutput {
     head: Vec<u8>,
@@ -18,12 +18,12 @@ pub struct CapturedOutput {
 }
 
 impl CapturedOutput {
-    /// Nothing yet, of which so many bytes of the beginning and of the end are kept.
+    /// Creates an empty capture that keeps this many bytes of the beginning and of the end.
     pub fn keeping(most_head: usize, most_tail: usize) -> Self {
         Self { most_head, most_tail, ..Self::default() }
     }
 
-    /// Adds what was written next.
+    /// Adds a chunk.
     pub fn add(&mut self, bytes: &[u8]) {
         self.written += bytes.len() as u64;
         let (head, rest) = bytes.split_at(bytes.len().min(self.most_head - self.head.len()));

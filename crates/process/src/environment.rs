@@ -20,10 +20,10 @@ const NAMES: [&str; 13] = [
     "DOCKER_HOST",
 ];
 
-/// What the names of further variables begin with.
+/// The prefixes of further variables.
 const PREFIXES: [&str; 2] = ["LC_", "XDG_"];
 
-/// What the names of further variables end with: both cases are in use.
+/// The suffixes of further variables, in both cases.
 const SUFFIXES: [&str; 2] = ["_PROXY", "_proxy"];
 
 /// Returns whether a program gets the variable `name` of our environment if its settings do not name it.

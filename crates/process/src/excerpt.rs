@@ -1,6 +1,7 @@
 //! Shows foreign bytes in a log without trusting them.
 
-/// The first characters of the bytes as text: no colours, no control characters, and a mark where some are missing.
+/// Returns the first characters of the bytes as text: without colours and control characters, and with a mark if it was
+/// cut.
 pub fn excerpt(bytes: &[u8], limit: usize) -> String {
     // No character takes more than four bytes; the rest of a huge line need not be looked at.
     let start = &bytes[..bytes.len().min(4 * limit + 4)];

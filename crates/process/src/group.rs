@@ -19,7 +19,7 @@ impl ProcessGroup {
     /// Notes which group the guard says that it started. The first number counts: the server writes to stderr too.
     pub fn learn(&self, number: &[u8]) {
         let number = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
-        // No group of ours has such a number, and 1 would mean everybody.
+        // Such a number is invalid, and 1 would mean all processes.
         if let Some(number) = number.filter(|number| *number > 1) {
             let _ = self.0.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
         }
@@ -30,15 +30,15 @@ impl ProcessGroup {
         self.pid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs())
     }
 
-    /// Sends a signal to whoever is in the group.
+    /// Sends a signal to all processes of the group.
     pub fn signal(&self, signal: Signal) {
         if let Some(pid) = self.pid() {
-            // Nobody there is what we want.
+            // An empty group is fine.
             let _ = kill_process_group(pid, signal);
         }
     }
 
-    /// Returns whether nobody is left in the group.
+    /// Returns whether the group is empty.
     pub fn is_empty(&self) -> bool {
         self.pid().is_none_or(|pid| test_kill_process_group(pid).is_err())
     }

@@ -11,9 +11,12 @@ pub(crate) mod controlled;
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::File,
+    fs::{self, File},
     io::{self, Write},
-    os::unix::process::{CommandExt, ExitStatusExt},
+    os::unix::{
+        fs::MetadataExt,
+        process::{CommandExt, ExitStatusExt},
+    },
     path::{Path, PathBuf},
     process::{Child, Command, ExitCode, ExitStatus},
     sync::mpsc,
@@ -35,7 +38,7 @@ pub const ARGUMENT: &str = "__guard";
 /// How long processes have to leave: after the end of their input, and again after SIGTERM.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the guard exits with when the command cannot be started, as shells do.
+/// The guard's exit code if the command cannot be started, as in shells.
 pub const NOT_STARTED: u8 = 127;
 
 /// Stands at the start of a line on stderr that the guard writes for us, before the number of the server's group.
@@ -43,7 +46,7 @@ pub const STARTED: &str = "\u{1}switchboard guard: group ";
 
 /// The argument that makes a guard take its command's input, and tell of the command, over a socket that is its stdin.
 /// The number of bytes of the input follows it.
-pub const CONTROLLED: &str = "--controlled";
+pub(crate) const CONTROLLED: &str = "--controlled";
 
 /// How to start a guard: this program, with these arguments before the command and its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,20 +61,26 @@ impl ProcessGuard {
     /// The running program as a guard; its `main` has to call [`run`] when its first argument is [`ARGUMENT`].
     ///
     /// # Errors
-    /// The system does not tell which program we are.
+    /// The path of our own program is unknown.
     pub fn this_program() -> io::Result<Self> {
-        let mut program = std::env::current_exe()?;
-        // An upgrade may have taken our file away; Linux still has what we run.
-        let running = Path::new("/proc/self/exe");
-        if !program.exists() && running.exists() {
-            program = running.to_owned();
-        }
+        let program = std::env::current_exe()?;
         Ok(Self { program, args: vec![ARGUMENT.into()] })
+    }
+
+    /// The file to start. An upgrade may have put another program under our name, or none; Linux still has what we run.
+    pub(crate) fn file(&self) -> &Path {
+        let running = Path::new("/proc/self/exe");
+        let is_this_program = self.args.first().is_some_and(|first| first == ARGUMENT);
+        let identity = |file: &Path| fs::metadata(file).ok().map(|file| (file.dev(), file.ino()));
+        match identity(running) {
+            Some(ours) if is_this_program && identity(&self.program) != Some(ours) => running,
+            _ => &self.program,
+        }
     }
 }
 
-/// Runs a command, given with its arguments, in a process group of its own, and outlives it: nothing of the group is
-/// left when this returns. Returns the command's status, 128 and the signal where it was killed.
+/// Runs a command, given with its arguments, in a process group of its own, and outlives it: no process of the group is left
+/// when this returns. Returns the command's status, or 128 plus the signal if it was killed.
 pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(command) = args.next() else {
         return refuse("a guard needs a command to start");
@@ -79,7 +88,7 @@ pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     if command == CONTROLLED {
         return controlled::run(args);
     }
-    // The watcher is there first: a server that nobody watches must not run.
+    // The watcher starts first: a program must not run unwatched.
     let (started, group) = mpsc::channel();
     let watcher = thread::Builder::new().spawn(move || end_with_stdin(&group));
     if let Err(error) = watcher {
@@ -95,7 +104,7 @@ pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 /// One line that says which command could not be started and why.
-pub fn cannot_start(command: &OsStr, error: &io::Error) -> String {
+pub(crate) fn cannot_start(command: &OsStr, error: &io::Error) -> String {
     let reason = error.to_string();
     let reason = reason.split(" (os error").next().unwrap_or_default();
     format!("cannot start '{}': {reason}", command.to_string_lossy())
@@ -106,7 +115,7 @@ fn refuse(reason: &str) -> ExitCode {
     ExitCode::from(NOT_STARTED)
 }
 
-/// Waits for the command and ends what it leaves behind in its group.
+/// Waits for the command and stops the rest of its group.
 fn outlive(mut child: Child, started: &mpsc::Sender<Pid>) -> io::Result<ExitStatus> {
     let group = Pid::from_child(&child);
     // The watcher waits for this before it looks at anything, so it cannot be gone.
@@ -136,10 +145,10 @@ fn tell(group: Pid) {
     }
 }
 
-/// Ends the group once nobody is left who could write to our stdin.
+/// Stops the group once the other end of our stdin is closed.
 #[expect(clippy::disallowed_methods, reason = "a process of its own, which serves nobody")]
 fn end_with_stdin(started: &mpsc::Receiver<Pid>) {
-    // Nothing comes where the command could not be started.
+    // Empty if the command could not be started.
     let Ok(group) = started.recv() else { return };
     wait_for_hangup();
     thread::sleep(PATIENCE);
@@ -148,11 +157,11 @@ fn end_with_stdin(started: &mpsc::Receiver<Pid>) {
     let _ = kill_process_group(group, Signal::KILL);
 }
 
-/// Returns when the other end of our stdin is closed; what is still unread in it does not matter.
+/// Returns when the other end of our stdin is closed; unread data does not matter.
 fn wait_for_hangup() {
     let stdin = rustix::stdio::stdin();
     let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-    // No events are asked for: a hang-up is always reported, and data is none of our business.
+    // No events are requested: a hang-up is always reported, and data does not matter here.
     let mut watched = [PollFd::new(&stdin, PollFlags::empty())];
     loop {
         match poll(&mut watched, None) {
@@ -179,4 +188,24 @@ fn left(group: Pid, patience: Duration) -> bool {
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // MC-7
+    #[test]
+    fn a_program_that_was_replaced_is_still_its_own_guard() {
+        let own = ProcessGuard::this_program().unwrap();
+        assert_eq!(own.file(), own.program);
+        let replaced = ProcessGuard { program: "/bin/sh".into(), ..own.clone() };
+        let removed = ProcessGuard { program: "/nowhere/at/all".into(), ..own };
+        let other = ProcessGuard { program: "/bin/sh".into(), args: Vec::new() };
+        if cfg!(target_os = "linux") {
+            assert_eq!(replaced.file(), Path::new("/proc/self/exe"));
+            assert_eq!(removed.file(), Path::new("/proc/self/exe"));
+        }
+        assert_eq!(other.file(), Path::new("/bin/sh"));
+    }
 }

@@ -1,4 +1,4 @@
-//! What is started, and how.
+//! Programs to start.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,7 @@ pub struct Program {
     pub env: BTreeMap<String, String>,
     /// Whether it gets all of our environment.
     pub inherit_env: bool,
-    /// Where it runs; where we do, if unset.
+    /// The working directory; ours if unset.
     pub cwd: Option<PathBuf>,
     /// What ends it when we are killed.
     pub guard: Option<ProcessGuard>,
@@ -43,13 +43,13 @@ pub enum StartError {
     /// The working directory is not there.
     #[error("the working directory '{}' does not exist", .0.display())]
     Directory(PathBuf),
-    /// The system does not take so much.
+    /// The arguments and variables are longer than the system allows.
     #[error("the arguments and variables are longer than the system takes")]
     TooLong,
 }
 
 impl Program {
-    /// Starts the program, or the guard that starts it, in a process group of its own, with pipes to it.
+    /// Starts the program, or the guard that starts it, in its own process group, with pipes to it.
     ///
     /// # Errors
     /// Says what could not be started; with a guard that is the guard.
@@ -57,7 +57,7 @@ impl Program {
         self.spawn_with(&[], Stdio::piped())
     }
 
-    /// As [`spawn`](Self::spawn), with arguments for the guard and another stdin.
+    /// Like [`spawn`](Self::spawn), with arguments for the guard and another stdin.
     pub(crate) fn spawn_with(&self, guard: &[&str], stdin: Stdio) -> Result<Child, StartError> {
         if let Some(directory) = self.cwd.as_ref().filter(|directory| !directory.is_dir()) {
             return Err(StartError::Directory(directory.clone()));
@@ -70,7 +70,7 @@ impl Program {
         })
     }
 
-    /// Returns whether there is such a program: one that may be executed, at its path or in a folder of `PATH`.
+    /// Returns whether the program exists and is executable, at its path or in a folder of `PATH`.
     pub fn exists(&self) -> bool {
         let is_program = |path: &Path| {
             path.metadata()
@@ -86,10 +86,8 @@ impl Program {
     }
 
     fn command(&self, for_guard: &[&str]) -> Command {
-        let program = self
-            .guard
-            .as_ref()
-            .map_or(OsStr::new(&self.command), |guard| guard.program.as_os_str());
+        let program =
+            self.guard.as_ref().map_or(OsStr::new(&self.command), |guard| guard.file().as_os_str());
         let mut command = Command::new(program);
         if let Some(guard) = &self.guard {
             command.args(&guard.args).args(for_guard).arg(&self.command);

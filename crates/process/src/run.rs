@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::{Program, StartError, capture::CapturedOutput};
 use running_process::RunningProcess;
 
-/// How long what the program wrote is waited for after its end: somebody who has left its group may hold the pipes.
+/// How long remaining output is waited for after the program's end: a process that left its group may hold the pipes.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How a program ended.
@@ -25,14 +25,14 @@ pub enum ProcessEnd {
     Unguarded,
 }
 
-/// What came of a program.
+/// A finished program.
 #[derive(Debug)]
 pub struct FinishedProcess {
     /// How it ended.
     pub ending: ProcessEnd,
-    /// What it wrote to stdout.
+    /// Its stdout.
     pub stdout: CapturedOutput,
-    /// What it wrote to stderr.
+    /// Its stderr.
     pub stderr: CapturedOutput,
 }
 

@@ -32,7 +32,7 @@ use std::{sync::Arc, time::Duration};
 use cel::{Context, Env, ExecutionError, Program, Value as Outcome};
 use serde_json::Value;
 use switchboard_runtime::{
-    AskFirst, Asking, Policy, RegisteredTool, policy::Answer, policy::Verdict,
+    ApprovalOptions, AskFirst, Policy, RegisteredTool, policy::PolicyCheck, policy::Verdict,
 };
 use switchboard_toolcall::CallContext;
 
@@ -99,7 +99,7 @@ impl<P: Policy> RuleSet<P> {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn asking(mut self, ask_if: &[String], within: Duration) -> Result<Self, RuleError> {
+    pub fn ask_if(mut self, ask_if: &[String], within: Duration) -> Result<Self, RuleError> {
         self.ask = compiled(&self.env, "[policy] ask_if", ask_if)?;
         self.within = within;
         Ok(self)
@@ -146,22 +146,22 @@ impl<P: Policy> Policy for RuleSet<P> {
         tool: &'a RegisteredTool,
         args: &'a Value,
         cx: &'a CallContext,
-    ) -> Answer<'a> {
+    ) -> PolicyCheck<'a> {
         if self.allow.is_empty() && self.deny.is_empty() && self.ask.is_empty() {
             return self.inner.check(tool, args, cx);
         }
         let variables = CallVariables::new(tool, args, cx);
         let mut context = Context::with_env(self.env.clone());
         context.set_variable_resolver(&variables);
-        // The rules come first: nobody should be asked about a call that they deny.
+        // The rules come first: people should not be asked about a call that they deny.
         match self.judge(&context) {
             Verdict::Allow => match self.inner.check(tool, args, cx) {
-                Answer::Now(Verdict::Allow) => {
-                    Answer::Now(self.asks(&context).map_or(Verdict::Allow, Verdict::AskFirst))
-                }
+                PolicyCheck::Ready(Verdict::Allow) => PolicyCheck::Ready(
+                    self.asks(&context).map_or(Verdict::Allow, Verdict::AskFirst),
+                ),
                 other => other,
             },
-            no => Answer::Now(no),
+            no => PolicyCheck::Ready(no),
         }
     }
 
@@ -170,8 +170,8 @@ impl<P: Policy> Policy for RuleSet<P> {
         self.inner.standing(tool)
     }
 
-    fn asking(&self) -> Asking {
-        self.inner.asking()
+    fn approval_options(&self) -> ApprovalOptions {
+        self.inner.approval_options()
     }
 }
 

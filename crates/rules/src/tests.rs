@@ -97,7 +97,7 @@ fn what_does_not_compile_is_told_at_the_start() {
 /// Whether somebody is asked about a call of `act`, and by which rule.
 async fn asked(ask_if: &str, args: Value) -> Option<String> {
     let rules = rules(&[], &["tool == 'look'"]).unwrap();
-    let rules = rules.asking(&[ask_if.to_owned()], std::time::Duration::from_secs(1)).unwrap();
+    let rules = rules.ask_if(&[ask_if.to_owned()], std::time::Duration::from_secs(1)).unwrap();
     let said = check(rules, "act", args, None).await?;
     let rule = said.strip_prefix("Tool 'act' was not run: a person must allow it (");
     Some(rule.unwrap_or(&said).split_once("), and").unwrap().0.to_owned())
@@ -119,13 +119,13 @@ async fn arguments_decide_whether_a_person_is_asked() {
 async fn what_is_forbidden_is_not_asked_about() {
     let all = || ["true".to_owned()];
     let second = std::time::Duration::from_secs(1);
-    let by_expression = rules(&[], &["tool == 'act'"]).unwrap().asking(&all(), second).unwrap();
+    let by_expression = rules(&[], &["tool == 'act'"]).unwrap().ask_if(&all(), second).unwrap();
     let said = check(by_expression, "act", json!({}), None).await.unwrap();
     assert!(said.contains("is denied by policy: deny_if"), "{said}");
-    let by_name = rules(&[], &[]).unwrap().asking(&all(), second).unwrap();
+    let by_name = rules(&[], &[]).unwrap().ask_if(&all(), second).unwrap();
     let said = check(by_name, "forbidden", json!({}), None).await.unwrap();
     assert!(said.contains("is denied by policy: deny \"forbidden\""), "{said}");
     let wrong = ["args.level >".to_owned()];
-    let error = rules(&[], &[]).unwrap().asking(&wrong, second).err().unwrap().to_string();
+    let error = rules(&[], &[]).unwrap().ask_if(&wrong, second).err().unwrap().to_string();
     assert!(error.starts_with("`[policy] ask_if`: `args.level >` is not"), "{error}");
 }

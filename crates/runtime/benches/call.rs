@@ -9,7 +9,7 @@ use switchboard_runtime::{
     toolcall::{
         BoxFuture, CallContext, Strictness, Tool, ToolCall, ToolError, ToolOutput, ToolSpec,
     },
-    validate::Check,
+    validate::SchemaCheck,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -129,7 +129,7 @@ fn lookup(bencher: Bencher<'_, '_>, tools: usize) {
 
 #[divan::bench]
 fn validate_typical(bencher: Bencher<'_, '_>) {
-    let check = Check::compile(&typical_schema(), Strictness::Lenient).expect("compiles");
+    let check = SchemaCheck::compile(&typical_schema(), Strictness::Lenient).expect("compiles");
     let args = Value::Object(typical_args());
     bencher.bench_local(|| check.accepts(black_box(&args)));
 }
@@ -145,7 +145,7 @@ fn validate_large(bencher: Bencher<'_, '_>) {
             "additionalProperties": {"type": "integer", "minimum": 0}
         }}}
     });
-    let check = Check::compile(&schema, Strictness::Lenient).expect("compiles");
+    let check = SchemaCheck::compile(&schema, Strictness::Lenient).expect("compiles");
     let args = json!({"rows": vec![row; 100]});
     bencher.bench_local(|| check.accepts(black_box(&args)));
 }

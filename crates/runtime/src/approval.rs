@@ -1,7 +1,7 @@
-//! Calls about which a person decides: the question, the wait, and what came of it.
+//! Calls that a person must approve: the request, the wait, and the decision.
 //!
-//! A held call waits before it takes a slot and before its time begins. Whom to ask, and how an answer comes back, is an
-//! [`Approver`]'s business.
+//! A held call waits before it takes a slot and before its timeout starts. Who is asked, and how the decision arrives,
+//! is up to the [`Approver`].
 
 mod definition;
 mod secrets;
@@ -19,83 +19,84 @@ use crate::{record::CallStart, redact};
 
 pub(crate) use wait::until_allowed;
 
-/// Whom the executor asks about a call that policy leaves to a person.
+/// Asks people about calls that the policy holds.
 pub trait Approver: Send + Sync {
-    /// Asks about one call. Must not block; dropping what it returns withdraws the question.
+    /// Asks about one call. Must not block: runs on a serving thread. Dropping the returned value withdraws the
+    /// request.
     ///
     /// # Errors
-    /// The question could not be put; the call is then denied.
-    fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError>;
+    /// The request could not be made; the call is then denied.
+    fn ask(&self, question: ApprovalRequest) -> Result<AskOutcome<'_>, BoxError>;
 }
 
-/// What a person is asked.
+/// What a person is asked to decide.
 #[derive(Clone, Debug)]
-pub struct Question {
-    /// The execution that waits.
+pub struct ApprovalRequest {
+    /// The id of the held call.
     pub call: CallId,
     /// The tool's name.
     pub tool: Arc<str>,
-    /// The server that it belongs to.
+    /// The tool's server, if it has one.
     pub server: Option<Arc<str>>,
-    /// The arguments that will be used, as JSON: all of them, characters that cannot be seen as escapes. Only what the
-    /// tool's schema or the policy calls a secret stands there as its length.
+    /// The arguments that the tool will get, as JSON, with invisible characters escaped. Values that the tool's schema
+    /// or the policy marks as secret are replaced by their length.
     pub arguments: String,
-    /// Of the tool's name and the exact arguments: an answer holds for nothing else.
+    /// Hash of the tool's name and the exact arguments: a decision is valid for these only.
     pub fingerprint: [u8; 32],
-    /// Of what the tool says of itself: an answer that is remembered holds for no other definition.
+    /// Hash of the tool's definition: a remembered decision is valid for this definition only.
     pub definition: [u8; 32],
-    /// Whether who asks cannot allow.
+    /// Whether the caller must not approve its own call.
     pub four_eyes: bool,
-    /// Who wants to call it.
+    /// Who makes the call.
     pub caller: Option<Arc<str>>,
-    /// The rule that leaves it to a person.
+    /// The policy rule that holds the call.
     pub rule: String,
-    /// How long an answer is waited for.
+    /// How long to wait for a decision.
     pub within: Duration,
 }
 
-/// What became of a question at once.
-pub enum Asked<'a> {
-    /// It was answered before: a person left a rule.
-    Decided(Decision),
-    /// It waits for an answer.
-    Held(Held<'a>),
-    /// There is nobody to ask; the text says what to do.
+/// The immediate outcome of [`Approver::ask`].
+pub enum AskOutcome<'a> {
+    /// A rule that a person left earlier decides.
+    Decided(PersonDecision),
+    /// The call is held until somebody decides.
+    Held(PendingDecision<'a>),
+    /// Nobody can be asked; the text says what to do about it.
     Nobody(String),
 }
 
-/// A question that waits for an answer.
-pub struct Held<'a> {
-    /// The word under which it can be answered.
+/// A call that is held until somebody decides.
+pub struct PendingDecision<'a> {
+    /// The id under which the call can be approved or denied.
     pub id: Arc<str>,
-    /// When nobody can answer any more.
+    /// When the request expires.
     pub expires: SystemTime,
-    /// The answer.
-    pub decision: BoxFuture<'a, Result<Decision, BoxError>>,
+    /// Resolves to the decision.
+    pub decision: BoxFuture<'a, Result<PersonDecision, BoxError>>,
 }
 
-/// An answer.
+/// A person's decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// What it says.
+pub struct PersonDecision {
+    /// What was decided.
     pub ruling: Ruling,
-    /// Who gave it.
+    /// Who decided.
     pub by: Option<String>,
-    /// Why, where that was said.
+    /// Why, if a reason was given.
     pub reason: Option<String>,
 }
 
-/// What an answer says.
+/// What was decided about a held call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ruling {
     /// The call may run, once.
     Allow,
-    /// It may not.
+    /// It must not run.
     Deny,
-    /// Nobody answered in time.
+    /// Nobody decided in time.
     Expired,
-    /// The call ended before somebody answered.
+    /// The call ended before somebody decided.
     Withdrawn,
 }
 
@@ -103,7 +104,7 @@ impl Ruling {
     /// Every ruling.
     pub const ALL: [Self; 4] = [Self::Allow, Self::Deny, Self::Expired, Self::Withdrawn];
 
-    /// The stable word for it.
+    /// Returns the stable code.
     pub fn code(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -114,36 +115,38 @@ impl Ruling {
     }
 }
 
-/// A call that is held, as observers are told.
+/// A held call, as [`CallObserver`](crate::CallObserver)s see it.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct CallHeld<'a> {
-    /// What was known before.
+    /// What was known before the call ran.
     pub start: &'a Arc<CallStart>,
-    /// The word under which it can be decided.
+    /// The id under which the call can be approved or denied.
     pub id: &'a str,
     /// The tool's name.
     pub tool: &'a Arc<str>,
-    /// The rule that leaves it to a person.
+    /// The policy rule that holds the call.
     pub rule: &'a str,
-    /// When nobody can decide any more.
+    /// When the request expires.
     pub expires: SystemTime,
 }
 
-/// What a person, or a rule that one left, said of a call; part of its record.
+/// The decision about a call, by a person or by a rule that a person left; part of its record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Approval {
-    /// The word under which it could be decided; none where nobody had to be asked.
+    /// The id under which the call could be decided. `None` if nobody had to be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What was said.
+    /// What was decided.
     pub decision: Ruling,
-    /// Who said it.
+    /// Who decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why, where that was said.
+    /// Why, if a reason was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The rule that left it to a person.
+    /// The policy rule that held the call.
     pub rule: String,
     /// How long the call was held.
     #[serde(rename = "held_ms", serialize_with = "as_millis", deserialize_with = "from_millis")]
@@ -151,7 +154,7 @@ pub struct Approval {
 }
 
 impl Approval {
-    /// Returns the approval without the secrets that somebody may have written as the reason.
+    /// Returns the approval with secrets redacted from the reason, which a person wrote.
     pub fn redacted(&self) -> Self {
         let reason = self.reason.as_deref().map(|reason| redact::text(reason).into_owned());
         Self { reason, ..self.clone() }
@@ -166,17 +169,17 @@ fn from_millis<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Dura
     u64::deserialize(deserializer).map(Duration::from_millis)
 }
 
-/// Nobody is there to be asked.
-pub struct Nobody(pub String);
+/// An [`Approver`] without anybody to ask; the text says what to do about it.
+pub struct NoApprover(pub String);
 
-impl Default for Nobody {
+impl Default for NoApprover {
     fn default() -> Self {
         Self("No person can be asked here.".to_owned())
     }
 }
 
-impl Approver for Nobody {
-    fn ask(&self, _: Question) -> Result<Asked<'_>, BoxError> {
-        Ok(Asked::Nobody(self.0.clone()))
+impl Approver for NoApprover {
+    fn ask(&self, _: ApprovalRequest) -> Result<AskOutcome<'_>, BoxError> {
+        Ok(AskOutcome::Nobody(self.0.clone()))
     }
 }

@@ -1,4 +1,4 @@
-//! Where whole results and binaries are kept, to be read by their ids.
+//! Stores whole results and binary content, to be read by id.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,38 +11,41 @@ use switchboard_toolcall::{BoxError, BoxFuture, CallContext};
 
 use crate::tools::ToolManager;
 
-/// Keeps what a result does not show.
+/// Stores what a result does not show.
 pub trait ArtifactStore: Send + Sync {
-    /// Keeps the content, which a call brought, and returns its id.
-    fn put(&self, content: Stored, source: Source) -> BoxFuture<'_, Result<String, BoxError>>;
+    /// Stores content that a call returned. Returns its id.
+    fn put(
+        &self,
+        content: ArtifactContent,
+        source: ArtifactSource,
+    ) -> BoxFuture<'_, Result<String, BoxError>>;
 
-    /// Returns what was kept under the id, if it still is, whoever brought it; callers are given what
-    /// [`read_for`] returns.
-    fn get<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<Stored>, BoxError>>;
+    /// Returns the content with this id, if it is still stored, for any caller; callers get what [`read_for`] returns.
+    fn get<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ArtifactContent>, BoxError>>;
 
-    /// Returns the calls that brought the content under the id: several, if they brought the same.
-    fn sources<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Vec<Source>, BoxError>>;
+    /// Returns the calls that returned this content: several, if they returned the same.
+    fn sources<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Vec<ArtifactSource>, BoxError>>;
 }
 
 /// Content with its media type. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct ArtifactContent {
     /// The media type.
     pub media_type: String,
     /// The content.
     pub bytes: Bytes,
 }
 
-/// The call that brought an artifact, as far as it decides who may read it. Cheap to clone.
+/// The call that returned an artifact, as far as it decides who may read it. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct ArtifactSource {
     /// The tool's name.
     pub tool: Arc<str>,
     /// Who made the call.
     pub caller: Option<Arc<str>>,
 }
 
-/// Returns what is kept under the id, if the caller may know of a call that brought it.
+/// Returns the content with this id, if the caller may know of a call that returned it.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -51,9 +54,9 @@ pub async fn read_for(
     id: &str,
     tools: &ToolManager,
     cx: &CallContext,
-) -> Result<Option<Stored>, BoxError> {
+) -> Result<Option<ArtifactContent>, BoxError> {
     if !cx.visibility.watches() || cx.visibility.hides_tools() {
-        let is_known = |source: &Source| {
+        let is_known = |source: &ArtifactSource| {
             let caller = source.caller.as_deref();
             tools.knows_call(cx.caller.as_deref(), &cx.visibility, &source.tool, caller)
         };
@@ -64,30 +67,30 @@ pub async fn read_for(
     store.get(id).await
 }
 
-/// Keeps artifacts in memory, the oldest giving way to the newest.
+/// Stores artifacts in memory; the oldest are dropped to make room.
 pub struct MemoryArtifacts {
     most_bytes: usize,
-    kept: Mutex<Kept>,
+    kept: Mutex<MemoryArtifactsState>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct MemoryArtifactsState {
     bytes: usize,
     order: VecDeque<String>,
-    by_id: HashMap<String, (Stored, Source)>,
+    by_id: HashMap<String, (ArtifactContent, ArtifactSource)>,
 }
 
 impl MemoryArtifacts {
-    /// Keeps as many bytes as `most_bytes`.
+    /// Stores at most `most_bytes` bytes.
     pub fn new(most_bytes: usize) -> Self {
         Self { most_bytes, kept: Mutex::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, MemoryArtifactsState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, content: Stored, source: Source) -> Result<String, BoxError> {
+    fn keep(&self, content: ArtifactContent, source: ArtifactSource) -> Result<String, BoxError> {
         let size = content.bytes.len();
         if size > self.most_bytes {
             let most = self.most_bytes;
@@ -125,16 +128,20 @@ impl Default for MemoryArtifacts {
 }
 
 impl ArtifactStore for MemoryArtifacts {
-    fn put(&self, content: Stored, source: Source) -> BoxFuture<'_, Result<String, BoxError>> {
+    fn put(
+        &self,
+        content: ArtifactContent,
+        source: ArtifactSource,
+    ) -> BoxFuture<'_, Result<String, BoxError>> {
         Box::pin(std::future::ready(self.keep(content, source)))
     }
 
-    fn get<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<Stored>, BoxError>> {
+    fn get<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ArtifactContent>, BoxError>> {
         let found = self.lock().by_id.get(id).map(|(content, _)| content.clone());
         Box::pin(std::future::ready(Ok(found)))
     }
 
-    fn sources<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Vec<Source>, BoxError>> {
+    fn sources<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Vec<ArtifactSource>, BoxError>> {
         let source = self.lock().by_id.get(id).map(|(_, source)| source.clone());
         Box::pin(std::future::ready(Ok(source.into_iter().collect())))
     }

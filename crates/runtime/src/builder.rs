@@ -1,21 +1,21 @@
-//! Puts an executor together.
+//! Builds executors.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
 use crate::{
-    approval::{Approver, Nobody},
+    approval::{Approver, NoApprover},
     artifacts::{ArtifactStore, MemoryArtifacts},
     call::ToolExecutor,
     config::Config,
     dispatch::Slots,
     policy::{Policy, RulePolicy},
     record::{CallHistory, CallObserver, CallSinks, IdempotencyStore, Recorder, Tracer},
-    tools::{ToolManager, Wrap},
+    tools::{ToolManager, ToolWrapper},
 };
 
-/// Puts an executor together; what is left out is the default.
+/// Builds a [`ToolExecutor`]; whatever is not set has its default.
 #[derive(Default)]
 pub struct ExecutorBuilder {
     config: Config,
@@ -27,7 +27,7 @@ pub struct ExecutorBuilder {
     observers: Vec<Arc<dyn CallObserver>>,
     tracer: Option<Arc<dyn Tracer>>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
-    wrap: Option<Wrap>,
+    wrap: Option<ToolWrapper>,
 }
 
 impl ExecutorBuilder {
@@ -38,28 +38,28 @@ impl ExecutorBuilder {
         self
     }
 
-    /// Asks this policy before each call.
+    /// Checks each call with this policy.
     #[must_use]
     pub fn policy(mut self, policy: impl Policy + 'static) -> Self {
         self.policy = Some(Arc::new(policy));
         self
     }
 
-    /// Asks there about calls that the policy leaves to a person.
+    /// Asks this approver about calls that the policy holds.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = Some(approver);
         self
     }
 
-    /// Records calls there. Without [`history`](Self::history) they are not read back.
+    /// Records calls there. Without [`history`](Self::history) they cannot be read back.
     #[must_use]
     pub fn recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
         self.recorder = Some(recorder);
         self
     }
 
-    /// Records calls, reads them back and remembers idempotency keys there.
+    /// Records calls, reads them back and stores idempotency keys there.
     #[must_use]
     pub fn store<S>(self, store: Arc<S>) -> Self
     where
@@ -68,56 +68,56 @@ impl ExecutorBuilder {
         self.recorder(store.clone()).history(store.clone()).idempotency(store)
     }
 
-    /// Reads recorded calls there.
+    /// Reads recorded calls from there.
     #[must_use]
     pub fn history(mut self, history: Arc<dyn CallHistory>) -> Self {
         self.history = Some(history);
         self
     }
 
-    /// Remembers idempotency keys there too, beyond this process.
+    /// Stores idempotency keys there, so that they survive this process.
     #[must_use]
     pub fn idempotency(mut self, store: Arc<dyn IdempotencyStore>) -> Self {
         self.idempotency = Some(store);
         self
     }
 
-    /// Tells `observer` of calls too.
+    /// Adds an observer of calls.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
         self.observers.push(observer);
         self
     }
 
-    /// Asks there for the context of calls in a trace.
+    /// Gets the trace contexts of calls there.
     #[must_use]
     pub fn tracer(mut self, tracer: Arc<dyn Tracer>) -> Self {
         self.tracer = Some(tracer);
         self
     }
 
-    /// Keeps whole results and binaries there.
+    /// Stores whole results and binaries there.
     #[must_use]
     pub fn artifacts(mut self, artifacts: Arc<dyn ArtifactStore>) -> Self {
         self.artifacts = Some(artifacts);
         self
     }
 
-    /// Calls what `wrap` makes of each tool instead of the tool.
+    /// Calls the tool that `wrap` returns instead of each tool.
     #[must_use]
-    pub fn wrap_tools(mut self, wrap: Wrap) -> Self {
+    pub fn wrap_tools(mut self, wrap: ToolWrapper) -> Self {
         self.wrap = Some(wrap);
         self
     }
 
-    /// The executor, without tools yet.
+    /// Builds the executor, without any tools yet.
     pub fn build(self) -> ToolExecutor {
         let config = self.config;
         let policy = self.policy.unwrap_or_else(|| Arc::new(RulePolicy::default()));
         ToolExecutor {
             tools: Arc::new(ToolManager::new(&config).wrapped(self.wrap).under(policy.clone())),
             policy,
-            approver: self.approver.unwrap_or_else(|| Arc::new(Nobody::default())),
+            approver: self.approver.unwrap_or_else(|| Arc::new(NoApprover::default())),
             sinks: Arc::new(CallSinks {
                 idempotency: self.idempotency,
                 observers: self.observers,

@@ -1,4 +1,4 @@
-//! The life of a tool call, on one screen.
+//! The steps of a tool call, on one screen.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::{
     dispatch::{self, Slots},
     durable, normalise,
     policy::{self, Policy},
-    record::{CallHistory, CallRecord, CallSinks, Tracer},
+    record::{CallHistory, CallRecord, CallSinks, ModelTurn, Tracer},
     reuse::Flights,
     tools::{RegisteredTool, ToolManager},
     validate,
 };
 
-/// Runs every tool call there is. Cheap to clone; must be used within a tokio runtime.
+/// Runs tool calls. Cheap to clone; must be used within a tokio runtime.
 #[derive(Clone)]
 pub struct ToolExecutor {
     pub(crate) tools: Arc<ToolManager>,
@@ -34,10 +34,10 @@ pub struct ToolExecutor {
 }
 
 impl ToolExecutor {
-    /// Runs one call and tells what came of it. Never fails, never panics, leaves one record.
+    /// Runs one call and returns its result. Never fails, never panics, leaves one record.
     ///
     /// # Cancel safety
-    /// Dropping the future cancels the call; its record then says so.
+    /// Dropping the future cancels the call; its record says so.
     pub async fn execute(&self, call: ToolCall, cx: &CallContext) -> ToolResult {
         let (mut record, args) = self.open(call, cx).await; // written down before we act
         let name = record.name().clone();
@@ -45,7 +45,7 @@ impl ToolExecutor {
         self.end(record, outcome).await
     }
 
-    /// Every early return is here, so that `execute` always shapes and records.
+    /// Every early return is here, so that `execute` always normalises and records.
     async fn run(
         &self,
         record: &mut CallRecord,
@@ -70,7 +70,7 @@ impl ToolExecutor {
         Ok(tool)
     }
 
-    /// Returns the arguments that the tool gets, if nothing speaks against the call.
+    /// Returns the arguments that the tool gets, if the call may run.
     async fn admit(
         &self,
         tool: &Arc<RegisteredTool>,
@@ -85,11 +85,11 @@ impl ToolExecutor {
         Ok(args)
     }
 
-    /// Queues one call instead of running it, by the same steps. Returns the id to ask after: an earlier call's if the
-    /// idempotency key was used for the same before.
+    /// Queues one call instead of running it, after the same steps. Returns the id to ask for the result: the id of an
+    /// earlier call if the idempotency key was used for the same call before.
     ///
     /// # Errors
-    /// What became of a call that was not queued.
+    /// The result of a call that could not be queued.
     pub async fn submit(
         &self,
         call: ToolCall,
@@ -131,13 +131,13 @@ impl ToolExecutor {
         CallRecord::open(&self.sinks, &self.tools, self.config.load_full(), call, cx).await
     }
 
-    /// Ends a call that cannot even be tried, shaped and recorded like any other.
+    /// Ends a call that cannot be tried, normalised and recorded like any other.
     pub async fn refuse(&self, call: ToolCall, error: ToolError, cx: &CallContext) -> ToolResult {
         let (record, _) = self.open(call, cx).await;
         self.end(record, Err(error)).await
     }
 
-    /// Runs the tool `name` with `args` for nobody in particular.
+    /// Runs the tool `name` with `args`, without a caller.
     pub async fn call(&self, name: &str, args: Value) -> ToolResult {
         let cx = CallContext::default();
         match args {
@@ -150,43 +150,48 @@ impl ToolExecutor {
         }
     }
 
-    /// The tools that can be called.
+    /// Returns the tools that can be called.
     pub fn tools(&self) -> &Arc<ToolManager> {
         &self.tools
     }
 
-    /// How many calls wait for a slot now (EX-8).
+    /// Returns how many calls wait for a slot now (EX-8).
     pub fn waiting(&self) -> usize {
         self.slots.waiting()
     }
 
-    /// The latest calls.
+    /// Returns the recorded calls.
     pub fn history(&self) -> &Arc<dyn CallHistory> {
         &self.sinks.history
     }
 
-    /// Who gives work its context in a trace; without one, tools get the caller's own.
+    /// Returns what creates trace contexts. Without it, tools get the caller's.
     pub fn tracer(&self) -> Option<&Arc<dyn Tracer>> {
         self.sinks.tracer.as_ref()
     }
 
-    /// Where whole results and binaries are kept.
+    /// Tells the observers of calls of a turn between them.
+    pub fn turn_ended(&self, turn: &ModelTurn<'_>) {
+        self.sinks.observe(|observer| observer.turn_ended(turn));
+    }
+
+    /// Returns the store for whole results and binaries.
     pub fn artifacts(&self) -> &Arc<dyn ArtifactStore> {
         &self.artifacts
     }
 
-    /// How calls are run.
+    /// Returns the settings.
     pub fn config(&self) -> Arc<Config> {
         self.config.load_full()
     }
 
-    /// Uses other settings for calls that come from now on. How many may run and wait, `strict` and the separator stay
-    /// as they were built.
+    /// Uses other settings for calls from now on. The limits of running and waiting calls, `strict` and the separator
+    /// stay as built.
     pub fn reconfigure(&self, config: Config) {
         self.config.store(Arc::new(config));
     }
 
-    /// Starts an executor that differs from the default.
+    /// Returns a builder, to change the defaults.
     pub fn builder() -> ExecutorBuilder {
         ExecutorBuilder::default()
     }

@@ -1,7 +1,7 @@
-//! Runs a tool under its deadline: waits for a slot, cancels for real, survives what the tool does.
+//! Runs a tool under its deadline: waits for a slot, cancels it at the deadline, contains its panics.
 
 mod answer_time;
-mod patient;
+mod timed_channel;
 
 use std::{
     any::Any,
@@ -40,7 +40,7 @@ pub(crate) struct Slots {
     max_queue: usize,
 }
 
-/// Runs the tool and returns what it answered, or that it was cut short.
+/// Runs the tool. Returns its output, or the error if it timed out or was cancelled.
 pub(crate) async fn run(
     tool: Arc<RegisteredTool>,
     args: Value,
@@ -54,7 +54,7 @@ pub(crate) async fn run(
     in_task(tool, call, cx, record, slots).await
 }
 
-/// As [`run`], but lets the tool queue the call.
+/// Like [`run`], but the tool queues the call.
 pub(crate) async fn enqueue(
     tool: Arc<RegisteredTool>,
     args: Value,
@@ -80,12 +80,12 @@ where
 {
     let limit = record.timeout(cx);
     let extends = tool.spec().settings.progress_extends_timeout;
-    let alive = (extends || cx.way_back.is_some()).then(|| Arc::new(Alive::default()));
+    let alive = (extends || cx.caller_channel.is_some()).then(|| Arc::new(ToolActivity::default()));
     if let Some(alive) = &alive {
         record.may_be_asked(&alive.answers);
     }
     let own = CallContext {
-        // The caller's token is watched by `within`: a child of it would only cost a lock.
+        // `within` watches the caller's token: a child token would only cost a lock.
         cancel: CancellationToken::new(),
         deadline: Some(deadline(record.runs_from(cx), limit)),
         call_id: Some(record.id()),
@@ -93,8 +93,8 @@ where
             Some(alive) if extends => heard_too(&cx.progress, alive),
             _ => cx.progress.clone(),
         },
-        way_back: match (&cx.way_back, &alive) {
-            (Some(back), Some(alive)) => Some(patient::ask_through(back, alive)),
+        caller_channel: match (&cx.caller_channel, &alive) {
+            (Some(back), Some(alive)) => Some(timed_channel::ask_through(back, alive)),
             _ => None,
         },
         trace: record.trace(),
@@ -113,7 +113,7 @@ where
     until_done(work, alive.as_deref(), cx, record, effects).await
 }
 
-/// Does `work`, in which no tool runs yet, until it is done, the deadline passes or the caller cancels.
+/// Runs `work`, which is not a tool's code yet, until it is done, the deadline passes or the caller cancels.
 pub(crate) async fn within<T>(
     work: impl Future<Output = Result<T, ToolError>>,
     cx: &CallContext,
@@ -122,10 +122,10 @@ pub(crate) async fn within<T>(
     until_done(pin!(work), None, cx, record, "").await
 }
 
-/// As [`within`], but each sign of life gives the work its time anew, and `effects` says what may have happened.
+/// Like [`within`], but `activity` restarts the timeout, and `effects` says what may have happened.
 async fn until_done<T>(
     mut work: Pin<&mut impl Future<Output = Result<T, ToolError>>>,
-    alive: Option<&Alive>,
+    alive: Option<&ToolActivity>,
     cx: &CallContext,
     record: &CallRecord,
     effects: &str,
@@ -141,8 +141,8 @@ async fn until_done<T>(
             }
             () = sign_of_life(alive) => timer.as_mut().reset(deadline(Instant::now(), limit)),
             () = &mut timer => {
-                // The time that somebody takes to answer a question of the tool's is not the tool's.
-                if alive.is_some_and(Alive::waits_for_an_answer) {
+                // The time until somebody answers a question of the tool does not count as the tool's.
+                if alive.is_some_and(ToolActivity::waits_for_an_answer) {
                     timer.as_mut().reset(deadline(Instant::now(), limit));
                     continue;
                 }
@@ -153,30 +153,30 @@ async fn until_done<T>(
     }
 }
 
-async fn sign_of_life(alive: Option<&Alive>) {
+async fn sign_of_life(alive: Option<&ToolActivity>) {
     match alive {
         Some(alive) => alive.bell.notified().await,
         None => std::future::pending().await,
     }
 }
 
-/// What is known of a tool at work.
+/// What a running tool reports to the timeout.
 #[derive(Debug, Default)]
-struct Alive {
-    /// Rung by each sign of life, which gives the tool its time anew.
+struct ToolActivity {
+    /// Notified by progress and by answers, which restart the timeout.
     bell: Notify,
-    /// The time in which questions of the tool's are unanswered.
+    /// Measures how long the tool's questions were unanswered.
     answers: Arc<AnswerTime>,
 }
 
-impl Alive {
+impl ToolActivity {
     fn waits_for_an_answer(&self) -> bool {
         self.answers.runs()
     }
 }
 
-/// Progress that is also a sign of life.
-fn heard_too(progress: &Progress, alive: &Arc<Alive>) -> Progress {
+/// Wraps `progress` so that each update also restarts the timeout.
+fn heard_too(progress: &Progress, alive: &Arc<ToolActivity>) -> Progress {
     let (progress, alive) = (progress.clone(), alive.clone());
     Progress::to(move |update| {
         alive.bell.notify_one();
@@ -184,9 +184,9 @@ fn heard_too(progress: &Progress, alive: &Arc<Alive>) -> Progress {
     })
 }
 
-/// The moment when a call that began at `started` is given up.
+/// Returns the deadline of a call that began at `started`.
 fn deadline(started: Instant, limit: Duration) -> Instant {
-    // Beyond what the clock can add lies as good as never.
+    // The clock cannot add arbitrary durations.
     let century = Duration::from_secs(100 * 365 * 86400);
     started + limit.min(century)
 }
@@ -195,29 +195,29 @@ fn cut_short(record: &CallRecord, kind: ErrorKind, what: &str, effects: &str) ->
     ToolError::new(kind, format!("Tool '{}' {what}{effects}", record.name()))
 }
 
-/// Starts the tool in a task of its own: a panic, in a poll or in a drop, ends there, and a tool that blocks
-/// its thread cannot keep its caller past the deadline. The slots are held for as long as it really runs.
+/// Starts the tool in its own task: a panic, in a poll or in a drop, ends there, and a tool that blocks its thread
+/// cannot delay its caller beyond the deadline. The slots are held until the task has really ended.
 fn spawn<T: Send + 'static>(
     work: impl Future<Output = Result<T, ToolError>> + Send + 'static,
     cancel: CancellationToken,
     permits: Permits,
-) -> Running<T> {
+) -> ToolTask<T> {
     let told = Some(cancel.drop_guard());
     let work = async move {
         let _permits = permits;
         work.await
     };
-    Running { told, work: tokio::spawn(work.in_current_span()) }
+    ToolTask { told, work: tokio::spawn(work.in_current_span()) }
 }
 
-/// A tool at work; told and aborted when dropped.
-struct Running<T> {
-    /// Tells the tool that nobody waits any more.
+/// A tool's task; cancelled, then aborted, when dropped.
+struct ToolTask<T> {
+    /// Cancels the tool's token.
     told: Option<DropGuard>,
     work: JoinHandle<Result<T, ToolError>>,
 }
 
-impl<T> Running<T> {
+impl<T> ToolTask<T> {
     async fn answer(mut self, tool: &RegisteredTool) -> Result<T, ToolError> {
         let ended = (&mut self.work).await;
         self.told.take().map(DropGuard::disarm);
@@ -225,7 +225,7 @@ impl<T> Running<T> {
             Ok(outcome) => outcome,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => Err(crashed(tool.name(), panic)),
-                // Only a runtime that shuts down cancels a task that we still wait for.
+                // Only a runtime that shuts down cancels a task that is still awaited.
                 Err(_) => {
                     let text = format!("Tool '{}' was cancelled: the runtime ends", tool.name());
                     Err(ToolError::new(ErrorKind::Cancelled, text))
@@ -235,15 +235,15 @@ impl<T> Running<T> {
     }
 }
 
-impl<T> Drop for Running<T> {
+impl<T> Drop for ToolTask<T> {
     fn drop(&mut self) {
-        // First the word, then the end: whatever the tool lets go of knows why.
+        // Cancel before aborting, so that the tool's destructors see a cancelled token.
         drop(self.told.take());
         self.work.abort();
     }
 }
 
-/// Does `work`, in which no tool's own code runs, and turns a panic of a schema, a policy or our own into an error.
+/// Runs `work`, which is not a tool's code, and turns a panic of a schema, a policy or our own code into an error.
 pub(crate) async fn caught<T>(
     name: &str,
     work: impl Future<Output = Result<T, ToolError>>,
@@ -252,7 +252,7 @@ pub(crate) async fn caught<T>(
     outcome.unwrap_or_else(|panic| Err(crashed(name, panic)))
 }
 
-/// What the model reads of a panic; its message is for log and audit.
+/// Returns the error that the model reads; the panic's message goes to log and audit.
 pub(crate) fn crashed(name: &str, panic: Box<dyn Any + Send>) -> ToolError {
     let message = panic
         .downcast::<String>()
@@ -263,7 +263,7 @@ pub(crate) fn crashed(name: &str, panic: Box<dyn Any + Send>) -> ToolError {
     ToolError::new(ErrorKind::Internal, text).caused_by(message)
 }
 
-/// The slots that a running call holds: its tool's and its server's where they are bounded, and a global one.
+/// The slots that a running call holds: its tool's and its server's, if limited, and a global one.
 type Permits = (Vec<OwnedSemaphorePermit>, OwnedSemaphorePermit);
 
 impl Slots {
@@ -280,7 +280,7 @@ impl Slots {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Waits for a slot, the narrowest bound first: who waits for a busy server must not hold up others.
+    /// Waits for slots, the narrowest limit first: a call that waits for a busy server must not block others.
     async fn take(&self, tool: &RegisteredTool) -> Result<Permits, ToolError> {
         let mut narrow = Vec::with_capacity(tool.slots.len());
         for slots in &tool.slots {
@@ -297,7 +297,7 @@ impl Slots {
         if let Ok(permit) = slots.clone().try_acquire_owned() {
             return Ok(permit);
         }
-        let _place = Place::take(&self.waiting, self.max_queue)
+        let _place = QueuePlace::take(&self.waiting, self.max_queue)
             .ok_or_else(|| overloaded(tool, "too many calls are waiting"))?;
         let closed = |_| overloaded(tool, "the executor is closed");
         slots.clone().acquire_owned().await.map_err(closed)
@@ -309,10 +309,10 @@ fn overloaded(tool: &RegisteredTool, why: &str) -> ToolError {
     ToolError::new(ErrorKind::Overloaded, text)
 }
 
-/// A place in the queue, given back when dropped.
-struct Place<'a>(&'a AtomicUsize);
+/// A place in the queue, released when dropped.
+struct QueuePlace<'a>(&'a AtomicUsize);
 
-impl<'a> Place<'a> {
+impl<'a> QueuePlace<'a> {
     fn take(waiting: &'a AtomicUsize, max: usize) -> Option<Self> {
         let taken = waiting.fetch_add(1, Ordering::Relaxed);
         let place = Self(waiting);
@@ -320,7 +320,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,8 +1,8 @@
-//! Calls that outlive who asked for them: laid into a queue, run by whoever is free, asked after by their id.
+//! Calls that outlive their callers: queued, run by any worker that is free, looked up by id.
 //!
-//! The queue is somebody else's business; this is the seam between it and the entrances. A call is queued by
-//! [`ToolExecutor::submit`](crate::ToolExecutor::submit): found, checked, allowed and recorded like any other, then handed
-//! to [`Tool::enqueue`](switchboard_toolcall::Tool::enqueue).
+//! This is the trait for such a queue; `workers` implements it. A call is queued by
+//! [`ToolExecutor::submit`](crate::ToolExecutor::submit): found, checked, allowed and recorded like any other, then
+//! passed to [`Tool::enqueue`](switchboard_toolcall::Tool::enqueue).
 
 use std::{
     sync::Arc,
@@ -16,27 +16,27 @@ use switchboard_toolcall::{
     ToolSpec,
 };
 
-use crate::{artifacts::Source, call::ToolExecutor, normalise};
+use crate::{artifacts::ArtifactSource, call::ToolExecutor, normalise};
 
-/// A queue of calls that survives those who ask and those who run, as entrances look at it.
+/// A queue of durable calls, as gateways and commands see it.
 pub trait DurableCalls: Send + Sync {
-    /// How a queued call is; none where no such call is known.
+    /// Returns the state of a queued call, `None` if there is no such call.
     ///
     /// # Errors
-    /// The queue cannot be asked.
+    /// The queue cannot be reached.
     fn look(&self, id: CallId) -> BoxFuture<'_, Result<Option<QueuedCall>, BoxError>>;
 
-    /// Asks that a queued call be given up; whether it was still to end.
+    /// Requests cancellation of a queued call. Returns `false` if it had ended already.
     ///
     /// # Errors
-    /// The queue cannot be asked.
+    /// The queue cannot be reached.
     fn cancel(&self, id: CallId) -> BoxFuture<'_, Result<bool, BoxError>>;
 
-    /// How a queued call is, as soon as it has changed since then or is over; none where no such call is known. A queue
-    /// that hears of changes says so at once; this one looks again and again.
+    /// Waits until a queued call has changed after `since` or has ended. Returns `None` if there is no such call. This
+    /// default polls; a queue that is notified of changes should override it.
     ///
     /// # Errors
-    /// The queue cannot be asked.
+    /// The queue cannot be reached.
     fn changed(
         &self,
         id: CallId,
@@ -55,20 +55,20 @@ pub trait DurableCalls: Send + Sync {
         })
     }
 
-    /// How long a call can be asked after, counted from when it was queued; none where it is not forgotten.
+    /// Returns for how long a call can be looked up after it was queued, `None` if it is never forgotten.
     fn kept(&self) -> Option<Duration> {
         None
     }
 }
 
-/// How long is waited at first before a queue is looked at again, and how long at last.
+/// The first and the longest pause between two polls.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The rule that queues go by: what may run twice, or carries an idempotency key.
+/// Checks whether a call may be queued: it may be repeated safely, or has an idempotency key.
 ///
 /// # Errors
-/// The reason why not, and what to do.
+/// The reason why not, with a hint.
 pub fn takes(tool: &ToolSpec, has_key: bool) -> Result<(), ToolError> {
     let name = &tool.name;
     if !tool.settings.durable {
@@ -84,12 +84,12 @@ pub fn takes(tool: &ToolSpec, has_key: bool) -> Result<(), ToolError> {
     Err(ToolError::new(ErrorKind::InvalidParameters, text))
 }
 
-/// The result of a call that was queued, as its record has it.
+/// Returns the output of a call that was queued, as its record has it.
 pub(crate) fn accepted(id: CallId) -> ToolOutput {
     ToolOutput::Value(json!({"queued": id.to_string()}))
 }
 
-/// The end of a call that cannot be queued because there is no queue.
+/// Returns the error of a call that cannot be queued because there is no queue.
 pub fn no_queue(tool: &str) -> ToolError {
     let text = format!(
         "Tool '{tool}' cannot be queued: there is no cluster to queue it in; call it and wait for its answer"
@@ -98,22 +98,22 @@ pub fn no_queue(tool: &str) -> ToolError {
         .with_hint("`[cluster] nats = \"nats://…\"` in the config names one.")
 }
 
-/// Whether running the tool twice is as running it once.
+/// Returns whether running the tool twice has the effect of running it once.
 pub fn may_repeat(tool: &ToolSpec) -> bool {
     tool.is_read_only() || tool.annotations.idempotent == Some(true)
 }
 
 impl ToolExecutor {
-    /// Shapes what came of a call that was queued here and ran elsewhere: bounded as any other result. It is written
-    /// down where it ran, and here when it was queued.
-    pub async fn shape(&self, ran: RanElsewhere) -> ToolResult {
-        let RanElsewhere { id, tool, server, caller, elapsed, outcome } = ran;
+    /// Normalises the outcome of a call that was queued here and ran elsewhere, with the same limits as any other
+    /// result. It is recorded where it ran, and here when it was queued.
+    pub async fn shape(&self, ran: RemoteOutcome) -> ToolResult {
+        let RemoteOutcome { id, tool, server, caller, elapsed, outcome } = ran;
         let spec = self.tools().lookup(&tool).ok();
         let own = spec.and_then(|tool| tool.spec().settings.max_output);
         let most = self.config().max_output.0;
         let limit = own.unwrap_or(usize::try_from(most).unwrap_or(usize::MAX));
-        let source = Source { tool: tool.clone(), caller };
-        let about = normalise::About {
+        let source = ArtifactSource { tool: tool.clone(), caller };
+        let about = normalise::ResultInfo {
             call_id: id,
             tool_call_id: String::new(),
             tool_name: tool,
@@ -127,64 +127,64 @@ impl ToolExecutor {
     }
 }
 
-/// What came of a call that ran elsewhere.
+/// The outcome of a call that ran elsewhere.
 #[derive(Debug)]
-pub struct RanElsewhere {
+pub struct RemoteOutcome {
     /// The id under which it was queued.
     pub id: CallId,
     /// The tool's full name.
     pub tool: Arc<str>,
-    /// The server, or group of workers, that the tool belongs to.
+    /// The server or group of workers that the tool belongs to.
     pub server: Option<Arc<str>>,
-    /// Who asked for it.
+    /// Who made the call.
     pub caller: Option<Arc<str>>,
     /// How long it took.
     pub elapsed: Duration,
-    /// The answer, whole, or what went wrong.
+    /// The whole output, or the error.
     pub outcome: Result<ToolOutput, ToolError>,
 }
 
-/// A call in the queue, or what became of it.
+/// A call in the queue, or its outcome.
 #[derive(Debug)]
 pub struct QueuedCall {
-    /// Its id: that of the gateway's record.
+    /// Its id: the same as in the gateway's record.
     pub id: CallId,
     /// The tool's full name.
     pub tool: Arc<str>,
-    /// Who asked for it.
+    /// Who made the call.
     pub caller: Option<Arc<str>>,
-    /// How it is.
+    /// Its state.
     pub state: QueueState,
-    /// How often it was begun.
+    /// How many attempts were started.
     pub attempts: u32,
     /// When it was queued.
     pub queued: SystemTime,
-    /// When something of this changed last.
+    /// When this last changed.
     pub changed: SystemTime,
-    /// How far it is, where the tool said so.
+    /// The latest progress that the tool reported.
     pub progress: Option<ProgressUpdate>,
-    /// What came of it, once it has ended.
+    /// The result, once the call has ended.
     pub result: Option<ToolResult>,
 }
 
-/// How a queued call is.
+/// The state of a queued call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueState {
-    /// Nobody has begun it, or it waits for its next attempt.
+    /// No attempt runs: it waits for its first or next one.
     Queued,
-    /// A worker is at it.
+    /// A worker runs it.
     Running,
-    /// It has ended, well or not: the result says.
+    /// It has ended with a result, which may be an error.
     Done,
-    /// Every attempt failed, so it lies with the dead letters.
+    /// Every attempt failed: it is in the dead letter queue.
     Dead,
-    /// It was given up because somebody asked for that.
+    /// It was cancelled on request.
     Cancelled,
 }
 
 impl QueueState {
-    /// The stable word for it.
+    /// Returns the stable code.
     pub fn code(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -195,7 +195,7 @@ impl QueueState {
         }
     }
 
-    /// Whether nothing will change any more.
+    /// Returns whether the state is final.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Done | Self::Dead | Self::Cancelled)
     }

@@ -7,13 +7,13 @@ use switchboard_toolcall::{Strictness, ToolSpec};
 
 use crate::{
     tools::{AddError, ToolManager},
-    validate::{self, Check},
+    validate::{self, SchemaCheck},
 };
 
 impl ToolManager {
-    /// Puts the arguments that the tool's definition fixes in their places, so that the record shows what is sent.
+    /// Sets the arguments that the tool's definition fixes, so that the record shows what is sent.
     pub(crate) fn fix(&self, name: &str, args: &mut Map<String, Value>) {
-        // Most configs fix nothing, and then nothing is looked up.
+        // Most configs fix nothing, and then nothing needs to be looked up.
         if self.fixes.load(Ordering::Relaxed)
             && let Some(tool) = self.get(name)
         {
@@ -22,14 +22,14 @@ impl ToolManager {
     }
 }
 
-/// Puts the fixed values in their places, whatever stood there.
+/// Sets the fixed arguments, replacing what the caller sent.
 pub(crate) fn put(spec: &ToolSpec, args: &mut Map<String, Value>) {
     for (name, fixed) in &spec.settings.fixed {
         args.insert(name.clone(), fixed.value.clone());
     }
 }
 
-/// Takes out what a caller gave for fixed arguments, so that the shown schema judges the rest.
+/// Removes the caller's values for fixed arguments, so that the shown schema applies to the rest.
 pub(crate) fn take_out(spec: &ToolSpec, args: &mut Map<String, Value>) {
     if !spec.settings.fixed.is_empty() {
         args.retain(|name, _| !spec.settings.fixed.contains_key(name));
@@ -50,11 +50,11 @@ pub(crate) fn check(spec: &ToolSpec) -> Result<(), AddError> {
     for (name, fixed) in &spec.settings.fixed {
         properties.insert(name.clone(), fixed.schema.clone());
     }
-    // What is asked of callers is not asked of the config.
+    // Required parameters are required of callers, not of the config.
     own.retain(|key, _| matches!(key.as_str(), "$schema" | "$defs" | "definitions" | "$id"));
     own.insert("properties".to_owned(), Value::Object(properties));
     let tool = || spec.name.clone();
-    let check = Check::compile(&Value::Object(own), Strictness::Lenient)
+    let check = SchemaCheck::compile(&Value::Object(own), Strictness::Lenient)
         .map_err(|reason| AddError::Schema { tool: tool(), reason })?;
     let mut args = Map::new();
     put(spec, &mut args);

@@ -1,7 +1,7 @@
 //! The one path every tool call takes.
 //!
-//! [`ToolManager`] holds the tools, [`ToolExecutor`] runs calls; `call.rs` shows the whole journey and the
-//! modules below stand in its order. Tools, models and entrances live in other crates.
+//! [`ToolManager`] holds the tools, [`ToolExecutor`] runs calls; `call.rs` shows all steps, and the modules below are
+//! in their order. Tools, models and servers live in other crates.
 //!
 //! ```
 //! use switchboard_runtime::{ToolExecutor, toolcall::{CallContext, tool_fn}};
@@ -26,11 +26,11 @@
 #[cfg(not(unix))]
 compile_error!("Switchboard runs on Linux and macOS; this system is not supported");
 
-pub mod call;
+mod call;
 mod builder;
-pub mod config;
+mod config;
 pub mod record;
-pub mod tools;
+mod tools;
 pub mod lookup;
 pub mod rename;
 mod fixed;
@@ -38,8 +38,8 @@ pub mod validate;
 pub mod policy;
 pub mod approval;
 mod reuse;
-pub mod dispatch;
-pub mod normalise;
+mod dispatch;
+mod normalise;
 pub mod artifacts;
 pub mod redact;
 pub mod services;
@@ -50,20 +50,24 @@ mod log;
 mod registry;
 
 pub use approval::{Approval, Approver, CallHeld, Ruling};
-pub use artifacts::{ArtifactStore, MemoryArtifacts, Source};
+pub use artifacts::{ArtifactSource, ArtifactStore, MemoryArtifacts};
 pub use builder::ExecutorBuilder;
 pub use call::ToolExecutor;
 pub use config::Config;
-pub use durable::{DurableCalls, QueueState, QueuedCall, RanElsewhere};
-pub use policy::{AskFirst, Asking, Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict};
+pub use durable::{DurableCalls, QueueState, QueuedCall, RemoteOutcome};
+pub use policy::{
+    ApprovalOptions, AskFirst, Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict,
+};
 pub use record::{
     CallEnd, CallHistory, CallObserver, CallStart, Claim, ClaimOutcome, IdempotencyStore,
-    MemoryRecorder, RecordClose, RecordOpen, RecordedCall, Recorder, Span, Stages, Tracer, Work,
+    MemoryRecorder, ModelTurn, RecordClose, RecordOpen, RecordedCall, Recorder, Span,
+    SpanOperation, Stages, Tracer,
 };
 pub use reuse::{fingerprint, key_conflict};
 pub use tools::{
-    AddError, CheckedTools, KnownServer, Link, RegisteredTool, ServerSettings, ToolManager, Wrap,
+    AddError, CheckedTools, KnownServer, RegisteredTool, ServerLink, ServerSettings, ToolManager,
+    ToolWrapper,
 };
 
-/// The words that every crate shares.
+/// The types that every crate shares.
 pub use switchboard_toolcall as toolcall;

@@ -1,4 +1,4 @@
-//! What the log says of calls (SPEC EX-5).
+//! The log lines of calls (SPEC EX-5).
 
 use std::{borrow::Cow, error::Error, time::Duration};
 
@@ -7,7 +7,7 @@ use tracing::{Level, enabled, error, info, warn};
 
 use crate::{
     approval::CallHeld,
-    record::{CallStart, Redacted},
+    record::{CallStart, RedactedResult},
     redact,
 };
 
@@ -21,7 +21,7 @@ pub(crate) fn ended(
     duration: Duration,
     is_slow: bool,
     result: Option<&ToolResult>,
-    redacted: &Redacted<'_>,
+    redacted: &RedactedResult<'_>,
 ) {
     let (tool, arguments) = (&*start.tool, start.arguments.as_str());
     let duration_ms = duration.as_nanos() as f64 / 1e6;
@@ -52,7 +52,7 @@ pub(crate) fn ended(
     }
 }
 
-/// Logs that a call waits for a person.
+/// Logs that a call is held for approval.
 pub(crate) fn held(held: &CallHeld<'_>) {
     let (tool, id, rule) = (&**held.tool, held.id, held.rule);
     info!(tool, approval = id, rule, "call of '{tool}' waits for a person: approval {id}");
@@ -63,7 +63,7 @@ pub(crate) fn unrecorded(tool: &str, cause: &BoxError) {
     warn!(tool, cause = &**cause as &dyn Error, "call of '{tool}' runs unrecorded");
 }
 
-/// The error and its causes, secrets redacted.
+/// Returns the error with its causes, secrets redacted.
 fn chain(error: &ToolError) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -74,7 +74,7 @@ fn chain(error: &ToolError) -> String {
     redact::text(&text).into_owned()
 }
 
-/// As much of a result as a log line shows. It is JSON, so it is one line without quotes around it.
+/// Returns as much of a result as a log line shows. It is JSON, hence one line.
 fn shortened(json: &str) -> Cow<'_, str> {
     if json.len() <= SHOWN {
         return json.into();

@@ -1,4 +1,4 @@
-//! Name → tool.
+//! Finds a tool by name.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,14 +9,14 @@ use crate::{
     dispatch,
     record::CallRecord,
     services,
-    tools::{Link, RegisteredTool, ToolManager},
+    tools::{RegisteredTool, ServerLink, ToolManager},
 };
 
 /// How many close names are suggested.
 const SUGGESTIONS: usize = 3;
 
 impl ToolManager {
-    /// Returns the tool that `name` finds, if there is one.
+    /// Returns the tool with this name, if there is one.
     fn known(&self, name: &str) -> Option<Arc<RegisteredTool>> {
         let registry = self.read();
         let Some(named) = registry.names.get(name) else {
@@ -29,15 +29,15 @@ impl ToolManager {
         Some(named.tool.clone())
     }
 
-    /// Returns the tool that `name` finds, if there is one, for who only wants to look: says nothing and suggests nothing.
+    /// Returns the tool with this name, if there is one, without logging or suggesting others.
     pub fn get(&self, name: &str) -> Option<Arc<RegisteredTool>> {
         let registry = self.read();
         let named = registry.names.get(name).map(|named| &named.tool);
         named.or_else(|| registry.method(name, &self.separator)).cloned()
     }
 
-    /// Returns whether a call may get as far as policy: its tool is there, or its server may still be connecting, and the
-    /// arguments fit.
+    /// Returns whether a call may get as far as the policy: the tool exists, or its server may still be connecting, and
+    /// the arguments are valid.
     pub(crate) fn may_run(&self, call: &ToolCall) -> bool {
         if let Some(tool) = self.get(&call.name) {
             return !self.is_denied(&tool) && tool.may_accept(&call.args);
@@ -50,8 +50,8 @@ impl ToolManager {
         }
     }
 
-    /// Returns whether what `name` finds exists for a caller. A name that finds nothing may be a tool of a server
-    /// that is still connecting, or one that is gone: then the name alone decides.
+    /// Returns whether the tool with this name exists for a caller. If there is no such tool (its server is connecting
+    /// or gone), the name alone decides.
     pub fn is_visible(&self, name: &str, visibility: &Visibility) -> bool {
         match self.get(name) {
             Some(tool) => tool.is_visible(visibility),
@@ -59,10 +59,10 @@ impl ToolManager {
         }
     }
 
-    /// Returns whether a caller named `own` may know of a call of `tool`, as it was asked for, that `caller` made.
+    /// Returns whether a caller named `own` may know of a call of `tool` that `caller` made.
     ///
-    /// What our own tools answer is cut to who asked: of other callers, it could tell of tools that are hidden from
-    /// this one.
+    /// Our own tools answer each caller differently: the answer to another caller could reveal tools that are hidden
+    /// from this one.
     pub fn knows_call(
         &self,
         own: Option<&str>,
@@ -76,11 +76,11 @@ impl ToolManager {
             && (own == caller || !is_cut())
     }
 
-    /// Returns the tool that `name` finds: by its full name `server__tool`, or bare.
+    /// Returns the tool with this name: its full name `server__tool`, or its bare name.
     ///
     /// # Errors
-    /// `not_found`, with the names that are close; `unknown_server` where the prefix is no server's; `unavailable` for
-    /// a tool that is skipped.
+    /// `not_found`, with similar names; `unknown_server` if no server has the prefix; `unavailable` if the tool is
+    /// skipped.
     pub fn lookup(&self, name: &str) -> Result<Arc<RegisteredTool>, ToolError> {
         if let Some(tool) = self.known(name) {
             return Ok(tool);
@@ -110,17 +110,17 @@ impl ToolManager {
         }
     }
 
-    /// As [`lookup`](Self::lookup), but where the name is of a server whose tools are not known yet, waits for
-    /// that server, and for no other.
+    /// Like [`lookup`](Self::lookup), but if the name belongs to a server whose tools are not known yet, waits for that
+    /// server only.
     ///
     /// # Errors
-    /// As [`lookup`](Self::lookup), or the server was given up.
+    /// As [`lookup`](Self::lookup), or the server could not be connected to.
     pub async fn find(&self, name: &str) -> Result<Arc<RegisteredTool>, ToolError> {
         self.find_visible(name, &Visibility::default()).await
     }
 
-    /// As [`find`](Self::find), for a caller from whom tools may be hidden: a hidden tool or server cannot be told
-    /// from one that does not exist, neither by the error nor by the time that it takes.
+    /// Like [`find`](Self::find), for a caller from whom tools may be hidden: a hidden tool or server is
+    /// indistinguishable from one that does not exist, by the error and by the time it takes.
     async fn find_visible(
         &self,
         name: &str,
@@ -142,7 +142,7 @@ impl ToolManager {
         if visibility.hides_tools() && !self.may_become_visible(name, prefix, own, visibility) {
             return Err(self.hidden(name, visibility));
         }
-        // Which servers there are may be known only in a moment, too.
+        // The servers themselves may still be unknown for a moment.
         if !self.read().knows_prefix(prefix, &self.separator)
             && let Some(late_discovery) = self.late_discovery()
         {
@@ -194,7 +194,7 @@ impl ToolManager {
         not_found(name, visible.map(|(known, _)| &**known))
     }
 
-    /// As [`find`](Self::find), within the call's deadline.
+    /// Like [`find`](Self::find), within the call's deadline.
     pub(crate) async fn find_for(
         &self,
         record: &CallRecord,
@@ -215,8 +215,8 @@ impl ToolManager {
         }
     }
 
-    /// Returns how long a call of `name` may take by its own or its server's settings, whether the server is connected or
-    /// not.
+    /// Returns how long a call of `name` may take by its own or its server's settings, whether or not the server is
+    /// connected.
     pub fn timeout_of(&self, name: &str) -> Option<Duration> {
         if let Some(tool) = self.get(name) {
             return tool.spec().settings.timeout;
@@ -225,9 +225,9 @@ impl ToolManager {
         self.read().link(prefix)?.timeout(own)
     }
 
-    /// Returns whom to wait for if the name may be that of a group of workers which nobody has looked for yet: a bare name
-    /// with the separator in it.
-    fn may_be_a_groups(&self, name: &str, tool: &RegisteredTool) -> Option<&Arc<dyn Link>> {
+    /// Returns what to wait for if the name may belong to a group of workers that was not discovered yet: a bare name
+    /// that contains the separator.
+    fn may_be_a_groups(&self, name: &str, tool: &RegisteredTool) -> Option<&Arc<dyn ServerLink>> {
         let [_, full, bare] = tool.names();
         let is_open = name == bare && name != full && name.contains(&self.separator);
         self.late_discovery().filter(|_| is_open)
@@ -247,9 +247,9 @@ fn with_close_names(error: ToolError, close: &[impl AsRef<str>]) -> ToolError {
     error.with_hint(format!("Did you mean: {}", names.join(", ")))
 }
 
-/// The names that somebody who wrote `name` may have meant, the closest first.
+/// Returns the names that `name` may be a misspelling of, the most similar first.
 pub fn close_names<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    // A hostile name must not cost more than an honest one.
+    // A hostile name must not cost more than an ordinary one.
     if name.len() > 128 {
         return Vec::new();
     }

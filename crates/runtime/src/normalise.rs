@@ -1,4 +1,4 @@
-//! One result shape, bounded in size (SPEC RS-5, RS-6).
+//! Turns every outcome into one result shape, limited in size (SPEC RS-5, RS-6).
 
 mod cut;
 
@@ -8,24 +8,24 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use serde_json::Value;
 use switchboard_toolcall::{
-    Answer, Artifact, CallId, Content, Part, Reused, ToolError, ToolOutput, ToolResult,
+    Artifact, BoundedOutput, CallId, Content, Part, ReuseReason, ToolError, ToolOutput, ToolResult,
     text::one_line,
 };
 
 use crate::{
-    artifacts::{ArtifactStore, Source, Stored},
+    artifacts::{ArtifactContent, ArtifactSource, ArtifactStore},
     record::CallRecord,
 };
 use cut::fits;
-pub(crate) use cut::{Cut, byte_of};
+pub(crate) use cut::{TruncatedText, byte_of};
 
-/// Puts the outcome into the one shape, with its texts cut to the tool's limit.
+/// Normalises the outcome, truncating texts to the tool's limit.
 pub(crate) async fn shape(
     record: &CallRecord,
     outcome: Result<ToolOutput, ToolError>,
     store: &dyn ArtifactStore,
 ) -> ToolResult {
-    let about = About {
+    let about = ResultInfo {
         call_id: record.id(),
         tool_call_id: record.tool_call_id().to_owned(),
         tool_name: record.name().clone(),
@@ -38,28 +38,29 @@ pub(crate) async fn shape(
     bound(about, outcome, record.max_output(), store).await
 }
 
-/// What a result says beside the outcome.
-pub(crate) struct About {
+/// What a result has besides the outcome.
+pub(crate) struct ResultInfo {
     pub(crate) call_id: CallId,
     pub(crate) tool_call_id: String,
     pub(crate) tool_name: Arc<str>,
     pub(crate) server: Option<Arc<str>>,
     pub(crate) elapsed: Duration,
     pub(crate) waited: Duration,
-    pub(crate) reused: Option<Reused>,
-    /// What decides who may read what is kept of it.
-    pub(crate) source: Source,
+    pub(crate) reused: Option<ReuseReason>,
+    /// Decides who may read the stored artifacts.
+    pub(crate) source: ArtifactSource,
 }
 
-/// Puts the outcome into the one shape, with texts of at most `limit` characters.
+/// Normalises the outcome, truncating texts to `limit` characters.
 pub(crate) async fn bound(
-    about: About,
+    about: ResultInfo,
     outcome: Result<ToolOutput, ToolError>,
     limit: usize,
     store: &dyn ArtifactStore,
 ) -> ToolResult {
-    let About { call_id, tool_call_id, tool_name, server, elapsed, waited, reused, source } = about;
-    let mut kept = Kept { store, source, limit, truncated: false, artifacts: Vec::new() };
+    let ResultInfo { call_id, tool_call_id, tool_name, server, elapsed, waited, reused, source } =
+        about;
+    let mut kept = ResultShaper { store, source, limit, truncated: false, artifacts: Vec::new() };
     let outcome = match outcome {
         Ok(output) => Ok(kept.answer(output).await),
         Err(error) => Err(kept.error(error, &tool_name).await),
@@ -78,21 +79,21 @@ pub(crate) async fn bound(
     }
 }
 
-/// What is kept beside the result while it is shaped.
-struct Kept<'a> {
+/// Truncates an outcome and stores what is cut off.
+struct ResultShaper<'a> {
     store: &'a dyn ArtifactStore,
-    source: Source,
+    source: ArtifactSource,
     limit: usize,
     truncated: bool,
     artifacts: Vec<Artifact>,
 }
 
-impl Kept<'_> {
-    async fn answer(&mut self, output: ToolOutput) -> Answer {
+impl ResultShaper<'_> {
+    async fn answer(&mut self, output: ToolOutput) -> BoundedOutput {
         match output {
             ToolOutput::Value(value) => {
                 let output = ToolOutput::Value(self.value(value).await);
-                Answer { output, shown: None, text: None }
+                BoundedOutput { output, shown: None, text: None }
             }
             ToolOutput::Content(content) => self.content(content).await,
         }
@@ -109,10 +110,10 @@ impl Kept<'_> {
         }
     }
 
-    /// Shapes content for its three readers (RS-3): programs, models and people, MCP clients.
-    async fn content(&mut self, mut content: Content) -> Answer {
+    /// Prepares content for its three readers (RS-3): programs, models and people, MCP clients.
+    async fn content(&mut self, mut content: Content) -> BoundedOutput {
         let binaries = self.keep_binaries(&content).await;
-        // The whole of `result` is to be `artifacts[0]`.
+        // The whole of `result` must be `artifacts[0]`.
         let before = self.artifacts.len();
         let without_binaries = named(&content, &binaries);
         let result = without_binaries.as_ref().unwrap_or(&content);
@@ -130,9 +131,9 @@ impl Kept<'_> {
             None => {
                 let is_text = |part: &Part| part.as_text().is_some();
                 let is_whole = fits(result, self.limit);
-                // The text is a part of the JSON, and so it fits too.
+                // The text is part of the JSON, so it fits too.
                 if is_whole && content.parts.iter().all(is_text) {
-                    return Answer {
+                    return BoundedOutput {
                         output: ToolOutput::Content(content),
                         shown: None,
                         text: None,
@@ -151,14 +152,14 @@ impl Kept<'_> {
             }
         };
         self.artifacts.rotate_left(before);
-        Answer { output: ToolOutput::Content(content), shown, text }
+        BoundedOutput { output: ToolOutput::Content(content), shown, text }
     }
 
-    /// Returns what models and people read of the content, and cuts its parts. With `keeps`, the whole text is kept even if
-    /// it is short enough: what programs get was cut, and nobody could read the text in that.
+    /// Returns what models and people read of the content, and truncates its parts. With `keeps`, the whole text is
+    /// stored even if it is short enough: programs get a truncated form in which the text cannot be found.
     async fn text_of(&mut self, content: &mut Content, binaries: &[String], keeps: bool) -> String {
         let text = content.text(binaries);
-        if keeps && Cut::of(&text, self.limit).is_none() {
+        if keeps && TruncatedText::of(&text, self.limit).is_none() {
             self.keep("text", "text/plain", Bytes::from(text.clone())).await;
             return text;
         }
@@ -167,11 +168,11 @@ impl Kept<'_> {
         bounded.shown
     }
 
-    /// Keeps each binary part as an artifact, and returns the lines that name them.
+    /// Stores each binary part as an artifact. Returns the lines that name them.
     async fn keep_binaries(&mut self, content: &Content) -> Vec<String> {
         let mut lines = Vec::new();
         for binary in content.parts.iter().filter_map(Part::as_binary) {
-            // What is not base64 is still what the tool sent.
+            // Invalid base64 is stored as the tool sent it.
             let bytes = STANDARD.decode(binary.data).unwrap_or_else(|_| binary.data.into());
             lines.push(self.keep(binary.kind, binary.media_type, bytes.into()).await);
         }
@@ -180,7 +181,7 @@ impl Kept<'_> {
 
     async fn keep(&mut self, kind: &str, media_type: &str, bytes: Bytes) -> String {
         let size = bytes.len();
-        let stored = Stored { media_type: media_type.to_owned(), bytes };
+        let stored = ArtifactContent { media_type: media_type.to_owned(), bytes };
         match self.store.put(stored, self.source.clone()).await {
             Ok(id) => {
                 let artifact = Artifact {
@@ -200,7 +201,7 @@ impl Kept<'_> {
         }
     }
 
-    /// Bounds a failure. What models and people read of it is the text of the tool's own account, if it gave one (RS-4).
+    /// Truncates an error. Models and people read the text of the tool's own error content, if it has any (RS-4).
     async fn error(&mut self, mut error: ToolError, tool: &str) -> ToolError {
         let Some(mut output) = error.output.take() else {
             error.for_model = self.text(error.for_model, "text/plain").await.shown;
@@ -230,32 +231,38 @@ impl Kept<'_> {
         error
     }
 
-    /// The text, or where it is too long its head and tail with the whole kept as an artifact.
-    async fn text(&mut self, text: String, media_type: &str) -> Bounded {
-        let Some(cut) = Cut::of(&text, self.limit) else {
-            return Bounded { shown: text, whole: None };
+    /// Returns the text; if it is too long, its head and tail, with the whole stored as an artifact.
+    async fn text(&mut self, text: String, media_type: &str) -> BoundedText {
+        let Some(cut) = TruncatedText::of(&text, self.limit) else {
+            return BoundedText { shown: text, whole: None };
         };
         self.truncated = true;
         let kept = self.artifacts.len();
         self.keep("text", media_type, Bytes::copy_from_slice(text.as_bytes())).await;
         let whole = self.artifacts.get(kept).map(|artifact| artifact.id.clone());
-        Bounded { shown: cut.shown(0, whole.as_deref(), self.limit), whole }
+        BoundedText { shown: cut.shown(0, whole.as_deref(), self.limit), whole }
     }
 
-    /// Cuts the text parts for those who take every kind of content; `bounded` is all of the text, whose whole is kept.
-    fn cut_parts(&mut self, content: &mut Content, binaries: &[String], bounded: Option<&Bounded>) {
+    /// Truncates the text parts for MCP clients; `bounded` is the whole text, which is stored.
+    fn cut_parts(
+        &mut self,
+        content: &mut Content,
+        binaries: &[String],
+        bounded: Option<&BoundedText>,
+    ) {
         let Some(bounded) = bounded else { return };
         let is_long = |part: &Part| part.as_text().is_some_and(|text| text.len() > self.limit);
         if !content.parts.iter().any(is_long) {
             return;
         }
-        // Where each part begins in the whole text, whose parts are joined by newlines.
+        // Where each part begins in the whole text, in which parts are joined by newlines.
         let lengths = content.part_texts(binaries).into_iter().map(|text| text.chars().count());
         let starts: Vec<_> = lengths
             .scan(0, |next, length| Some(std::mem::replace(next, *next + length + 1)))
             .collect();
         for (part, start) in content.parts.iter_mut().zip(starts) {
-            let Some(cut) = part.as_text().and_then(|text| Cut::of(text, self.limit)) else {
+            let Some(cut) = part.as_text().and_then(|text| TruncatedText::of(text, self.limit))
+            else {
                 continue;
             };
             let shown = cut.shown(start, bounded.whole.as_deref(), self.limit);
@@ -265,7 +272,7 @@ impl Kept<'_> {
     }
 }
 
-/// Returns the content with the line that names it in the place of each binary part, if it has any.
+/// Returns the content with each binary part replaced by the line that names it, if there are any.
 fn named(content: &Content, binaries: &[String]) -> Option<Content> {
     let mut lines = binaries.iter();
     if lines.len() == 0 {
@@ -279,10 +286,10 @@ fn named(content: &Content, binaries: &[String]) -> Option<Content> {
     Some(Content { parts, fields: content.fields.clone() })
 }
 
-/// A text of at most `limit` characters, apart from the note about what is missing.
-struct Bounded {
+/// A text of at most `limit` characters, not counting the note about what is missing.
+struct BoundedText {
     shown: String,
-    /// The artifact that holds the whole, if it was cut and could be kept.
+    /// The artifact that holds the whole, if it was truncated and could be stored.
     whole: Option<String>,
 }
 

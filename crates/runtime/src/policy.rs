@@ -1,13 +1,13 @@
-//! What may run: allow, deny, only read, ask a person first (SPEC §13 `[policy]`).
+//! Decides what may run: allow, deny, read-only, ask a person first (SPEC §13 `[policy]`).
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use serde::Deserialize;
 use serde_json::Value;
 use switchboard_toolcall::{
     BoxError, BoxFuture, CallContext, ErrorKind, HumanDuration, PatternError, ToolError,
-    ToolPatterns, ToolSpec,
+    ToolOrigin, ToolPatterns, ToolSpec,
 };
 
 use crate::{
@@ -19,23 +19,23 @@ use crate::{
 
 /// Decides whether a call may run.
 ///
-/// A policy that cannot answer says so with an error, and the answer is then no.
+/// A policy that fails denies the call.
 pub trait Policy: Send + Sync {
-    /// Judges a call whose arguments are valid.
+    /// Checks a call whose arguments are valid.
     fn check<'a>(
         &'a self,
         tool: &'a RegisteredTool,
         args: &'a Value,
         cx: &'a CallContext,
-    ) -> Answer<'a>;
+    ) -> PolicyCheck<'a>;
 
-    /// Returns what is said of every call of the tool, whatever its arguments and whoever calls. Tools that are denied so are
-    /// neither listed nor offered. Must not block: it is asked for each tool of a list.
+    /// Returns the verdict for every call of the tool, for all arguments and callers. Tools that are denied this way
+    /// are neither listed nor offered. Must not block: runs for each tool of a list.
     fn standing(&self, _tool: &RegisteredTool) -> Verdict {
         Verdict::Allow
     }
 
-    /// Returns the rule by which every call of the tool is denied.
+    /// Returns the rule that denies every call of the tool, if there is one.
     fn denial(&self, tool: &RegisteredTool) -> Option<String> {
         match self.standing(tool) {
             Verdict::Deny(rule) => Some(rule),
@@ -43,51 +43,51 @@ pub trait Policy: Send + Sync {
         }
     }
 
-    /// How people are asked about calls that are left to them.
-    fn asking(&self) -> Asking {
-        Asking::default()
+    /// Returns how people are asked about held calls.
+    fn approval_options(&self) -> ApprovalOptions {
+        ApprovalOptions::default()
     }
 }
 
-/// How people are asked.
+/// How people are asked about held calls.
 #[derive(Clone, Debug, Default)]
-pub struct Asking {
-    /// The names of arguments whose values people are not shown.
+pub struct ApprovalOptions {
+    /// The names of arguments whose values are hidden from the people who decide.
     pub secret_arguments: Arc<ToolPatterns>,
-    /// Whether who asks cannot allow.
+    /// Whether callers must not approve their own calls.
     pub four_eyes: bool,
 }
 
-/// A policy's answer: given at once, or when somebody has been asked.
-pub enum Answer<'a> {
-    /// The verdict.
-    Now(Verdict),
-    /// The verdict is still to come.
-    Later(BoxFuture<'a, Result<Verdict, BoxError>>),
+/// A policy's verdict, now or later.
+pub enum PolicyCheck<'a> {
+    /// The verdict is known.
+    Ready(Verdict),
+    /// The verdict needs to be awaited.
+    Pending(BoxFuture<'a, Result<Verdict, BoxError>>),
 }
 
-/// What a policy says of a call.
+/// What a policy decides about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It may run.
+    /// The call may run.
     Allow,
-    /// It may not; the text names the rule.
+    /// The call must not run; the text names the rule.
     Deny(String),
-    /// A person decides.
+    /// A person must approve the call.
     AskFirst(AskFirst),
 }
 
-/// A call that is left to a person.
+/// A call that a person must approve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskFirst {
     /// The rule that says so.
     pub rule: String,
-    /// How long an answer is waited for.
+    /// How long to wait for the decision.
     pub within: Duration,
 }
 
-/// Refuses a tool that the policy denies whatever the arguments: what is wrong with them would tell of a tool that is not
-/// listed.
+/// Refuses a tool that the policy denies for all arguments, before they are validated: the errors would reveal the
+/// schema of a tool that is not listed.
 pub(crate) fn check_tool(policy: &dyn Policy, tool: &RegisteredTool) -> Result<(), ToolError> {
     policy.denial(tool).map_or(Ok(()), |rule| Err(denied(tool.name(), &rule)))
 }
@@ -96,7 +96,7 @@ fn denied(tool: &str, rule: &str) -> ToolError {
     ToolError::new(ErrorKind::Denied, format!("Tool '{tool}' is denied by policy: {rule}"))
 }
 
-/// Asks the policy, and a person where it says so; turns everything but a yes into `denied`.
+/// Checks the policy, and waits for approval if it asks for that. Everything but a yes becomes `denied`.
 pub(crate) async fn check(
     policy: &dyn Policy,
     approver: &dyn Approver,
@@ -106,12 +106,13 @@ pub(crate) async fn check(
     record: &CallRecord,
 ) -> Result<(), ToolError> {
     let Some(ask) = judge(policy, tool, args, cx, record).await? else { return Ok(()) };
-    approval::until_allowed(approver, tool, args, ask, &policy.asking(), cx, record).await?;
+    approval::until_allowed(approver, tool, args, ask, &policy.approval_options(), cx, record)
+        .await?;
     // The rules may have changed while the call waited, and a person cannot allow what they forbid.
     judge(policy, tool, args, cx, record).await.map(drop)
 }
 
-/// What the policy says; a question where a person is to be asked.
+/// Returns `None` if the call may run, or the approval that it needs.
 async fn judge(
     policy: &dyn Policy,
     tool: &RegisteredTool,
@@ -121,9 +122,11 @@ async fn judge(
 ) -> Result<Option<AskFirst>, ToolError> {
     let denied = |rule: &str| denied(tool.name(), rule);
     let verdict = match policy.check(tool, args, cx) {
-        Answer::Now(verdict) => Ok(verdict),
-        // Whoever is asked may never answer: the deadline and the caller's cancel hold here too.
-        Answer::Later(verdict) => dispatch::within(async { Ok(verdict.await) }, cx, record).await?,
+        PolicyCheck::Ready(verdict) => Ok(verdict),
+        // A remote policy may never respond: the deadline and the caller's cancellation apply here too.
+        PolicyCheck::Pending(verdict) => {
+            dispatch::within(async { Ok(verdict.await) }, cx, record).await?
+        }
     };
     match verdict {
         Ok(Verdict::Allow) => Ok(None),
@@ -134,26 +137,26 @@ async fn judge(
 }
 
 /// The settings of `[policy]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyConfig {
-    /// ToolPatterns of the tools that may run.
+    /// Patterns of the tools that may run.
     pub allow: Vec<String>,
-    /// ToolPatterns of the tools that may not; stronger than `allow`.
+    /// Patterns of the tools that must not run; stronger than `allow`.
     pub deny: Vec<String>,
     /// Whether only tools annotated as read-only may run.
     pub read_only: bool,
-    /// ToolPatterns of the tools that run only when a person allows it; weaker than `deny`.
+    /// Patterns of the tools that run only if a person approves; weaker than `deny`.
     pub ask: Vec<String>,
-    /// Whether a person is asked about tools that may destroy something, as those may that say nothing of themselves.
+    /// Whether a person must approve tools that may be destructive, as tools without annotations may be.
     pub ask_destructive: bool,
-    /// Expressions over a call; where one is true, or cannot be answered, a person is asked.
+    /// CEL expressions over a call; a person must approve if one is true or fails.
     pub ask_if: Vec<String>,
-    /// How long a person has to answer.
+    /// How long a person has to decide.
     pub ask_timeout: HumanDuration,
-    /// ToolPatterns of the names of arguments, at any depth, whose values people who are asked do not see.
+    /// Patterns of argument names, at any depth, whose values are hidden from the people who decide.
     pub secret_arguments: Vec<String>,
-    /// Whether who asks cannot allow: somebody else must.
+    /// Whether callers must not approve their own calls.
     pub four_eyes: bool,
 }
 
@@ -173,7 +176,7 @@ impl Default for PolicyConfig {
     }
 }
 
-/// A policy of globs over tool names.
+/// A policy of patterns over tool names.
 pub struct RulePolicy {
     config: PolicyConfig,
     /// Whether `allow` has a plain `*`: then no name needs matching.
@@ -181,37 +184,63 @@ pub struct RulePolicy {
     allow: ToolPatterns,
     deny: ToolPatterns,
     ask: ToolPatterns,
-    asking: Asking,
+    asking: ApprovalOptions,
+    /// `enabled_tools` of the servers that have such a list.
+    enabled_tools: BTreeMap<String, ToolPatterns>,
 }
 
 impl RulePolicy {
     /// Compiles the rules.
     ///
     /// # Errors
-    /// A glob is not one; nothing may run under rules that cannot be read.
+    /// A pattern is invalid.
     pub fn new(config: PolicyConfig) -> Result<Self, PatternError> {
         let allows_all = config.allow.iter().any(|glob| glob == "*");
         let allow = match config.allow.as_slice() {
-            // The default, which is never asked.
+            // The default, whose patterns are never matched.
             [_] if allows_all => ToolPatterns::default(),
             allow => ToolPatterns::new(allow)?,
         };
         let (deny, ask) = (ToolPatterns::new(&config.deny)?, ToolPatterns::new(&config.ask)?);
         let secret_arguments = Arc::new(ToolPatterns::new(&config.secret_arguments)?);
-        let asking = Asking { secret_arguments, four_eyes: config.four_eyes };
-        Ok(Self { allows_all, allow, deny, ask, asking, config })
+        let asking = ApprovalOptions { secret_arguments, four_eyes: config.four_eyes };
+        let enabled_tools = BTreeMap::new();
+        Ok(Self { allows_all, allow, deny, ask, asking, enabled_tools, config })
     }
 
-    /// Judges a tool by its names and annotations.
+    /// Lets only those tools of a server run whose own names match one of the patterns.
+    ///
+    /// # Errors
+    /// One of them is not a pattern.
+    pub fn with_enabled_tools(
+        mut self,
+        server: &str,
+        patterns: &[String],
+    ) -> Result<Self, PatternError> {
+        self.enabled_tools.insert(server.to_owned(), ToolPatterns::new(patterns)?);
+        Ok(self)
+    }
+
+    /// Decides by a tool's names and annotations.
     pub fn judge(&self, tool: &RegisteredTool) -> Verdict {
         let spec = tool.spec();
-        // `deny` and `ask` meet every name that finds the tool, so that no spelling walks around them; what `allow` lets
-        // through is not widened by a bare name.
+        if let Some(server) = self.disabling_server(&spec.origin) {
+            return Verdict::Deny(format!("no match in enabled_tools of server \"{server}\""));
+        }
+        // `deny` and `ask` apply to every name that finds the tool, so that no spelling avoids them; a bare name does
+        // not widen `allow`.
         let allowed = [&**tool.name(), spec.name.as_str()];
         self.judge_named(&allowed, &tool.names(), spec.is_read_only(), may_destroy(spec))
     }
 
-    /// Judges a tool of which nothing but its names is known.
+    /// Returns the tool's server if its `enabled_tools` leave the tool out. Methods such as `resources/read` are no tools.
+    fn disabling_server<'a>(&self, origin: &'a ToolOrigin) -> Option<&'a str> {
+        let ToolOrigin::Server { server, tool } = origin else { return None };
+        let enabled = self.enabled_tools.get(&**server)?;
+        (!tool.contains('/') && !enabled.matches(tool)).then_some(server)
+    }
+
+    /// Decides by names alone.
     pub fn judge_names(&self, names: &[&str]) -> Verdict {
         self.judge_named(names, names, false, true)
     }
@@ -237,7 +266,7 @@ impl RulePolicy {
         match rule(&self.ask, names) {
             Some(rule) => self.ask_first(format!("ask \"{}\"", self.config.ask[rule])),
             None if self.config.ask_destructive && may_destroy => self.ask_first(
-                "ask_destructive, and the tool does not say that it destroys nothing".to_owned(),
+                "ask_destructive, and the tool is not annotated as non-destructive".to_owned(),
             ),
             None => Verdict::Allow,
         }
@@ -248,12 +277,12 @@ impl RulePolicy {
     }
 }
 
-/// The first rule that meets one of the names.
+/// Returns the first rule that matches one of the names.
 fn rule(rules: &ToolPatterns, names: &[&str]) -> Option<usize> {
     if rules.is_empty() {
         return None;
     }
-    // Whether there is one is quicker to say than which, and most names meet none.
+    // `matches` is faster than `first_match`, and most names match nothing.
     let mut met = names.iter().enumerate().filter_map(|(at, name)| {
         let is_new = !names[..at].contains(name);
         (is_new && rules.matches(name)).then_some(name)
@@ -261,7 +290,7 @@ fn rule(rules: &ToolPatterns, names: &[&str]) -> Option<usize> {
     met.find_map(|name| rules.first_match(name))
 }
 
-/// Whether a tool may destroy something: MCP takes that of each that neither only reads nor says otherwise.
+/// Returns whether a tool may be destructive: by MCP's default, unless it is read-only or says otherwise.
 fn may_destroy(spec: &ToolSpec) -> bool {
     !spec.is_read_only() && spec.annotations.destructive != Some(false)
 }
@@ -275,7 +304,8 @@ impl Default for RulePolicy {
             allow: ToolPatterns::default(),
             deny: ToolPatterns::default(),
             ask: ToolPatterns::default(),
-            asking: Asking::default(),
+            asking: ApprovalOptions::default(),
+            enabled_tools: BTreeMap::new(),
         }
     }
 }
@@ -286,29 +316,29 @@ impl Policy for RulePolicy {
         tool: &'a RegisteredTool,
         _args: &'a Value,
         _cx: &'a CallContext,
-    ) -> Answer<'a> {
-        Answer::Now(self.judge(tool))
+    ) -> PolicyCheck<'a> {
+        PolicyCheck::Ready(self.judge(tool))
     }
 
     fn standing(&self, tool: &RegisteredTool) -> Verdict {
         self.judge(tool)
     }
 
-    fn asking(&self) -> Asking {
+    fn approval_options(&self) -> ApprovalOptions {
         self.asking.clone()
     }
 }
 
-/// A policy in whose place another can be put while calls run.
+/// A policy that can be replaced while calls run.
 pub struct SwapPolicy(ArcSwap<Box<dyn Policy>>);
 
 impl SwapPolicy {
-    /// Begins with this policy.
+    /// Starts with this policy.
     pub fn new(policy: impl Policy + 'static) -> Self {
         Self(ArcSwap::from_pointee(Box::new(policy)))
     }
 
-    /// Asks this policy from now on.
+    /// Replaces the policy.
     pub fn swap(&self, policy: impl Policy + 'static) {
         self.0.store(Arc::new(Box::new(policy)));
     }
@@ -320,16 +350,16 @@ impl Policy for SwapPolicy {
         tool: &'a RegisteredTool,
         args: &'a Value,
         cx: &'a CallContext,
-    ) -> Answer<'a> {
+    ) -> PolicyCheck<'a> {
         let policy = self.0.load_full();
-        if let Answer::Now(verdict) = policy.check(tool, args, cx) {
-            return Answer::Now(verdict);
+        if let PolicyCheck::Ready(verdict) = policy.check(tool, args, cx) {
+            return PolicyCheck::Ready(verdict);
         }
-        // Whoever has to be asked is asked by a future that holds the policy.
-        Answer::Later(Box::pin(async move {
+        // The future holds on to the policy that it awaits.
+        PolicyCheck::Pending(Box::pin(async move {
             match policy.check(tool, args, cx) {
-                Answer::Now(verdict) => Ok(verdict),
-                Answer::Later(verdict) => verdict.await,
+                PolicyCheck::Ready(verdict) => Ok(verdict),
+                PolicyCheck::Pending(verdict) => verdict.await,
             }
         }))
     }
@@ -338,8 +368,8 @@ impl Policy for SwapPolicy {
         self.0.load().standing(tool)
     }
 
-    fn asking(&self) -> Asking {
-        self.0.load().asking()
+    fn approval_options(&self) -> ApprovalOptions {
+        self.0.load().approval_options()
     }
 }
 
@@ -349,7 +379,7 @@ impl<P: Policy + ?Sized> Policy for Box<P> {
         tool: &'a RegisteredTool,
         args: &'a Value,
         cx: &'a CallContext,
-    ) -> Answer<'a> {
+    ) -> PolicyCheck<'a> {
         (**self).check(tool, args, cx)
     }
 
@@ -357,8 +387,8 @@ impl<P: Policy + ?Sized> Policy for Box<P> {
         (**self).standing(tool)
     }
 
-    fn asking(&self) -> Asking {
-        (**self).asking()
+    fn approval_options(&self) -> ApprovalOptions {
+        (**self).approval_options()
     }
 }
 
@@ -368,7 +398,7 @@ impl<P: Policy + ?Sized> Policy for Arc<P> {
         tool: &'a RegisteredTool,
         args: &'a Value,
         cx: &'a CallContext,
-    ) -> Answer<'a> {
+    ) -> PolicyCheck<'a> {
         (**self).check(tool, args, cx)
     }
 
@@ -376,7 +406,7 @@ impl<P: Policy + ?Sized> Policy for Arc<P> {
         (**self).standing(tool)
     }
 
-    fn asking(&self) -> Asking {
-        (**self).asking()
+    fn approval_options(&self) -> ApprovalOptions {
+        (**self).approval_options()
     }
 }

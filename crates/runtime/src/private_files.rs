@@ -1,7 +1,7 @@
-//! Files and folders that only their owner may use: everything under the state folder (SPEC RC-3).
+//! Files and folders that only their owner may use: everything in the state folder (SPEC RC-3).
 //!
-//! They are created as 0600 and 0700 whatever the umask is, and whichever command comes first. What an older version or
-//! somebody else left with wider permissions is tightened when it is next used.
+//! They are created as 0600 and 0700 regardless of the umask. If one exists with wider permissions, they are tightened
+//! on its next use.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
@@ -16,12 +16,12 @@ use tracing::warn;
 const FILE: u32 = 0o600;
 /// The permissions of a folder.
 const FOLDER: u32 = 0o700;
-/// What others may do with a file or folder.
+/// The permissions of everybody but the owner.
 const OTHERS: u32 = 0o077;
 /// The sticky bit. A folder that has it is shared on purpose, as `/tmp` is.
 const STICKY: u32 = 0o1000;
 
-/// Creates a folder and those above it that are missing, and takes away what others may do in it.
+/// Creates a folder and its missing parents, and removes the permissions of others.
 ///
 /// # Errors
 /// The folder cannot be created, or something else has its name.
@@ -31,8 +31,8 @@ pub fn create_dir(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes away what others may do with a file or folder. Leaves it as it is if it is missing, shared on purpose (sticky), or
-/// belongs to another user, which the log says.
+/// Removes the permissions of others. Leaves the path as it is if it is missing, shared on purpose (sticky), or belongs
+/// to another user, which is logged.
 pub fn tighten(path: &Path) {
     let Ok(metadata) = fs::metadata(path) else { return };
     let mode = metadata.mode() & 0o7777;
@@ -45,7 +45,7 @@ pub fn tighten(path: &Path) {
     }
 }
 
-/// Opens a file that is created as 0600, and takes away what others may do with one that is there.
+/// Opens a file, created as 0600, and removes the permissions of others from an existing one.
 ///
 /// # Errors
 /// The file cannot be opened.
@@ -59,7 +59,7 @@ pub fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Creates a file, or empties one that is there, and opens it for writing.
+/// Creates or truncates a file, and opens it for writing.
 ///
 /// # Errors
 /// The file cannot be opened.

@@ -1,8 +1,9 @@
-//! One record per call: opened before anything runs, closed even if the caller walks away.
+//! One record per call: opened before anything runs, closed even if the caller drops the call.
 
 mod history;
 mod idempotency;
 mod memory;
+mod model_turn;
 mod observer;
 mod recorder;
 mod redacted;
@@ -18,13 +19,14 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use switchboard_toolcall::{
-    BoxError, CallContext, CallId, ErrorKind, Reused, ToolCall, ToolError, ToolResult, TraceContext,
+    BoxError, CallContext, CallId, ErrorKind, ReuseReason, ToolCall, ToolError, ToolResult,
+    TraceContext,
 };
 use tokio::time::Instant;
 
 use crate::{
     approval::Approval,
-    artifacts::Source,
+    artifacts::ArtifactSource,
     config::Config,
     dispatch::{self, AnswerTime},
     log, redact,
@@ -35,23 +37,24 @@ pub(crate) use history::NoHistory;
 pub use history::{CallHistory, RecordedCall};
 pub use idempotency::{Claim, ClaimOutcome, IdempotencyStore};
 pub use memory::MemoryRecorder;
+pub use model_turn::ModelTurn;
 pub use observer::CallObserver;
 pub use recorder::{CallEnd, CallStart, RecordClose, RecordOpen, Recorder};
-pub use redacted::Redacted;
+pub use redacted::RedactedResult;
 pub(crate) use sinks::CallSinks;
-use stages::Marks;
+use stages::StageMarks;
 pub use stages::Stages;
-pub use tracer::{Span, Tracer, Work};
+pub use tracer::{Span, SpanOperation, Tracer};
 pub(crate) use unwritten::store_unreachable;
 
-/// How many bytes of a name may be asked for; no tool has one that is nearly as long.
+/// How many bytes of a tool name are accepted; real names are far shorter.
 const LONGEST_NAME: usize = 1024;
 
-/// How many bytes of arguments are recorded of a call that cannot run as it is.
+/// How many bytes of arguments are recorded of a call that cannot run.
 const LONGEST_REFUSED: usize = 16 << 10;
 
-/// Returns the arguments as they are recorded. Of a call that will be refused (no such tool, wrong arguments) only so much
-/// is kept that nobody fills the disk with calls that never run.
+/// Returns the arguments as they are recorded. Of a call that will be refused (unknown tool, invalid arguments) only a
+/// part is recorded, so that nobody fills the disk with calls that never run.
 fn bounded_arguments(tools: &ToolManager, call: &ToolCall) -> String {
     let arguments = redact::object(&call.args);
     if arguments.len() <= LONGEST_REFUSED || tools.may_run(call) {
@@ -60,8 +63,8 @@ fn bounded_arguments(tools: &ToolManager, call: &ToolCall) -> String {
     json!({"[omitted]": format!("{} bytes", arguments.len())}).to_string()
 }
 
-/// Returns the name as it is recorded, and why the call fails if it is too long: a record must not hold megabytes
-/// that a caller chose.
+/// Returns the name as it is recorded, and the error if it is too long: a record must not hold megabytes that a caller
+/// chose.
 fn bounded_name(mut name: String) -> (String, Option<ToolError>) {
     if name.len() <= LONGEST_NAME {
         return (name, None);
@@ -82,19 +85,19 @@ pub(crate) struct CallRecord {
     tool_call_id: String,
     start: Arc<CallStart>,
     trace: Option<Arc<TraceContext>>,
-    /// Whether the result is wanted whole.
+    /// Whether the caller wants the result without truncation.
     whole: bool,
-    /// The limit of the server that the name belongs to, known before its tool is.
+    /// The limit of the server that the name belongs to, known before the tool is.
     server_timeout: OnceLock<Duration>,
-    marks: Marks,
+    marks: StageMarks,
     tool: Option<Arc<RegisteredTool>>,
-    /// Why the record could not be opened, where it could not.
+    /// Why the record could not be opened.
     unwritten: Option<BoxError>,
-    /// Why the call ends before anything is looked up: its name is too long, or its time was over.
+    /// Why the call ends before the tool is looked up: its name is too long, or its deadline passed.
     cut_short: Option<ToolError>,
-    reused: OnceLock<Reused>,
+    reused: OnceLock<ReuseReason>,
     approval: OnceLock<Approval>,
-    /// How long questions of the tool's were unanswered; unset if it cannot ask any.
+    /// Measures how long the tool's questions were unanswered; unset if it cannot ask any.
     answers: OnceLock<Arc<AnswerTime>>,
     closed: bool,
 }
@@ -107,7 +110,7 @@ impl CallRecord {
         call: ToolCall,
         cx: &CallContext,
     ) -> (Self, Map<String, Value>) {
-        let marks = Marks::since(cx.asked);
+        let marks = StageMarks::since(cx.asked);
         let now = SystemTime::now();
         let asked = now.checked_sub(marks.started.elapsed()).unwrap_or(now);
         let arguments = bounded_arguments(tools, &call);
@@ -142,7 +145,7 @@ impl CallRecord {
         let opened = match sinks.recorder.open(start) {
             RecordOpen::Done(opened) => Ok(opened),
             RecordOpen::Batched(opened) => Ok(opened.await),
-            // A store that never answers must not keep the call past its deadline.
+            // A store that never responds must not delay the call beyond its deadline.
             RecordOpen::Pending(opened) => {
                 dispatch::within(async { Ok(opened.await) }, cx, &record).await
             }
@@ -158,76 +161,76 @@ impl CallRecord {
         (record, call.args)
     }
 
-    /// Ends the call whose name is too long, or whose time was over before its record was open.
+    /// Fails if the name is too long or the deadline passed before the record was open.
     pub(crate) fn opened(&mut self) -> Result<(), ToolError> {
         self.cut_short.take().map_or(Ok(()), Err)
     }
 
-    /// Notes the tool that the call's name found.
+    /// Sets the tool that was found.
     pub(crate) fn found(&mut self, tool: &Arc<RegisteredTool>) {
         self.tool = Some(tool.clone());
         self.marks.found = Some(Instant::now());
     }
 
-    /// Notes that nothing speaks against the call.
+    /// Marks the end of the checks.
     pub(crate) fn checked(&mut self) {
         self.marks.checked = Some(Instant::now());
     }
 
-    /// Notes that the tool begins to run.
+    /// Marks the start of the tool.
     pub(crate) fn dispatched(&self) {
         // Set once: a call is dispatched once.
         let _ = self.marks.dispatched.set(Instant::now());
     }
 
-    /// Whether the tool has begun to run.
+    /// Returns whether the tool was started.
     pub(crate) fn was_dispatched(&self) -> bool {
         self.marks.dispatched.get().is_some()
     }
 
-    /// Notes that there is an outcome.
+    /// Marks the outcome.
     pub(crate) fn ended(&mut self) {
         self.marks.ended = Some(Instant::now());
     }
 
-    /// Notes that the answer was there already.
-    pub(crate) fn reuses(&self, reused: Reused) {
+    /// Sets where the result was reused from.
+    pub(crate) fn reuses(&self, reused: ReuseReason) {
         let _ = self.reused.set(reused);
     }
 
-    /// Why the tool did not run, where an answer was there already.
-    pub(crate) fn reused(&self) -> Option<Reused> {
+    /// Returns where the result was reused from, if the tool did not run.
+    pub(crate) fn reused(&self) -> Option<ReuseReason> {
         self.reused.get().copied()
     }
 
-    /// Notes what a person said of the call.
+    /// Sets the decision about the held call.
     pub(crate) fn decided(&self, approval: Approval) {
         // Set once: a call is held once.
         let _ = self.approval.set(approval);
     }
 
-    /// Notes who measures how long questions of the tool's are unanswered.
+    /// Sets what measures how long the tool's questions are unanswered.
     pub(crate) fn may_be_asked(&self, answers: &Arc<AnswerTime>) {
         // Set once: a call is dispatched once.
         let _ = self.answers.set(answers.clone());
     }
 
-    /// How long people took: to decide about the call, and to answer what its tool asked (EX-7).
+    /// Returns how long people took: to decide about the call, and to answer its tool's questions (EX-7).
     pub(crate) fn waited(&self) -> Duration {
         self.held() + self.asked()
     }
 
-    /// How long a person took to decide about the call.
+    /// Returns how long a person took to decide about the call.
     fn held(&self) -> Duration {
         self.approval.get().map_or(Duration::ZERO, |approval| approval.held)
     }
 
-    /// How long questions of the tool's were unanswered.
+    /// Returns how long the tool's questions were unanswered.
     fn asked(&self) -> Duration {
         self.answers.get().map_or(Duration::ZERO, |answers| answers.total())
     }
 
-    /// What claims `key` for this call.
+    /// Returns the claim of `key` for this call.
     pub(crate) fn claim(&self, key: Arc<str>, fingerprint: [u8; 32]) -> Claim {
         Claim {
             id: self.start.id,
@@ -238,17 +241,17 @@ impl CallRecord {
         }
     }
 
-    /// Where the call is recorded, and who learns of it.
+    /// Returns where the call is recorded and observed.
     pub(crate) fn sinks(&self) -> &CallSinks {
         &self.sinks
     }
 
-    /// How calls are run.
+    /// Returns the executor's settings.
     pub(crate) fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Refuses what may change the world while it cannot be written down (SPEC RC-1).
+    /// Refuses a tool that may have side effects if the call could not be recorded (SPEC RC-1).
     pub(crate) fn permits(
         &mut self,
         tool: &RegisteredTool,
@@ -266,13 +269,13 @@ impl CallRecord {
         }
     }
 
-    /// Notes how long the call may take by the settings of a server that is not connected yet.
+    /// Sets how long the call may take by the settings of a server that is not connected yet.
     pub(crate) fn expects(&self, timeout: Duration) {
         // Set once: a name is looked up once.
         let _ = self.server_timeout.set(timeout);
     }
 
-    /// The narrowest time limit: the call's, the tool's or server's, the executor's.
+    /// Returns the narrowest timeout: the call's, the tool's or server's, the executor's.
     pub(crate) fn timeout(&self, cx: &CallContext) -> Duration {
         let own = || match &self.tool {
             Some(tool) => tool.spec().settings.timeout,
@@ -281,8 +284,8 @@ impl CallRecord {
         cx.timeout.or_else(own).unwrap_or(self.config.timeout.0)
     }
 
-    /// How many characters of the result are shown: the tool's or server's limit, or the executor's; all, where the caller
-    /// wants it whole.
+    /// Returns how many characters of the result are shown: the tool's or server's limit, or the executor's; all, if
+    /// the caller wants it whole.
     pub(crate) fn max_output(&self) -> usize {
         if self.whole {
             return usize::MAX;
@@ -303,10 +306,10 @@ impl CallRecord {
         self.start.id
     }
 
-    /// What decides who may read the call's artifacts.
-    pub(crate) fn source(&self) -> Source {
+    /// Returns what decides who may read the call's artifacts.
+    pub(crate) fn source(&self) -> ArtifactSource {
         let found = self.tool.as_ref().map(|tool| tool.name());
-        Source {
+        ArtifactSource {
             tool: found.unwrap_or(&self.start.tool).clone(),
             caller: self.start.caller.clone(),
         }
@@ -316,22 +319,22 @@ impl CallRecord {
         self.tool.as_ref()?.spec().server()
     }
 
-    /// What the tool's own work is part of: the call's span, or else the caller's.
+    /// Returns the parent of the tool's own spans: the call's span, or the caller's.
     pub(crate) fn trace(&self) -> Option<Arc<TraceContext>> {
         self.sinks.trace(self.start.id, self.trace.as_ref())
     }
 
-    /// When the call was asked for.
+    /// Returns when the call was made.
     pub(crate) fn started(&self) -> Instant {
         self.marks.started
     }
 
-    /// How long the call has taken so far, without the time in which a person decided or answered (EX-7).
+    /// Returns how long the call has taken so far, without the time that people took (EX-7).
     pub(crate) fn elapsed(&self) -> Duration {
         self.marks.started.elapsed().saturating_sub(self.waited())
     }
 
-    /// When the call's time began: what a person took to allow it is not the tool's, unless the caller set the limit.
+    /// Returns when the timeout started: after an approval, unless the caller set the limit.
     pub(crate) fn runs_from(&self, cx: &CallContext) -> Instant {
         let held = if cx.timeout.is_none() { self.held() } else { Duration::ZERO };
         self.marks.started + held
@@ -341,7 +344,7 @@ impl CallRecord {
         &self.start
     }
 
-    /// Writes down and logs how the call ended.
+    /// Records and logs how the call ended.
     pub(crate) async fn close(mut self, result: &ToolResult) {
         self.closed = true;
         if let RecordClose::Batched(written) = self.finish(Some(result)) {
@@ -353,10 +356,10 @@ impl CallRecord {
         let error_kind = result.map_or(Some(ErrorKind::Cancelled), ToolResult::error_kind);
         let duration = result.map_or_else(|| self.elapsed(), |result| result.elapsed);
         let stages = self.marks.stages(self.held(), self.asked());
-        // Until the tool is found its server connects, which the log tells by itself.
+        // Until the tool is found its server connects, which is logged separately.
         let since_found = duration.saturating_sub(stages.open + stages.lookup);
         let is_slow = since_found > self.config.slow_call.0;
-        let redacted = &Redacted::of(result);
+        let redacted = &RedactedResult::of(result);
         log::ended(&self.start, error_kind, duration, is_slow, result, redacted);
         self.sinks.close(CallEnd {
             start: &self.start,

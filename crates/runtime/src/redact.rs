@@ -1,10 +1,11 @@
-//! The one redaction: keeps secrets out of journal, index, log, events, traces and dead letters (SPEC RC-3).
+//! Redacts secrets from journal, index, log, events, traces and dead letters (SPEC RC-3).
 //!
-//! A secret is known by the name it has (`names.rs`) or by its own shape (`shapes.rs`). In a JSON value the name is a key
-//! (`value.rs`); in a text it stands before the secret, as in `password=…` (`scan.rs`). Takes time linear in the length of
-//! what it reads: one automaton finds everything that may begin a secret.
+//! A secret is recognised by its name (`names.rs`), its shape (`shapes.rs`), or its value if this process holds it
+//! (`known.rs`). In JSON the name is a key (`value.rs`); in text it precedes the secret, as in `password=…` (`scan.rs`).
+//! Takes linear time: one automaton finds everything that may begin a secret.
 
 mod assigned;
+mod known;
 mod list;
 mod names;
 mod scan;
@@ -18,7 +19,9 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-/// What stands where a secret was.
+pub use known::remember;
+
+/// Replaces a secret.
 pub const REDACTED: &str = "[redacted]";
 
 /// How many levels of JSON within a text within JSON are read.
@@ -31,33 +34,41 @@ pub fn text(text: &str) -> Cow<'_, str> {
 
 /// Returns the object as compact JSON with its secrets replaced.
 pub fn object(object: &Map<String, Value>) -> String {
-    let mut writer = value::Writer::new(LEVELS);
+    let mut writer = value::RedactingWriter::new(LEVELS);
     writer.object(object);
     writer.out
 }
 
 /// Returns the value as compact JSON with its secrets replaced.
 pub fn value(value: &Value) -> String {
-    let mut writer = value::Writer::new(LEVELS);
+    let mut writer = value::RedactingWriter::new(LEVELS);
     writer.value(value);
     writer.out
 }
 
-/// Redacts a text that stands `levels` above the deepest one that is read.
+/// Redacts a text nested `levels` above the deepest level that is read.
 fn within(text: &str, levels: u8) -> Cow<'_, str> {
+    match known::hide(text) {
+        Cow::Borrowed(text) => by_signs(text, levels),
+        Cow::Owned(hidden) => Cow::Owned(by_signs(&hidden, levels).into_owned()),
+    }
+}
+
+/// Redacts what is known by its name or shape.
+fn by_signs(text: &str, levels: u8) -> Cow<'_, str> {
     if !signs::has_any(text) {
         return Cow::Borrowed(text);
     }
-    // Only names and the words of a command need to be read as what they are.
+    // Only names and the words of a command need structure to be recognised.
     let is_read =
         levels > 0 && text.contains(['{', '[']) && (signs::has_name(text) || text.contains("curl"));
     if !is_read {
         return scan::text(text);
     }
     if let Ok(value) = serde_json::from_str::<Value>(text) {
-        let mut writer = value::Writer::new(levels - 1);
+        let mut writer = value::RedactingWriter::new(levels - 1);
         writer.value(&value);
-        // What has no secrets keeps its layout.
+        // Text without secrets keeps its layout.
         return if writer.found { Cow::Owned(writer.out) } else { Cow::Borrowed(text) };
     }
     let scanned = scan::text(text);
@@ -67,11 +78,11 @@ fn within(text: &str, levels: u8) -> Cow<'_, str> {
     }
 }
 
-/// Reads the JSON in a text for secrets that only its structure shows; returns `None` if it has none.
+/// Reads the JSON in a text for secrets that only its structure reveals. Returns `None` if there are none.
 fn embedded(text: &str, levels: u8) -> Option<String> {
-    /// How many brackets that begin no JSON are tried: each is read as far as it goes.
+    /// How many brackets are tried that turn out not to begin JSON: each is read as far as it goes.
     const MOST_TRIES: u8 = 8;
-    let (mut at, mut tries, mut spans) = (0, 0, spans::Spans::default());
+    let (mut at, mut tries, mut spans) = (0, 0, spans::RedactedSpans::default());
     while let Some(open) = text[at..].find(['{', '[']).filter(|_| tries < MOST_TRIES) {
         let from = at + open;
         let mut values = serde_json::Deserializer::from_str(&text[from..]).into_iter::<Value>();
@@ -80,7 +91,7 @@ fn embedded(text: &str, levels: u8) -> Option<String> {
             continue;
         };
         at = from + values.byte_offset();
-        let mut writer = value::Writer::new(levels);
+        let mut writer = value::RedactingWriter::new(levels);
         writer.value(&value);
         if writer.found {
             spans.rewrite(from..at, writer.out);

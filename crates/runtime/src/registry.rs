@@ -1,4 +1,4 @@
-//! Which tools there are, what each is called, and which tool a name finds.
+//! The registered tools, their names, and which tool a name finds.
 
 mod prefixes;
 
@@ -9,48 +9,48 @@ use tokio::sync::Semaphore;
 use tracing::warn;
 
 use crate::{
-    tools::{Link, RegisteredTool, ServerSettings},
+    tools::{RegisteredTool, ServerLink, ServerSettings},
     validate::CheckSlots,
 };
 use prefixes::{Prefixes, Refused};
 
 pub(crate) type Tools = IndexMap<Arc<str>, Arc<RegisteredTool>>;
 
-/// What stands behind the manager's lock.
+/// The state behind the manager's lock.
 #[derive(Default)]
 pub(crate) struct Registry {
     /// Local tools by name.
     pub(crate) locals: Tools,
     /// Servers by name, in the order of the config.
-    pub(crate) servers: IndexMap<Arc<str>, Server>,
-    /// Local tools that the config defines and that cannot be used, by name, with the reason.
+    pub(crate) servers: IndexMap<Arc<str>, RegisteredServer>,
+    /// Local tools that the config defines but that cannot be used, by name, with the reason.
     pub(crate) skipped: HashMap<Arc<str>, Arc<str>>,
     /// Every name that finds a tool.
-    pub(crate) names: HashMap<Arc<str>, Named>,
-    /// The names that servers do not get because they are another server's: a warning was logged for each.
+    pub(crate) names: HashMap<Arc<str>, NameTarget>,
+    /// The names that servers do not get because another server has them: each was logged.
     pub(crate) refused: Refused,
 }
 
 /// What a name finds.
-pub(crate) struct Named {
+pub(crate) struct NameTarget {
     pub(crate) tool: Arc<RegisteredTool>,
     /// Other servers have a tool of this bare name too.
     pub(crate) ambiguous: bool,
 }
 
-/// A server that is known, connected or not.
+/// A known server, connected or not.
 #[derive(Clone)]
-pub(crate) struct Server {
+pub(crate) struct RegisteredServer {
     settings: ServerSettings,
     pub(crate) slots: Arc<Semaphore>,
     pub(crate) check_slots: CheckSlots,
     /// Its tools by their names at the server.
     pub(crate) tools: Tools,
-    /// Its methods by their names in MCP: found by their full names, and never listed.
+    /// Its methods by their MCP names: found by full name only, and never listed.
     pub(crate) methods: Tools,
 }
 
-impl Server {
+impl RegisteredServer {
     pub(crate) fn new(settings: ServerSettings, check_slots: CheckSlots) -> Self {
         Self {
             check_slots,
@@ -61,17 +61,17 @@ impl Server {
         }
     }
 
-    /// The name under which a method of the server is found beside its full one: never the bare one.
+    /// Returns the name of a method besides its full one; never the bare one.
     pub(crate) fn method_name(&self, server: &str, method: &str, separator: &str) -> Arc<str> {
         let prefix = self.settings.prefix.as_deref().filter(|prefix| !prefix.is_empty());
         format!("{}{separator}{method}", prefix.unwrap_or(server)).into()
     }
 
-    pub(crate) fn link(&self) -> Option<&Arc<dyn Link>> {
+    pub(crate) fn link(&self) -> Option<&Arc<dyn ServerLink>> {
         self.settings.link.as_ref()
     }
 
-    /// Whether it is the very server that these settings mean.
+    /// Returns whether these settings mean the same server.
     pub(crate) fn is_reached_as(&self, settings: &ServerSettings) -> bool {
         match (&self.settings.link, &settings.link) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
@@ -83,14 +83,14 @@ impl Server {
         self.settings.prefix.as_deref() == Some("")
     }
 
-    /// The prefix that it sets in the place of its name.
+    /// Returns the prefix that replaces its name, if it has one.
     fn prefix(&self) -> Option<&str> {
         self.settings.prefix.as_deref().filter(|prefix| !prefix.is_empty())
     }
 }
 
 impl Registry {
-    /// Adds a local tool, and says whether it replaced one.
+    /// Adds a local tool. Returns whether it replaced one.
     pub(crate) fn add_local(
         &mut self,
         name: Arc<str>,
@@ -99,14 +99,14 @@ impl Registry {
     ) -> bool {
         let replaced = self.locals.insert(name.clone(), tool.clone());
         let ambiguous = false;
-        let found = self.names.insert(name, Named { tool, ambiguous });
+        let found = self.names.insert(name, NameTarget { tool, ambiguous });
         if found.is_some_and(|named| named.tool.spec().server().is_some()) {
             self.settle_names(separator);
         }
         replaced.is_some()
     }
 
-    /// Names the local tools that are skipped, each with the reason, in the place of those that were.
+    /// Replaces the list of skipped local tools, each with the reason.
     pub(crate) fn skip(&mut self, tools: &[(String, String)]) {
         let entry =
             |(name, reason): &(String, String)| (name.as_str().into(), reason.as_str().into());
@@ -120,7 +120,7 @@ impl Registry {
         self.settle_names(separator);
     }
 
-    /// Whether the server has just these tools, in this order.
+    /// Returns whether the server has exactly these tools, in this order.
     pub(crate) fn has_tools(&self, server: &str, tools: &Tools) -> bool {
         self.servers.get(server).is_some_and(|known| {
             let pairs = || known.tools.iter().zip(tools);
@@ -130,9 +130,10 @@ impl Registry {
         })
     }
 
-    /// Whether `prefix` stands before the names of some server's tools, or of local ones.
+    /// Returns whether some server's tools, or local ones, have this prefix.
     pub(crate) fn knows_prefix(&self, prefix: &str, separator: &str) -> bool {
-        let prefixed = |server: &Server| server.settings.prefix.as_deref() == Some(prefix);
+        let prefixed =
+            |server: &RegisteredServer| server.settings.prefix.as_deref() == Some(prefix);
         let begins =
             |name: &Arc<str>| name.split_once(separator).map(|(own, _)| own) == Some(prefix);
         self.servers.contains_key(prefix)
@@ -140,37 +141,38 @@ impl Registry {
             || self.locals.keys().any(begins)
     }
 
-    /// What stands before the names of servers' tools: names of servers, and their own prefixes.
+    /// Returns the prefixes of servers' tools: their names, or what they set instead.
     pub(crate) fn prefixes(&self) -> impl Iterator<Item = &str> {
-        let own = self.servers.values().filter_map(Server::prefix);
+        let own = self.servers.values().filter_map(RegisteredServer::prefix);
         self.servers.keys().map(|name| &**name).chain(own)
     }
 
-    /// The connection of the server that `prefix` names.
-    pub(crate) fn link(&self, prefix: &str) -> Option<&Arc<dyn Link>> {
+    /// Returns the connection of the server with this prefix.
+    pub(crate) fn link(&self, prefix: &str) -> Option<&Arc<dyn ServerLink>> {
         self.servers.get(self.server_of(prefix)?)?.link()
     }
 
-    /// Returns the name of the server whose name or prefix this is.
+    /// Returns the name of the server with this name or prefix.
     pub(crate) fn server_of(&self, prefix: &str) -> Option<&str> {
-        let prefixed =
-            |entry: &(&Arc<str>, &Server)| entry.1.settings.prefix.as_deref() == Some(prefix);
+        let prefixed = |entry: &(&Arc<str>, &RegisteredServer)| {
+            entry.1.settings.prefix.as_deref() == Some(prefix)
+        };
         let server = self.servers.get_key_value(prefix);
         server.or_else(|| self.servers.iter().find(prefixed)).map(|(name, _)| &**name)
     }
 
-    /// Returns the method of a server that has this full name.
+    /// Returns the server's method with this full name.
     pub(crate) fn method(&self, name: &str, separator: &str) -> Option<&Arc<RegisteredTool>> {
         let (prefix, method) = name.split_once(separator)?;
         self.servers.get(self.server_of(prefix)?)?.methods.get(method)
     }
 
-    /// Settles the names of all server tools anew: which is shown, and which tool a name finds. Returns whether a tool is
-    /// shown under another name than before.
+    /// Assigns the names of all server tools: which one is shown, and which tool a name finds. Returns whether a shown
+    /// name changed.
     ///
-    /// A local tool keeps its name against every server; among servers the last in the config wins a bare
-    /// name. Who loses a name stays reachable, and is shown, by its full one. So does a tool whose other names begin with
-    /// the prefix of another server, whether that one is connected or not: it must not get that server's calls.
+    /// A local tool always keeps its name; among servers, the last in the config wins a bare name. The losers stay
+    /// reachable, and are shown, by their full names. So is a tool whose other names begin with the prefix of another
+    /// server, connected or not: it must not get that server's calls.
     pub(crate) fn settle_names(&mut self, separator: &str) -> bool {
         let prefixes = Prefixes::new(&self.servers, separator);
         self.refused = prefixes.refuse(&self.servers, &self.refused);
@@ -194,16 +196,16 @@ impl Registry {
                 for name in [full, shown] {
                     let ambiguous = false;
                     let tool = tool.clone();
-                    self.names.entry(name).or_insert(Named { tool, ambiguous });
+                    self.names.entry(name).or_insert(NameTarget { tool, ambiguous });
                 }
             }
         }
         for (bare, named) in self.bare_names(&prefixes) {
             self.names.entry(bare).or_insert(named);
         }
-        // No server's tool takes the calls that are meant for a method, its own or another server's, or for a local tool
-        // that is skipped.
-        let is_caught = |(name, named): &(&Arc<str>, &Named)| {
+        // No server's tool may get calls that are meant for a method, its own or another server's, or for a skipped
+        // local tool.
+        let is_caught = |(name, named): &(&Arc<str>, &NameTarget)| {
             named.tool.spec().server().is_some()
                 && (self.skipped.contains_key(*name) || self.method(name, separator).is_some())
         };
@@ -215,7 +217,7 @@ impl Registry {
         has_changed
     }
 
-    /// Which server shows a bare name, where servers show theirs without a prefix.
+    /// Returns which server shows a bare name, for servers without a prefix.
     fn bare_winners(&self) -> HashMap<Arc<str>, Arc<str>> {
         let mut winners: HashMap<Arc<str>, Arc<str>> = HashMap::new();
         let servers = self.servers.iter().filter(|(_, entry)| entry.shows_bare_names());
@@ -237,9 +239,9 @@ impl Registry {
         winners
     }
 
-    /// Which server's tool a bare name finds: the last one's in the config.
-    fn bare_names(&self, prefixes: &Prefixes<'_>) -> HashMap<Arc<str>, Named> {
-        let mut names: HashMap<Arc<str>, Named> = HashMap::new();
+    /// Returns which server's tool a bare name finds: the last one in the config.
+    fn bare_names(&self, prefixes: &Prefixes<'_>) -> HashMap<Arc<str>, NameTarget> {
+        let mut names: HashMap<Arc<str>, NameTarget> = HashMap::new();
         for (server, entry) in &self.servers {
             let tools = entry.tools.iter();
             for (bare, tool) in
@@ -247,7 +249,7 @@ impl Registry {
             {
                 let ambiguous = names.contains_key(bare);
                 let tool = tool.clone();
-                names.insert(bare.clone(), Named { tool, ambiguous });
+                names.insert(bare.clone(), NameTarget { tool, ambiguous });
             }
         }
         names

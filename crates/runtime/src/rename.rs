@@ -1,18 +1,18 @@
 //! The argument names that an MCP server expects (SPEC AN).
 //!
-//! Models write `device_name`, many servers expect `deviceName`, and no MCP client renames anything by
-//! itself. We fix names here, in one place before validation, so that the schema judges what will be sent.
-//! Only top-level keys of server tools change, never values; local tools get exactly what was sent.
+//! Models write `device_name`, many servers expect `deviceName`, and MCP clients do not rename anything. Names are
+//! changed here, before validation, so that the schema applies to what will be sent. Only top-level keys of server
+//! tools change, never values; local tools get exactly what was sent.
 
 use serde_json::{Map, Value};
-use switchboard_toolcall::{Normalize, Origin, ToolSpec};
+use switchboard_toolcall::{Normalize, ToolOrigin, ToolSpec};
 use tracing::{debug, enabled, warn};
 
 use crate::redact;
 
-/// The arguments under the names that the tool's server expects.
+/// Returns the arguments under the names that the tool's server expects.
 pub fn for_server(spec: &ToolSpec, args: Map<String, Value>) -> Map<String, Value> {
-    if spec.origin == Origin::Local || args.keys().all(|key| new_name(spec, key).is_none()) {
+    if spec.origin == ToolOrigin::Local || args.keys().all(|key| new_name(spec, key).is_none()) {
         return args;
     }
     let before = enabled!(tracing::Level::DEBUG).then(|| redact::object(&args));
@@ -38,7 +38,7 @@ pub fn for_server(spec: &ToolSpec, args: Map<String, Value>) -> Map<String, Valu
     renamed
 }
 
-/// What `key` is called at the server, where that differs.
+/// Returns the server's name for `key`, if it differs.
 pub fn new_name(spec: &ToolSpec, key: &str) -> Option<String> {
     let settings = &spec.settings;
     let declared = |key: &str| spec.parameters["properties"].get(key).is_some();
@@ -52,7 +52,7 @@ pub fn new_name(spec: &ToolSpec, key: &str) -> Option<String> {
     .filter(|name| name != key)
 }
 
-/// `snake_case` → `snakeCase`, where there is an underscore within.
+/// Converts `snake_case` to `snakeCase`. Returns `None` without an underscore within.
 fn camel_case(key: &str) -> Option<String> {
     let word = key.trim_start_matches('_');
     if !word.trim_end_matches('_').contains('_') {

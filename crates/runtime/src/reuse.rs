@@ -1,6 +1,6 @@
-//! Answers that need no new run: an idempotency key used before, a result that may be kept, an identical read under way.
+//! Results that need no new run: an idempotency key used before, a cached result, an identical read in flight.
 //!
-//! Most calls ask for none of this and pass through untouched.
+//! Most calls use none of this and pass through untouched.
 
 mod flights;
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use switchboard_toolcall::{
-    CallContext, ErrorKind, Reused, ToolError, ToolOutput, numbers::canonical,
+    CallContext, ErrorKind, ReuseReason, ToolError, ToolOutput, numbers::canonical,
 };
 
 use crate::{
@@ -19,20 +19,20 @@ use crate::{
 };
 
 pub(crate) use flights::Flights;
-use flights::{Flight, Joined, Key, Outcome};
+use flights::{Flight, FlightKey, JoinOutcome, Outcome};
 
-/// How a call gets its answer.
-pub(crate) enum Plan<'a> {
+/// How a call gets its result.
+pub(crate) enum ReusePlan<'a> {
     /// The tool runs.
     Run,
-    /// The tool runs, and others learn what came of it.
-    Lead(Lead<'a>),
-    /// The answer is there.
-    Answer(Outcome),
+    /// The tool runs, and identical calls get its outcome.
+    Lead(LeaderCall<'a>),
+    /// The outcome is known already.
+    Reuse(Outcome),
 }
 
-impl Plan<'_> {
-    /// Does `work`, unless the answer is there.
+impl ReusePlan<'_> {
+    /// Runs `work`, unless the outcome is known already.
     pub(crate) async fn finish(
         self,
         work: impl Future<Output = Result<ToolOutput, ToolError>>,
@@ -44,96 +44,105 @@ impl Plan<'_> {
                 lead.land(&outcome);
                 outcome
             }
-            Self::Answer(outcome) => flights::again(&outcome),
+            Self::Reuse(outcome) => flights::again(&outcome),
         }
     }
 }
 
 impl Flights {
-    /// Finds out whether the tool has to run.
+    /// Decides whether the tool has to run.
     pub(crate) async fn plan<'a>(
         &'a self,
         tool: &RegisteredTool,
         args: &Value,
         cx: &CallContext,
         record: &'a CallRecord,
-    ) -> Result<Plan<'a>, ToolError> {
+    ) -> Result<ReusePlan<'a>, ToolError> {
         let key = cx.idempotency_key.as_ref();
         let settings = &tool.spec().settings;
         let shares = record.config().share_reads && tool.spec().is_read_only();
         if key.is_none() && settings.cache.is_none() && !shares {
-            return Ok(Plan::Run);
+            return Ok(ReusePlan::Run);
         }
         let fingerprint = fingerprint(tool.name(), args);
         let (name, keep) = match key {
             Some(key) => {
-                let key = Key::Act(cx.caller.clone(), key.clone());
+                let key = FlightKey::Act(cx.caller.clone(), key.clone());
                 (key, Some(record.config().idempotency.0))
             }
             None => {
-                // That somebody else asked the same is nothing for a caller who knows of its own calls only.
+                // A caller who may only know of its own calls must not learn that somebody else made the same call.
                 let whose = if cx.visibility.watches() { None } else { cx.caller.clone() };
-                (Key::Same(whose, fingerprint), settings.cache)
+                (FlightKey::Same(whose, fingerprint), settings.cache)
             }
         };
         loop {
             match self.join(&name, fingerprint) {
-                Joined::Lead(flight) => {
+                JoinOutcome::Lead(flight) => {
                     let claim = key.map(|key| record.claim(key.clone(), fingerprint));
-                    let lead =
-                        Lead { flights: self, record, name, flight, keep, claim, landed: false };
+                    let lead = LeaderCall {
+                        flights: self,
+                        record,
+                        name,
+                        flight,
+                        keep,
+                        claim,
+                        landed: false,
+                    };
                     return lead.claim(tool, cx).await;
                 }
-                Joined::Follow(flight) => {
+                JoinOutcome::Follow(flight) => {
                     let outcome =
                         dispatch::within(async { Ok(flight.outcome().await) }, cx, record);
-                    // Where the leader gave up without an outcome, somebody else has to run.
+                    // If the leader was dropped without an outcome, another call has to run.
                     let Some(outcome) = outcome.await? else { continue };
-                    record.reuses(key.map_or(Reused::Shared, |_| Reused::Replayed));
-                    return Ok(Plan::Answer(outcome));
+                    record.reuses(key.map_or(ReuseReason::Shared, |_| ReuseReason::Replayed));
+                    return Ok(ReusePlan::Reuse(outcome));
                 }
-                Joined::Ended(outcome) => {
-                    record.reuses(key.map_or(Reused::Cached, |_| Reused::Replayed));
-                    return Ok(Plan::Answer(outcome));
+                JoinOutcome::Ended(outcome) => {
+                    record.reuses(key.map_or(ReuseReason::Cached, |_| ReuseReason::Replayed));
+                    return Ok(ReusePlan::Reuse(outcome));
                 }
-                Joined::Other => return Err(key_conflict(key.map_or("", |key| key))),
+                JoinOutcome::Other => return Err(key_conflict(key.map_or("", |key| key))),
             }
         }
     }
 }
 
-/// The one of several equal calls that runs.
-pub(crate) struct Lead<'a> {
+/// The one of several identical calls that runs.
+pub(crate) struct LeaderCall<'a> {
     flights: &'a Flights,
     record: &'a CallRecord,
-    name: Key,
+    name: FlightKey,
     flight: Flight,
-    /// How long the outcome stands for later calls too.
+    /// How long later calls may reuse the outcome.
     keep: Option<std::time::Duration>,
     claim: Option<Claim>,
     landed: bool,
 }
 
-impl<'a> Lead<'a> {
-    /// Asks the store whether an earlier process, or another one, has the idempotency key.
+impl<'a> LeaderCall<'a> {
+    /// Checks whether another process, or an earlier one, used the idempotency key.
     async fn claim(
         mut self,
         tool: &RegisteredTool,
         cx: &CallContext,
-    ) -> Result<Plan<'a>, ToolError> {
-        let Some(claim) = &self.claim else { return Ok(Plan::Lead(self)) };
-        let Some(store) = &self.record.sinks().idempotency else { return Ok(Plan::Lead(self)) };
+    ) -> Result<ReusePlan<'a>, ToolError> {
+        let Some(claim) = &self.claim else { return Ok(ReusePlan::Lead(self)) };
+        let Some(store) = &self.record.sinks().idempotency else {
+            return Ok(ReusePlan::Lead(self));
+        };
         let claimed = store.claim(claim);
         let claimed = dispatch::within(async { Ok(claimed.await) }, cx, self.record).await?;
         let key = &claim.key;
         let error = match claimed {
-            Ok(ClaimOutcome::First) => return Ok(Plan::Lead(self)),
+            Ok(ClaimOutcome::First) => return Ok(ReusePlan::Lead(self)),
             Ok(ClaimOutcome::Ended(_, outcome)) => {
-                self.record.reuses(Reused::Replayed);
+                self.record.reuses(ReuseReason::Replayed);
                 let outcome = Arc::new(outcome);
                 self.claim = None;
                 self.keep(outcome.clone());
-                return Ok(Plan::Answer(outcome));
+                return Ok(ReusePlan::Reuse(outcome));
             }
             Ok(ClaimOutcome::Running(id)) => ToolError::new(
                 ErrorKind::Unavailable,
@@ -151,21 +160,21 @@ impl<'a> Lead<'a> {
             Ok(ClaimOutcome::Other(_)) => key_conflict(key),
             Err(error) => store_unreachable(tool.name(), error, cx),
         };
-        // What was refused was not claimed.
+        // A refused claim does not need to be released.
         self.claim = None;
         Err(error)
     }
 
-    /// Tells what came of the run.
+    /// Passes the outcome to the calls that wait for it.
     fn land(mut self, outcome: &Result<ToolOutput, ToolError>) {
-        let is_act = matches!(self.name, Key::Act(..));
+        let is_act = matches!(self.name, FlightKey::Act(..));
         let is_own = |kind| {
             matches!(kind, ErrorKind::Cancelled | ErrorKind::Timeout | ErrorKind::Overloaded)
         };
         let stands = match outcome {
             Ok(_) => true,
             Err(error) if is_act => error.kind != ErrorKind::Overloaded,
-            // The leader's own deadline says nothing about those who follow.
+            // The leader's own deadline does not apply to the calls that follow it.
             Err(error) => !is_own(error.kind),
         };
         if stands && (!is_act || self.record.was_dispatched()) {
@@ -189,8 +198,8 @@ impl<'a> Lead<'a> {
     }
 }
 
-impl Drop for Lead<'_> {
-    /// The caller walked away, or the tool never began: those who follow have to see for themselves.
+impl Drop for LeaderCall<'_> {
+    /// If the caller dropped the call, or the tool never started, another call has to run.
     fn drop(&mut self) {
         if self.landed {
             return;
@@ -214,14 +223,14 @@ impl Drop for Lead<'_> {
     }
 }
 
-/// The error of a call under an idempotency key that stands for another call.
+/// Returns the error of a call whose idempotency key was used for another call.
 pub fn key_conflict(key: &str) -> ToolError {
     let text = format!("Idempotency key '{key}' was used for a call with other arguments");
     ToolError::new(ErrorKind::InvalidParameters, text)
         .with_hint("Use a new key for a new act, and the same key only to repeat one.")
 }
 
-/// The same for the same tool and arguments, however they are written.
+/// Hashes a tool and its arguments, independent of how they are formatted.
 pub fn fingerprint(tool: &str, args: &Value) -> [u8; 32] {
     let mut hasher = Sha256::new();
     hasher.update(tool.as_bytes());

@@ -1,4 +1,4 @@
-//! Switchboard's own tools: what the runtime knows, offered like any other tool.
+//! Switchboard's own tools: what the runtime knows, as tools.
 
 mod call_history;
 mod read_result;
@@ -11,12 +11,12 @@ use switchboard_toolcall::Tool;
 
 use crate::ToolExecutor;
 
-/// The names of [`all`] of them.
+/// The names of [`all`] tools.
 pub(crate) const NAMES: [&str; 4] = ["read_result", "tool_search", "call_history", "server_status"];
 
-/// The tools that read results and look at the runtime, in the order in which they are shown.
+/// Returns the tools that read results and inspect the runtime, in the order in which they are listed.
 pub fn all(executor: &ToolExecutor) -> Vec<Arc<dyn Tool>> {
-    // The manager will hold these tools: were they to hold it too, neither would ever go.
+    // The manager holds these tools, so they must not hold the manager: neither would ever be dropped.
     let tools = Arc::downgrade(executor.tools());
     vec![
         Arc::new(read_result::tool(executor.artifacts().clone(), tools.clone())),

@@ -18,14 +18,14 @@ use crate::{
     config::Config,
     fixed,
     policy::Policy,
-    registry::{Registry, Server, Tools},
-    validate::{Budget, Check, CheckSlots},
+    registry::{RegisteredServer, Registry, Tools},
+    validate::{CheckSlots, SchemaBudget, SchemaCheck},
 };
 
 pub use error::AddError;
 pub use registered::RegisteredTool;
 use registered::bare_name;
-pub use servers::{KnownServer, Link, ServerSettings};
+pub use servers::{KnownServer, ServerLink, ServerSettings};
 
 /// Holds local and server tools alike, in the order of the config.
 pub struct ToolManager {
@@ -33,22 +33,22 @@ pub struct ToolManager {
     strict: bool,
     registry: RwLock<Registry>,
     check_slots: CheckSlots,
-    wrap: Option<Wrap>,
-    /// Says which tools are not listed.
+    wrap: Option<ToolWrapper>,
+    /// Decides which tools are not listed.
     policy: Option<Arc<dyn Policy>>,
     /// Consulted before a server is reported as unknown.
-    late_discovery: OnceLock<Arc<dyn Link>>,
-    /// Counts the changes.
+    late_discovery: OnceLock<Arc<dyn ServerLink>>,
+    /// Increments with each change.
     version: watch::Sender<u64>,
-    /// Whether any tool has arguments that its definition fixes.
+    /// Whether any tool's definition fixes arguments.
     pub(crate) fixes: AtomicBool,
 }
 
-/// Makes of a tool, known by its full name, what is called instead of it.
-pub type Wrap = Arc<dyn Fn(&str, Arc<dyn Tool>) -> Arc<dyn Tool> + Send + Sync>;
+/// Wraps a tool, given its full name; the result is called instead.
+pub type ToolWrapper = Arc<dyn Fn(&str, Arc<dyn Tool>) -> Arc<dyn Tool> + Send + Sync>;
 
 impl ToolManager {
-    /// An empty collection.
+    /// Creates an empty collection.
     pub fn new(config: &Config) -> Self {
         Self {
             separator: config.separator.clone(),
@@ -63,49 +63,49 @@ impl ToolManager {
         }
     }
 
-    /// The same collection, in which every tool that is added is wrapped.
+    /// Wraps every tool that is added.
     #[must_use]
-    pub fn wrapped(mut self, wrap: Option<Wrap>) -> Self {
+    pub fn wrapped(mut self, wrap: Option<ToolWrapper>) -> Self {
         self.wrap = wrap;
         self
     }
 
-    /// The same collection, which does not list what `policy` denies.
+    /// Does not list tools that `policy` denies.
     #[must_use]
     pub(crate) fn under(mut self, policy: Arc<dyn Policy>) -> Self {
         self.policy = Some(policy);
         self
     }
 
-    /// Consults `discovery` before reporting an unknown server: it is ready when it has added the servers that it knows of.
-    /// At most one; later ones are ignored.
-    pub fn set_late_discovery(&self, discovery: Arc<dyn Link>) {
+    /// Waits for `discovery` before reporting an unknown server: it is ready once it has added the servers that it
+    /// found. The first one set is used; later ones are ignored.
+    pub fn set_late_discovery(&self, discovery: Arc<dyn ServerLink>) {
         let _ = self.late_discovery.set(discovery);
     }
 
-    pub(crate) fn late_discovery(&self) -> Option<&Arc<dyn Link>> {
+    pub(crate) fn late_discovery(&self) -> Option<&Arc<dyn ServerLink>> {
         self.late_discovery.get()
     }
 
-    /// A number that grows with each change of the collection.
+    /// Returns a number that increments with each change.
     pub fn version(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
 
-    /// Makes known that the collection, or what the policy says of it, is another.
+    /// Reports that the collection, or what the policy says of it, has changed.
     pub fn changed(&self) {
         self.version.send_modify(|version| *version += 1);
     }
 
-    /// Adds a local tool; one of the same name is replaced, with a warning.
+    /// Adds a local tool; one with the same name is replaced, which is logged as a warning.
     ///
     /// # Errors
-    /// The name, description or schema is unusable; the collection is as before.
+    /// The name, description or schema is invalid; nothing is changed.
     pub fn add(&self, tool: impl Tool + 'static) -> Result<(), AddError> {
         self.add_shared(Arc::new(tool))
     }
 
-    /// Adds a local tool that is shared with others.
+    /// Adds a local tool that others share.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -119,18 +119,18 @@ impl ToolManager {
         Ok(())
     }
 
-    /// A local tool with what is needed to run it.
+    /// Prepares a local tool.
     fn local(&self, tool: Arc<dyn Tool>) -> Result<RegisteredTool, AddError> {
         if tool.spec().description.trim().is_empty() {
             return Err(AddError::Description(tool.spec().name.clone()));
         }
         let name = tool.spec().name.as_str().into();
-        let check = self.check(&name, &tool, None, &mut Budget::default())?;
+        let check = self.check(&name, &tool, None, &mut SchemaBudget::default())?;
         fixed::check(tool.spec())?;
         Ok(self.register(name, tool, check, None))
     }
 
-    /// Makes a server known, so that its place in the order and its prefix are settled before it connects.
+    /// Adds a server, so that its position and prefix are settled before it connects.
     ///
     /// # Errors
     /// The name contains the separator.
@@ -141,7 +141,7 @@ impl ToolManager {
         let server = self.server(name, settings);
         let mut registry = self.write();
         registry.servers.insert(name.into(), server);
-        // Names that begin with its prefix are its own from now on.
+        // Names that begin with its prefix belong to it from now on.
         let has_changed = registry.settle_names(&self.separator);
         drop(registry);
         if has_changed {
@@ -150,14 +150,14 @@ impl ToolManager {
         Ok(())
     }
 
-    /// A server without tools yet, whose methods can be called.
-    fn server(&self, name: &str, settings: ServerSettings) -> Server {
+    /// Prepares a server, which has methods but no tools yet.
+    fn server(&self, name: &str, settings: ServerSettings) -> RegisteredServer {
         let methods = settings.methods.clone();
-        let mut server = Server::new(settings, self.check_slots.of_server());
+        let mut server = RegisteredServer::new(settings, self.check_slots.of_server());
         for method in methods {
             let bare: Arc<str> = bare_name(method.spec()).into();
             let full = format!("{name}{}{bare}", self.separator).into();
-            match self.check(&full, &method, None, &mut Budget::default()) {
+            match self.check(&full, &method, None, &mut SchemaBudget::default()) {
                 Ok(check) => {
                     let shown = server.method_name(name, &bare, &self.separator);
                     let method = self.register(full, method, check, Some(&server)).shown_as(shown);
@@ -169,7 +169,7 @@ impl ToolManager {
         server
     }
 
-    /// Replaces all tools of a server that is known, and returns those skipped, with the reason.
+    /// Replaces all tools of a known server. Returns those skipped, with the reason.
     pub fn set_server_tools(&self, server: &str, tools: Vec<Arc<dyn Tool>>) -> Vec<AddError> {
         self.put_server_tools(self.check_server_tools(server, tools))
     }
@@ -178,7 +178,7 @@ impl ToolManager {
     pub fn check_server_tools(&self, server: &str, tools: Vec<Arc<dyn Tool>>) -> CheckedTools {
         let mut checked = CheckedTools { server: server.into(), ..CheckedTools::default() };
         let Some(known) = self.read().servers.get(server).cloned() else { return checked };
-        let mut budget = Budget::default();
+        let mut budget = SchemaBudget::default();
         for tool in tools {
             let bare: Arc<str> = bare_name(tool.spec()).into();
             let name: Arc<str> = format!("{server}{}{bare}", self.separator).into();
@@ -193,15 +193,15 @@ impl ToolManager {
                         checked.repeated.push(bare);
                     }
                 }
-                Err(error) => checked.set_aside.push(error),
+                Err(error) => checked.skipped_tools.push(error),
             }
         }
         checked
     }
 
-    /// Puts tools in place of those that their server had, and returns those skipped, with the reason.
+    /// Replaces a server's tools with checked ones. Returns those skipped, with the reason.
     pub fn put_server_tools(&self, checked: CheckedTools) -> Vec<AddError> {
-        let CheckedTools { server, tools, repeated, set_aside } = checked;
+        let CheckedTools { server, tools, repeated, skipped_tools } = checked;
         let server = &*server;
         for tool in repeated {
             warn!(
@@ -210,26 +210,26 @@ impl ToolManager {
                 "server '{server}' lists '{tool}' twice; the last one stays"
             );
         }
-        for error in &set_aside {
+        for error in &skipped_tools {
             warn!(server, %error, "a tool of server '{server}' is skipped: {error}");
         }
         if !self.read().servers.contains_key(server) {
-            return set_aside;
+            return skipped_tools;
         }
-        // A server that comes back mostly has what it had before.
+        // A server that reconnects mostly has the same tools.
         let same = self.read().has_tools(server, &tools);
         self.write().set_server_tools(server, tools, &self.separator);
         if !same {
             self.changed();
         }
-        set_aside
+        skipped_tools
     }
 
-    /// Puts other local tools and servers in the place of all that are there, at once. A server whose connection is
-    /// the same as before keeps its tools. `skipped` is as in [`skip`](Self::skip).
+    /// Replaces all local tools and servers at once. A server whose connection is the same keeps its tools. `skipped`
+    /// is as in [`skip`](Self::skip).
     ///
     /// # Errors
-    /// A tool or a server's name is unusable; the collection is as before.
+    /// A tool or a server's name is invalid; nothing is changed.
     pub fn replace(
         &self,
         locals: Vec<Arc<dyn Tool>>,
@@ -259,34 +259,35 @@ impl ToolManager {
         Ok(())
     }
 
-    /// All tools, in order: local ones first, then each server's.
+    /// Returns all tools, in order: local ones first, then each server's.
     pub fn all(&self) -> Vec<Arc<RegisteredTool>> {
         let registry = self.read();
         let servers = registry.servers.values().flat_map(|server| server.tools.values());
         registry.locals.values().chain(servers).cloned().collect()
     }
 
-    /// The tools that are listed to clients and offered to models, in order: all but those that the policy denies.
+    /// Returns the tools that are listed to clients and offered to models, in order: all but those that the policy
+    /// denies.
     pub fn listed(&self) -> Vec<Arc<RegisteredTool>> {
         let mut tools = self.all();
         tools.retain(|tool| !self.is_denied(tool));
         tools
     }
 
-    /// Whether the policy denies every call of the tool, whoever calls it and with whatever arguments.
+    /// Returns whether the policy denies every call of the tool, for all callers and arguments.
     pub fn is_denied(&self, tool: &RegisteredTool) -> bool {
         self.policy.as_ref().is_some_and(|policy| policy.denial(tool).is_some())
     }
 
-    /// The policy of calls, if there is one.
+    /// Returns the policy, if there is one.
     pub fn policy(&self) -> Option<&Arc<dyn Policy>> {
         self.policy.as_ref()
     }
 
-    /// The servers that are known, in order.
+    /// Returns the known servers, in order.
     pub fn servers(&self) -> Vec<KnownServer> {
         let registry = self.read();
-        let known = |(name, server): (&Arc<str>, &Server)| KnownServer {
+        let known = |(name, server): (&Arc<str>, &RegisteredServer)| KnownServer {
             name: name.clone(),
             tools: server.tools.len(),
             link: server.link().cloned(),
@@ -294,20 +295,20 @@ impl ToolManager {
         registry.servers.iter().map(known).collect()
     }
 
-    /// Whether `link` is the connection of the server of this name.
-    pub fn is_linked(&self, server: &str, link: &Arc<dyn Link>) -> bool {
+    /// Returns whether `link` is the connection of the server with this name.
+    pub fn is_linked(&self, server: &str, link: &Arc<dyn ServerLink>) -> bool {
         let registry = self.read();
-        let known = registry.servers.get(server).and_then(Server::link);
+        let known = registry.servers.get(server).and_then(RegisteredServer::link);
         known.is_some_and(|known| Arc::ptr_eq(known, link))
     }
 
-    /// What stands between a server's name and its tool's.
+    /// Returns what separates a server's name from its tool's.
     pub fn separator(&self) -> &str {
         &self.separator
     }
 
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Registry> {
-        // Nothing panics while it holds the lock for writing; if it ever did, the tools are still there.
+        // Nothing panics while it holds the lock for writing; if it did, the tools would still be intact.
         self.registry.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -315,15 +316,15 @@ impl ToolManager {
         self.registry.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks the name and the schema of a tool. `before` is the one that it replaces: if the schema is the same, so is
-    /// the check.
+    /// Checks the name and the schema of a tool. `before` is the tool that it replaces: if the schema is the same, it
+    /// is not compiled again.
     fn check(
         &self,
         name: &Arc<str>,
         tool: &Arc<dyn Tool>,
         before: Option<&Arc<RegisteredTool>>,
-        budget: &mut Budget,
-    ) -> Result<Arc<Check>, AddError> {
+        budget: &mut SchemaBudget,
+    ) -> Result<Arc<SchemaCheck>, AddError> {
         let spec = tool.spec();
         if let Some(problem) = name_problem(name) {
             return Err(AddError::Name(name.to_string(), problem));
@@ -341,18 +342,18 @@ impl ToolManager {
         {
             return Ok(same.check.clone());
         }
-        let check = Check::within(budget, &spec.parameters, strictness)
+        let check = SchemaCheck::within(budget, &spec.parameters, strictness)
             .map_err(|reason| AddError::Schema { tool: name.to_string(), reason })?;
         Ok(Arc::new(check))
     }
 
-    /// A tool with what is needed to run it.
+    /// Prepares a tool.
     fn register(
         &self,
         name: Arc<str>,
         tool: Arc<dyn Tool>,
-        check: Arc<Check>,
-        server: Option<&Server>,
+        check: Arc<SchemaCheck>,
+        server: Option<&RegisteredServer>,
     ) -> RegisteredTool {
         if !tool.spec().settings.fixed.is_empty() {
             self.fixes.store(true, Ordering::Relaxed);
@@ -374,14 +375,14 @@ impl ToolManager {
     }
 }
 
-/// The tools of a server, checked and not yet put in place.
+/// The checked tools of a server, not yet in use.
 #[derive(Default)]
 pub struct CheckedTools {
     server: Arc<str>,
     tools: Tools,
     /// Names that the server lists more than once.
     repeated: Vec<Arc<str>>,
-    set_aside: Vec<AddError>,
+    skipped_tools: Vec<AddError>,
 }
 
 fn name_problem(name: &str) -> Option<&'static str> {

@@ -1,4 +1,4 @@
-//! Arguments against the schema (SPEC VA).
+//! Validates arguments against the schema (SPEC VA).
 
 mod budget;
 mod compiled;
@@ -16,27 +16,27 @@ use serde_json::{Map, Value};
 use switchboard_toolcall::{BoxFuture, CallContext, Strictness, ToolError, numbers::whole_numbers};
 
 use crate::{dispatch, fixed, record::CallRecord, rename, tools::RegisteredTool};
-pub(crate) use budget::{Budget, Weight};
-use compiled::Compiled;
-use cost::{Cost, Effort};
-use document::Document;
-use messages::Problems;
+pub(crate) use budget::{SchemaBudget, SchemaWeight};
+use compiled::CompiledSchema;
+use cost::{CheckEffort, SchemaCost};
+use document::SchemaDocument;
+use messages::ArgumentProblems;
 pub(crate) use messages::required;
-pub use messages::{Problem, type_name};
+pub use messages::{ArgumentProblem, type_name};
 pub(crate) use offload::CheckSlots;
-use patterns::Automaton;
+use patterns::PatternCost;
 
-/// How often a pattern may turn back before it counts as hostile; honest ones stay far below.
+/// How often a pattern may backtrack before it counts as hostile; ordinary ones stay far below.
 const BACKTRACK_LIMIT: usize = 10_000;
 
-/// A schema that arguments are checked against, compiled when the first ones come.
-pub struct Check {
-    /// None if the server judges for itself.
-    schema: Option<Compiled>,
+/// A schema that arguments are checked against, compiled at the first check.
+pub struct SchemaCheck {
+    /// `None` if the server validates by itself.
+    schema: Option<CompiledSchema>,
     strictness: Strictness,
-    weight: Weight,
-    cost: Cost,
-    /// Whether the schema is of the one draft that takes `3.0` for no integer.
+    weight: SchemaWeight,
+    cost: SchemaCost,
+    /// Whether the schema is of draft 4, in which `3.0` is not an integer.
     draft_4: bool,
 }
 
@@ -44,29 +44,29 @@ pub struct Check {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// Parameters are an object, and so is their schema.
+    /// The schema's type is not `object`.
     #[error("the schema must be an object of type `object`, not {0}")]
     NotAnObject(String),
-    /// Checking against it would take forever.
+    /// Checking against it would take too long.
     #[error("its references expand to more than {} subschemas", cost::MOST_SUBSCHEMAS)]
     TooCostly,
     /// Checking against it would need too much stack.
     #[error("its subschemas and references are nested more than {} deep", cost::MOST_NESTED)]
     TooNested,
-    /// It is too large by itself.
+    /// It is too large.
     #[error("it has more than {most} {what}")]
     TooLarge {
-        /// How many it may have.
+        /// The limit.
         most: u64,
-        /// Of what.
+        /// The unit.
         what: &'static str,
     },
-    /// It is too large beside those of the same server's other tools.
+    /// It is too large in addition to those of the same server's other tools.
     #[error("the schemas of its server's tools have more than {most} {what} in all")]
     ServerTooLarge {
-        /// How many they may have.
+        /// The limit.
         most: u64,
-        /// Of what.
+        /// The unit.
         what: &'static str,
     },
     /// It does not compile.
@@ -74,30 +74,30 @@ pub enum SchemaError {
     Invalid(String),
 }
 
-/// Returns whether a value fits a schema.
+/// Returns whether a value matches a schema.
 pub type Checker = Box<dyn Fn(&Value) -> bool + Send + Sync>;
 
-/// Returns a function that says whether a value fits `schema`, which must be of type `object`.
+/// Returns a function that says whether a value matches `schema`, which must be of type `object`.
 ///
 /// # Errors
-/// As those of [`Check::compile`].
+/// As [`SchemaCheck::compile`].
 pub fn checker(schema: &Value) -> Result<Checker, SchemaError> {
-    let check = Check::compile(schema, Strictness::Strict)?;
+    let check = SchemaCheck::compile(schema, Strictness::Strict)?;
     Ok(Box::new(move |value| check.accepts(value)))
 }
 
-impl Check {
-    /// Takes the schema of a tool's parameters.
+impl SchemaCheck {
+    /// Prepares the schema of a tool's parameters.
     ///
     /// # Errors
-    /// The schema is not one, refers to what is not in it, or is too costly.
+    /// The schema is invalid, has a reference that leads outside of it, or is too expensive.
     pub fn compile(schema: &Value, strictness: Strictness) -> Result<Self, SchemaError> {
-        Self::within(&mut Budget::default(), schema, strictness)
+        Self::within(&mut SchemaBudget::default(), schema, strictness)
     }
 
-    /// As [`compile`](Self::compile), for one of several schemas that share a budget.
+    /// Like [`compile`](Self::compile), for one of several schemas that share a budget.
     pub(crate) fn within(
-        budget: &mut Budget,
+        budget: &mut SchemaBudget,
         schema: &Value,
         strictness: Strictness,
     ) -> Result<Self, SchemaError> {
@@ -111,7 +111,7 @@ impl Check {
             Some(other) => return Err(SchemaError::NotAnObject(other.to_string())),
         }
         let (weight, cost) = measure(budget, schema)?;
-        let compiled = Compiled::new(match strictness {
+        let compiled = CompiledSchema::new(match strictness {
             Strictness::Strict => schema.clone(),
             _ => lenient::top_level(schema).into_owned(),
         })?;
@@ -125,27 +125,27 @@ impl Check {
         })
     }
 
-    /// Takes from the budget what this schema takes, and says whether that was possible.
-    pub(crate) fn fits(&self, budget: &mut Budget) -> bool {
+    /// Takes this schema's cost from the budget. Returns whether there was enough.
+    pub(crate) fn fits(&self, budget: &mut SchemaBudget) -> bool {
         budget.take(&self.weight).is_ok()
     }
 
-    /// How strictly it judges.
+    /// Returns how strictly it checks.
     pub(crate) fn strictness(&self) -> Strictness {
         self.strictness
     }
 
-    /// Whether the arguments fit.
+    /// Returns whether the arguments are valid.
     pub fn accepts(&self, args: &Value) -> bool {
-        !matches!(self.effort(args), Effort::TooLarge(_)) && self.is_valid(args)
+        !matches!(self.effort(args), CheckEffort::TooLarge(_)) && self.is_valid(args)
     }
 
-    /// Whether the arguments fit, or may fit: what takes long is left to the call.
+    /// Returns whether the arguments are valid or may be: checks that take long are left to the call.
     pub fn may_accept(&self, args: &Value) -> bool {
         match self.effort(args) {
-            Effort::Small => self.is_valid(args),
-            Effort::Large => true,
-            Effort::TooLarge(_) => false,
+            CheckEffort::Small => self.is_valid(args),
+            CheckEffort::Large => true,
+            CheckEffort::TooLarge(_) => false,
         }
     }
 
@@ -156,66 +156,71 @@ impl Check {
         })
     }
 
-    fn effort(&self, args: &Value) -> Effort {
+    fn effort(&self, args: &Value) -> CheckEffort {
         match &self.schema {
             Some(schema) => self.cost.effort(args, schema.is_ready()),
-            None => Effort::Small,
+            None => CheckEffort::Small,
         }
     }
 }
 
-/// Measures a schema, and takes from the budget what it needs.
-fn measure(budget: &mut Budget, schema: &Value) -> Result<(Weight, Cost), SchemaError> {
-    let document = Document::new(schema);
-    let mut weight = Weight {
+/// Measures a schema, and takes its cost from the budget.
+fn measure(
+    budget: &mut SchemaBudget,
+    schema: &Value,
+) -> Result<(SchemaWeight, SchemaCost), SchemaError> {
+    let document = SchemaDocument::new(schema);
+    let mut weight = SchemaWeight {
         subschemas: document.objects,
         bytes: document.bytes,
         patterns: document.patterns.len() as u64,
         automata: 0,
     };
-    // Before anything is done whose time grows with these.
+    // Checked before anything whose time grows with these.
     budget.take(&weight)?;
     let patterns = document.patterns.iter();
     let automata: HashMap<_, _> =
-        patterns.map(|pattern| (*pattern, Automaton::of(pattern))).collect();
+        patterns.map(|pattern| (*pattern, PatternCost::of(pattern))).collect();
     let sum = automata.values().fold(0_u64, |sum, automaton| sum.saturating_add(automaton.bytes));
-    budget.take(&Weight { automata: sum, ..Weight::default() })?;
+    budget.take(&SchemaWeight { automata: sum, ..SchemaWeight::default() })?;
     weight.automata = sum;
-    Ok((weight, Cost::of(schema, &document, &automata)?))
+    Ok((weight, SchemaCost::of(schema, &document, &automata)?))
 }
 
 fn is_draft_4(dialect: &str) -> bool {
     dialect.contains("json-schema.org/draft-04/")
 }
 
-/// What the schema says of arguments that a call brings.
-pub(crate) enum Judgement {
+/// The outcome of checking arguments.
+pub(crate) enum ArgumentCheck {
     /// The arguments as the tool would get them, and what is wrong with them.
-    Now(Value, Option<Invalid>),
-    /// The same, which takes long: beside the serving threads, once somebody waits for it.
-    Later(BoxFuture<'static, Result<(Value, Option<Invalid>), ToolError>>),
+    Now(Value, Option<InvalidArguments>),
+    /// The same, to be awaited because it takes long: runs besides the serving threads.
+    Later(BoxFuture<'static, Result<(Value, Option<InvalidArguments>), ToolError>>),
 }
 
-/// All that happens to arguments before policy, for calls and for who only wants to know: renamed as the tool's server
-/// expects, then judged by the schema.
-pub(crate) fn judge(tool: &Arc<RegisteredTool>, args: Map<String, Value>) -> Judgement {
+/// Prepares arguments for calls and for `/validate`: renames them as the tool's server expects, then checks them
+/// against the schema.
+pub(crate) fn judge(tool: &Arc<RegisteredTool>, args: Map<String, Value>) -> ArgumentCheck {
     let mut args = rename::for_server(tool.spec(), args);
     fixed::take_out(tool.spec(), &mut args);
     let args = Value::Object(args);
     match tool.check.effort(&args) {
-        Effort::Large => Judgement::Later(Box::pin(offload::judge_beside(tool.clone(), args))),
+        CheckEffort::Large => {
+            ArgumentCheck::Later(Box::pin(offload::judge_beside(tool.clone(), args)))
+        }
         effort => {
             let invalid = invalid(tool, &args, effort);
-            Judgement::Now(args, invalid)
+            ArgumentCheck::Now(args, invalid)
         }
     }
 }
 
-/// Returns the arguments that the tool gets if they fit its schema, with those that the config fixes.
+/// Returns the arguments that the tool gets, including those that the config fixes, if they are valid.
 ///
 /// # Errors
-/// `invalid_parameters` with all problems at once, and the required parameters as the way out; `timeout` or `cancelled`
-/// if the call ends before a long check does.
+/// `invalid_parameters` with all problems at once, and the required parameters as a hint; `timeout` or `cancelled` if
+/// the call ends before a long check does.
 pub(crate) async fn args(
     tool: &Arc<RegisteredTool>,
     args: Map<String, Value>,
@@ -223,10 +228,10 @@ pub(crate) async fn args(
     record: &CallRecord,
 ) -> Result<Value, ToolError> {
     let (mut args, invalid) = match judge(tool, args) {
-        Judgement::Now(args, invalid) => (args, invalid),
-        Judgement::Later(judged) => Box::pin(dispatch::within(judged, cx, record)).await?,
+        ArgumentCheck::Now(args, invalid) => (args, invalid),
+        ArgumentCheck::Later(judged) => Box::pin(dispatch::within(judged, cx, record)).await?,
     };
-    if let Some(Invalid { error, .. }) = invalid {
+    if let Some(InvalidArguments { error, .. }) = invalid {
         return Err(error);
     }
     if let Value::Object(args) = &mut args {
@@ -235,37 +240,38 @@ pub(crate) async fn args(
     Ok(args)
 }
 
-/// Says what is wrong with the arguments; `None` if they fit.
-pub(crate) fn problems(check: &Check, args: &Value) -> Option<String> {
+/// Returns what is wrong with the arguments. `None` if they are valid.
+pub(crate) fn problems(check: &SchemaCheck, args: &Value) -> Option<String> {
     if check.accepts(args) {
         return None;
     }
-    let validator = check.schema.as_ref().and_then(Compiled::validator);
-    let problems = validator.map(|validator| Problems::of(validator.iter_errors(args)).text());
+    let validator = check.schema.as_ref().and_then(CompiledSchema::validator);
+    let problems =
+        validator.map(|validator| ArgumentProblems::of(validator.iter_errors(args)).text());
     Some(problems.unwrap_or_else(|| "the schema does not compile".to_owned()))
 }
 
-/// Arguments that do not fit.
+/// Arguments that do not match the schema.
 #[derive(Debug)]
-pub struct Invalid {
-    /// What is wrong, one by one.
-    pub problems: Vec<Problem>,
-    /// What a call with these arguments is told.
+pub struct InvalidArguments {
+    /// The problems, one by one.
+    pub problems: Vec<ArgumentProblem>,
+    /// The error of a call with these arguments.
     pub error: ToolError,
 }
 
-/// Returns what is wrong with the arguments, `None` if they fit.
-fn invalid(tool: &RegisteredTool, args: &Value, effort: Effort) -> Option<Invalid> {
+/// Returns what is wrong with the arguments. `None` if they are valid.
+fn invalid(tool: &RegisteredTool, args: &Value, effort: CheckEffort) -> Option<InvalidArguments> {
     let check = &tool.check;
     let problems = match effort {
-        Effort::TooLarge(reason) => Problems::whole(reason),
+        CheckEffort::TooLarge(reason) => ArgumentProblems::whole(reason),
         _ if check.is_valid(args) => return None,
-        _ => match check.schema.as_ref().and_then(Compiled::validator) {
+        _ => match check.schema.as_ref().and_then(CompiledSchema::validator) {
             Some(validator) => {
                 let whole = check.draft_4.then(|| whole_numbers(args));
-                Problems::of(validator.iter_errors(whole.as_ref().unwrap_or(args)))
+                ArgumentProblems::of(validator.iter_errors(whole.as_ref().unwrap_or(args)))
             }
-            None => Problems::whole("the tool's schema does not compile"),
+            None => ArgumentProblems::whole("the tool's schema does not compile"),
         },
     };
     let error = ToolError::invalid(problems.text());
@@ -273,7 +279,7 @@ fn invalid(tool: &RegisteredTool, args: &Value, effort: Effort) -> Option<Invali
         Some(required) => error.with_hint(required),
         None => error,
     };
-    Some(Invalid { problems: problems.list(), error })
+    Some(InvalidArguments { problems: problems.list(), error })
 }
 
 #[cfg(test)]

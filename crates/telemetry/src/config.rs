@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 /// The settings of `[telemetry]`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The address of an OTLP receiver that takes HTTP, such as `http://127.0.0.1:4318`; nothing is sent without one.
+    /// The URL of an OTLP receiver over HTTP, such as `http://127.0.0.1:4318`; nothing is sent without one.
     pub otlp: Option<String>,
-    /// What is sent along with each request, such as a key.
+    /// Headers of each request, such as a key.
     pub headers: BTreeMap<String, String>,
     /// By which name the receiver knows us.
     pub service_name: Option<String>,
     /// Whether spans carry arguments, results and the texts of errors; secrets are redacted.
     pub arguments: bool,
-    /// Which share of traces is kept, from 0 to 1; a trace that a caller has begun is kept where the caller keeps it.
+    /// The share of traces to sample, from 0 to 1; for a caller's trace, the caller's decision applies.
     pub sample: f64,
     /// Whether metrics are sent too.
     pub metrics: bool,

@@ -22,7 +22,7 @@ const EVERY: Duration = Duration::from_secs(30);
 /// How many spans wait at most; more are dropped rather than waited for.
 const MOST_SPANS: usize = 8192;
 
-/// Sends spans, and metrics where they are wanted.
+/// Exports spans, and metrics if they are enabled.
 pub(crate) struct Export {
     pub(crate) spans: Box<dyn SpanProcessor>,
     pub(crate) meters: Option<SdkMeterProvider>,

@@ -4,7 +4,7 @@ use opentelemetry::{
     KeyValue,
     metrics::{Histogram, Meter},
 };
-use switchboard_runtime::{CallEnd, Span, Work};
+use switchboard_runtime::{CallEnd, Span, SpanOperation};
 use switchboard_toolcall::ErrorKind;
 
 /// Upper bounds in seconds, as the conventions advise.
@@ -28,7 +28,7 @@ const TOKENS: [f64; 14] = [
     67_108_864.0,
 ];
 
-/// What is measured.
+/// The instruments.
 pub(crate) struct Metrics {
     calls: Histogram<f64>,
     turns: Histogram<f64>,
@@ -66,7 +66,7 @@ impl Metrics {
     }
 
     pub(crate) fn work(&self, span: &Span<'_>) {
-        if span.work != Work::Turn {
+        if span.work != SpanOperation::Turn {
             return;
         }
         let mut attributes = vec![

@@ -13,7 +13,7 @@ pub(crate) struct Sampling {
 const RANDOM: u64 = 1 << 56;
 
 impl Sampling {
-    /// Keeps this share; none where there is no such share.
+    /// Creates a sampler. Returns `None` if the share is not between 0 and 1.
     pub(crate) fn of(share: f64) -> Option<Self> {
         #[expect(
             clippy::cast_possible_truncation,
@@ -25,7 +25,7 @@ impl Sampling {
         (0.0..=1.0).contains(&share).then(|| Self { threshold: threshold() })
     }
 
-    /// The place of the span `id`: under its parent, which also decides whether it is kept, or in a trace of its own.
+    /// Returns the context of the span `id`: under its parent, which also decides about sampling, or in a new trace.
     pub(crate) fn place(self, id: CallId, parent: Option<&TraceContext>) -> TraceContext {
         let number = id.number();
         #[expect(clippy::cast_possible_truncation, reason = "the random part of the id")]

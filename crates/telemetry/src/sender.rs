@@ -1,4 +1,4 @@
-//! Sends batches over HTTP, and says once that nobody takes them.
+//! Sends batches over HTTP, and logs failures once.
 
 use std::{
     fmt,
@@ -37,7 +37,7 @@ impl Sender {
         Ok(Self { address, client, runtime: Some(runtime), away })
     }
 
-    /// Sends one request; whoever calls waits, and must not be on a runtime.
+    /// Sends one request. Blocks: must not run on a runtime.
     fn post(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let Some(runtime) = &self.runtime else { return Err("telemetry has ended".into()) };
         let answer = runtime.block_on(self.send(request));
@@ -65,15 +65,15 @@ impl Sender {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        // Fails where the host has installed one already, which serves as well.
+        // Fails if the host has installed a provider already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT)
             .timeout(ANSWER)
-            // The runtime only runs while we send, so nobody would see that an idle connection was closed.
+            // The runtime only runs while we send, so that a closed idle connection would go unnoticed.
             .pool_max_idle_per_host(0)
-            // Elsewhere nobody should see the key.
+            // A redirect must not leak the key.
             .redirect(redirect::Policy::none())
             .build()?;
         Ok(self.client.get_or_init(|| client))
@@ -101,7 +101,7 @@ impl HttpClient for Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        // Whoever drops us last may be on a runtime, where the usual way to end one is a panic.
+        // The last owner may be on a runtime, where dropping another runtime panics.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -114,7 +114,7 @@ impl fmt::Debug for Sender {
     }
 }
 
-/// What is at the bottom of an error: the layers above it only say that something failed.
+/// Returns the root cause of an error: the layers above it only say that something failed.
 fn root_of(error: &(dyn std::error::Error + 'static)) -> String {
     let mut root = error;
     while let Some(source) = root.source() {

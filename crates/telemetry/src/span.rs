@@ -14,13 +14,13 @@ use opentelemetry::{
     trace::{SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState},
 };
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
-use switchboard_runtime::{CallEnd, Span, Stages, Work};
+use switchboard_runtime::{CallEnd, Span, SpanOperation, Stages};
 use switchboard_toolcall::{ErrorKind, TraceContext};
 
 /// How many characters of a text go into a span.
 const MOST_TEXT: usize = 4000;
 
-/// Who makes the spans and metrics.
+/// The instrumentation scope of spans and metrics.
 pub(crate) static SCOPE: LazyLock<InstrumentationScope> = LazyLock::new(|| {
     InstrumentationScope::builder("switchboard").with_version(env!("CARGO_PKG_VERSION")).build()
 });
@@ -91,12 +91,12 @@ pub(crate) fn of_call(
 pub(crate) fn of_work(span: &Span<'_>) -> SpanData {
     let Span { model, provider, .. } = *span;
     let (operation, kind) = match span.work {
-        Work::Turn => ("chat", SpanKind::Client),
-        Work::Run => ("invoke_agent", SpanKind::Internal),
+        SpanOperation::Turn => ("chat", SpanKind::Client),
+        SpanOperation::Run => ("invoke_agent", SpanKind::Internal),
     };
     let name = match span.work {
-        Work::Turn => format!("chat {model}"),
-        Work::Run => "invoke_agent switchboard".to_owned(),
+        SpanOperation::Turn => format!("chat {model}"),
+        SpanOperation::Run => "invoke_agent switchboard".to_owned(),
     };
     let tokens = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     let mut attributes = vec![
@@ -106,7 +106,7 @@ pub(crate) fn of_work(span: &Span<'_>) -> SpanData {
         KeyValue::new("gen_ai.usage.input_tokens", tokens(span.input_tokens)),
         KeyValue::new("gen_ai.usage.output_tokens", tokens(span.output_tokens)),
     ];
-    if span.work == Work::Run {
+    if span.work == SpanOperation::Run {
         attributes.push(KeyValue::new("gen_ai.agent.name", "switchboard"));
     }
     if let Some(conversation) = span.conversation {

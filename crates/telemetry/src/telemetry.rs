@@ -19,7 +19,7 @@ use crate::{
     span::{self, SCOPE},
 };
 
-/// How long the end may take, for what has not been sent yet.
+/// How long the final flush may take.
 const GOODBYE: Duration = Duration::from_secs(3);
 
 /// Tells OpenTelemetry of calls.
@@ -34,12 +34,12 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Tells of calls, if the settings say whom.
+    /// Creates the exporter, if the settings have an endpoint.
     ///
     /// # Errors
     /// The settings cannot work.
     pub fn new(config: &Config) -> Result<Option<Self>, Error> {
-        // What is wrong is told even while nothing is sent.
+        // Invalid settings are reported even if nothing is sent.
         let sampling = Sampling::of(config.sample).ok_or(Error::Sample(config.sample))?;
         let Some(address) = &config.otlp else { return Ok(None) };
         let export = Export::new(address, config)?;
@@ -60,12 +60,12 @@ impl Telemetry {
         let _ = self.tools.set(Arc::downgrade(tools));
     }
 
-    /// Sends what has not been sent yet, as far as that takes no longer than a moment. Later spans are dropped.
+    /// Flushes, within a limited time. Later spans are dropped.
     pub fn close(&self) {
         let (spans, meters) = (self.spans.clone(), self.meters.clone());
         let (done, ended) = mpsc::channel();
         thread::spawn(move || {
-            // Why something was not sent has been logged where it was noticed.
+            // Failures were logged already.
             let _ = spans.shutdown_with_timeout(GOODBYE);
             let _ = meters.map(|meters| meters.shutdown_with_timeout(GOODBYE));
             let _ = done.send(());

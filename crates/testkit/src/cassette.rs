@@ -23,7 +23,7 @@ use tokio::{net::TcpListener, task::AbortHandle};
 
 pub use scrub::Scrub;
 
-/// A server on this machine that records or replays, and ends with its owner.
+/// A server on this machine that records or replays; stopped when dropped.
 #[derive(Debug)]
 pub struct Cassette {
     address: SocketAddr,
@@ -61,7 +61,7 @@ pub struct RecordedRequest {
     pub method: String,
     /// The path and what follows it.
     pub path: String,
-    /// The body, as text where it is not JSON.
+    /// The body; text if it is not JSON.
     pub body: Value,
 }
 
@@ -79,7 +79,7 @@ pub struct RecordedResponse {
     pub cut: bool,
 }
 
-/// A piece of a body. Text where it is any, so that people can read it; a piece can end in the middle of a character.
+/// A piece of a body. Text if possible, so that people can read it; a piece can end in the middle of a character.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Chunk {
@@ -108,7 +108,7 @@ impl Chunk {
     }
 }
 
-/// A file as it lies on the disk.
+/// The content of a cassette file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct CassetteFile {
     exchanges: Vec<RecordedExchange>,
@@ -226,7 +226,7 @@ fn lock(state: &Mutex<CassetteState>) -> std::sync::MutexGuard<'_, CassetteState
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A body as the file has it: JSON where it is any, so that key order and white space do not matter.
+/// Converts a body for the file: to JSON if possible, so that key order and white space do not matter.
 fn body_value(bytes: &[u8]) -> Value {
     if bytes.is_empty() {
         return Value::Null;

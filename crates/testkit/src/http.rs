@@ -7,7 +7,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug)]
 pub(crate) struct ReceivedRequest {
     pub(crate) method: String,

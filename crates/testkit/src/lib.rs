@@ -1,5 +1,5 @@
 //! Fake tools, a fake provider of models, an Ollama without a model, cassettes of real ones, a real small one, one that obeys and a look at the log, for tests;
-//! a real broker, speech services, sounds made of numbers and simulated devices.
+//! a real broker, speech services, sounds made of numbers and simulated devices; a scan for secrets in what was written.
 
 pub mod mosquitto;
 pub mod cassette;
@@ -13,6 +13,7 @@ pub mod parts;
 pub mod process;
 pub mod provider;
 pub mod rules;
+pub mod secrets;
 pub mod small_model;
 pub mod sounds;
 pub mod speech;

@@ -42,8 +42,8 @@ impl Logs {
     }
 }
 
-/// Logs nothing, and keeps every line's "is it wanted?" open. Without it, tracing may remember of a line that nobody
-/// wants it: when threads begin and end to collect at the same time as others meet that line for the first time.
+/// Logs nothing, but keeps the interest of every callsite open. Without it, tracing may cache that a callsite has no
+/// subscriber, if threads start or stop to collect while others reach that callsite for the first time.
 struct Undecided;
 
 impl Subscriber for Undecided {

@@ -1,4 +1,4 @@
-//! A real broker, mosquitto, and somebody who listens to it and speaks.
+//! A real broker, mosquitto, and a client that subscribes and publishes.
 
 use std::{
     path::Path,
@@ -68,7 +68,7 @@ impl Mosquitto {
         self.process.kill();
     }
 
-    /// Somebody who hears all messages on topics of this filter.
+    /// Creates a client that receives all messages on topics of this filter.
     ///
     /// # Panics
     /// The broker is gone.
@@ -125,7 +125,7 @@ impl MqttListener {
         self.client.publish(topic, payload, options).expect("the client has room");
     }
 
-    /// Sends a text that the broker keeps for those who come later; an empty one deletes what it kept.
+    /// Publishes a retained text; an empty one deletes the retained one.
     ///
     /// # Panics
     /// The broker is gone.
@@ -134,10 +134,10 @@ impl MqttListener {
         self.client.publish(topic, text, options).expect("the client has room");
     }
 
-    /// The next message, as it came.
+    /// Returns the next message, as bytes.
     ///
     /// # Panics
-    /// There is none for two minutes.
+    /// Panics if there is none for two minutes.
     pub fn next(&self) -> (String, Vec<u8>) {
         self.messages.recv_timeout(PATIENCE).expect("somebody says something within two minutes")
     }
@@ -145,7 +145,7 @@ impl MqttListener {
     /// The next message on this topic. Others are passed over.
     ///
     /// # Panics
-    /// There is none for two minutes, or it is not JSON.
+    /// Panics if there is none for two minutes, or it is not JSON.
     pub fn hear(&self, topic: &str) -> Value {
         let mut passed = Vec::new();
         loop {

@@ -7,7 +7,7 @@ use std::{
 
 use crate::process::{Process, free_port};
 
-/// A server that ends with its owner; what it keeps lies in a folder of the owner's.
+/// A server that is stopped when dropped; its data is in a folder of the owner.
 #[derive(Debug)]
 pub struct Nats {
     process: Process,
@@ -88,7 +88,7 @@ impl Nats {
         self.process.kill();
     }
 
-    /// Starts it again, where it was and with what it kept.
+    /// Starts it again, at the same address and with its data.
     ///
     /// # Panics
     /// It does not start.

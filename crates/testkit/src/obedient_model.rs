@@ -1,4 +1,4 @@
-//! A model that does what the user says, as often as it is asked; for tests of whoever serves models.
+//! A model that does what the user says, any number of times; for tests of code that serves models.
 
 use std::{
     collections::VecDeque,

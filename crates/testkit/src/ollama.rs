@@ -1,7 +1,8 @@
-//! An Ollama without a model: its routes, its rules and its words, where no real one can run.
+//! An Ollama without a model: its routes, its rules and its messages, for machines that cannot run a real one.
 //!
 //! Shapes and texts are those of real builds (`crates/models/tests/recordings`). What its model says is simple: it calls
-//! `get_weather` if asked for the weather, repeats what a tool answered, counts slowly, and otherwise says what it heard.
+//! `get_weather` if asked for the weather, makes the calls that a test lists ([`OllamaModel::calling`]), repeats what a tool
+//! answered, counts slowly, and otherwise says what it heard.
 
 mod chat;
 
@@ -33,12 +34,30 @@ pub struct OllamaModel {
     pub name: String,
     /// Such as `completion`, `tools`, `vision` and `thinking`.
     pub capabilities: Vec<&'static str>,
+    /// What it calls, in the order in which it decides.
+    habits: Vec<CallHabit>,
+}
+
+/// A call that the model makes if it hears certain words and is offered the tool.
+#[derive(Clone, Debug)]
+struct CallHabit {
+    words: &'static str,
+    tool: &'static str,
+    arguments: Value,
 }
 
 impl OllamaModel {
     /// A model of this name that has these capabilities.
     pub fn new(name: &str, capabilities: &[&'static str]) -> Self {
-        Self { name: name.to_owned(), capabilities: capabilities.to_vec() }
+        let (name, capabilities) = (name.to_owned(), capabilities.to_vec());
+        Self { name, capabilities, habits: Vec::new() }
+    }
+
+    /// The same model, which calls `tool` if it is offered and the user's message contains `words`, in any case.
+    #[must_use]
+    pub fn calling(mut self, words: &'static str, tool: &'static str, arguments: Value) -> Self {
+        self.habits.push(CallHabit { words, tool, arguments });
+        self
     }
 
     fn can(&self, capability: &str) -> bool {
@@ -170,7 +189,7 @@ fn answer(asked: &CapturedRequest, models: &[OllamaModel]) -> OllamaAnswer {
 }
 
 fn listed(model: &OllamaModel) -> Value {
-    let OllamaModel { name, capabilities } = model;
+    let OllamaModel { name, capabilities, .. } = model;
     json!({"name": name, "model": name, "size": 98_364_048, "capabilities": capabilities,
         "details": {"format": "gguf", "family": "llama", "context_length": 8192}})
 }

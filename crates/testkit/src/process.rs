@@ -35,14 +35,14 @@ impl Process {
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
-                // Nobody reads on once it has started.
+                // There is no receiver once the process has started.
                 let _ = sender.send(line);
             }
         });
         let mut stderr = child.stderr.take().expect("it is piped");
         let said = thread::spawn(move || {
             let mut said = String::new();
-            // Whatever it says has to be read, or it waits for somebody who does.
+            // Its stderr has to be read, or it blocks on a full pipe.
             let _ = stderr.read_to_string(&mut said);
             said
         });
@@ -123,10 +123,10 @@ impl Drop for Process {
     }
 }
 
-/// A port that nobody listens on.
+/// Returns a port that is free now.
 ///
 /// # Panics
-/// There is none.
+/// Panics if there is none.
 pub fn free_port() -> u16 {
     // Not one that the system gives to connections: what is killed and started again wants the same port twice.
     const PORTS: RangeInclusive<u16> = 20_000..=32_000;

@@ -1,4 +1,4 @@
-//! A provider of models that says what it is told to, in the pieces it is told to, and remembers what it was asked.
+//! A provider of models with scripted replies, sent in scripted pieces, that records its requests.
 //!
 //! Over a real socket: a stream can be cut anywhere, which no HTTP library would do for us.
 
@@ -138,7 +138,7 @@ pub struct CapturedRequest {
     pub path: String,
     /// The headers, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body, `null` where it is not JSON.
+    /// The body; `null` if it is not JSON.
     pub body: Value,
 }
 

@@ -29,7 +29,7 @@ pub fn broken(provider: &str, body: &Value) -> Vec<String> {
 struct BrokenRule(Vec<String>);
 
 impl BrokenRule {
-    /// Notes `rule` where it does not hold.
+    /// Records `rule` as broken unless it holds.
     fn unless(&mut self, holds: bool, rule: impl FnOnce() -> String) {
         if !holds {
             self.0.push(rule());

@@ -71,7 +71,7 @@ impl SpeechService {
         self.process.kill();
     }
 
-    /// Starts it again, where it was.
+    /// Starts it again, at the same address.
     ///
     /// # Panics
     /// It does not start.

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 use switchboard_toolcall::{
-    Annotations, BoxFuture, CallContext, CancellationToken, Normalize, Origin, Tool, ToolError,
+    Annotations, BoxFuture, CallContext, CancellationToken, Normalize, Tool, ToolError, ToolOrigin,
     ToolOutput, ToolSpec,
 };
 
@@ -87,7 +87,7 @@ impl Fake {
     pub fn of_server(mut self, server: &str) -> Self {
         let tool = self.spec.name.clone();
         self.spec.name = format!("{server}__{tool}");
-        self.spec.origin = Origin::Server { server: server.into(), tool: tool.into() };
+        self.spec.origin = ToolOrigin::Server { server: server.into(), tool: tool.into() };
         self
     }
 

@@ -8,7 +8,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Asks until there is an answer, and returns it.
 ///
 /// # Panics
-/// There is none within a minute.
+/// Panics if there is none within a minute.
 pub async fn until_some<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let asking = async {
         loop {

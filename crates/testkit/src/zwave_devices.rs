@@ -121,7 +121,7 @@ impl SimulatedZwave {
         }
     }
 
-    /// Starts the broker again, where it was.
+    /// Starts the broker again, at the same address.
     pub fn restart_broker(&mut self) {
         if let Some(broker) = &self.broker {
             self.broker = Some(Mosquitto::on(broker.port()));

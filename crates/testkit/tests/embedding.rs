@@ -1,34 +1,51 @@
-//! What the executor alone brings into somebody else's program.
+//! What the crates for embedders bring into somebody else's program.
 
 use std::{collections::BTreeSet, fs, process::Command};
 
-/// Parts of the program that an embedder of the executor does without: HTTP, NATS, voice, CEL, SQLite.
-const FOREIGN: [&str; 9] = [
-    "async-nats",
-    "axum",
-    "cel",
-    "cpal",
-    "hyper",
-    "reqwest",
-    "rumqttc-v4-next",
-    "rusqlite",
-    "rustls",
+/// Parts of the program that embedders do without: an HTTP server, NATS, voice, MQTT, CEL, SQLite.
+const SERVERS: [&str; 6] = ["async-nats", "axum", "cel", "cpal", "rumqttc-v4-next", "rusqlite"];
+/// What the executor does without, too: HTTP and TLS.
+const NETWORK: [&str; 3] = ["hyper", "reqwest", "rustls"];
+
+/// The crates to embed, and whether they make HTTP requests.
+const CRATES: [(&str, bool); 6] = [
+    ("toolcall", false),
+    ("runtime", false),
+    ("models", true),
+    ("local", true),
+    ("mcp-client", true),
+    ("agent", true),
 ];
 
 #[test]
-fn the_executor_brings_no_server_and_as_many_crates_as_the_readme_says() {
-    let arguments = "tree --offline --package switchboard-runtime --edges normal --prefix none";
-    let output =
-        Command::new(env!("CARGO")).args(arguments.split(' ')).output().expect("cargo runs");
+fn embedders_get_no_server_and_as_many_crates_as_the_docs_say() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/embedding.md");
+    let page = fs::read_to_string(page).expect("the page is there");
+    for (name, has_http) in CRATES {
+        let tree = tree(name);
+        let without = SERVERS.iter().chain(NETWORK.iter().filter(|_| !has_http));
+        for foreign in without {
+            let found = tree.iter().find(|line| line.split(' ').next() == Some(foreign));
+            assert_eq!(found, None, "in switchboard-{name}");
+        }
+        // `{f}` lists the features: hyper may be a client, but not a server.
+        let hyper = tree.iter().find(|line| line.starts_with("hyper v"));
+        assert_eq!(hyper.is_some(), has_http, "switchboard-{name}");
+        assert!(hyper.is_none_or(|line| !line.contains("server")), "switchboard-{name}: {hyper:?}");
+        let said = format!("| `switchboard-{name}` | {} |", tree.len());
+        assert!(page.contains(&said), "docs/embedding.md must say `{said}`");
+    }
+}
+
+/// Returns the crates that a crate depends on, itself included, each with its version and features.
+fn tree(name: &str) -> BTreeSet<String> {
+    let package = format!("switchboard-{name}");
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--package", &package, "--edges", "normal"])
+        .args(["--prefix", "none", "--format", "{p} {f}"])
+        .output()
+        .expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let tree = String::from_utf8(output.stdout).expect("UTF-8");
-    let crates: BTreeSet<_> = tree.lines().map(|line| line.trim_end_matches(" (*)")).collect();
-    for name in FOREIGN {
-        let is_it = |line: &&&str| line.split(' ').next() == Some(name);
-        assert_eq!(crates.iter().find(is_it), None);
-    }
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = fs::read_to_string(readme).expect("the README is there");
-    let said = format!("{} crates in all", crates.len());
-    assert!(readme.contains(&said), "README.md must say `{said}`");
+    tree.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
 }

@@ -5,7 +5,19 @@ use std::{collections::BTreeSet, process::Command};
 #[test]
 fn one_crate_is_tested_with_the_dependencies_of_the_workspace() {
     let workspace = dependencies(&["--workspace"]);
-    for crate_name in ["switchboard-agent", "switchboard-models", "switchboard-runtime"] {
+    for name in [
+        "agent",
+        "cluster",
+        "gateway",
+        "mcp-client",
+        "mcp-server",
+        "models",
+        "runtime",
+        "voice",
+        "workers",
+        "zwave",
+    ] {
+        let crate_name = &*format!("switchboard-{name}");
         let alone = dependencies(&["--package", crate_name]);
         let others: Vec<_> = alone.difference(&workspace).collect();
         assert!(

@@ -13,21 +13,21 @@ use ulid::{Generator, Ulid};
 /// A request to run the tool `name` with `args`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The id that the asking side gave the call; it comes back as `tool_call_id`.
+    /// The id that the caller gave the call; it comes back as `tool_call_id`.
     pub id: String,
     /// The tool's name: `tool` or `server__tool`.
     pub name: String,
-    /// The arguments: an object by construction, never JSON in a string.
+    /// The arguments: always an object, never JSON in a string.
     pub args: Map<String, Value>,
 }
 
 impl ToolCall {
-    /// A call that nobody has given an id, as people and programs make them.
+    /// Creates a call without an id, as people and programs make them.
     pub fn new(name: impl Into<String>, args: Map<String, Value>) -> Self {
         Self { id: String::new(), name: name.into(), args }
     }
 
-    /// The same call under the id that a model gave it.
+    /// Sets the id that a model gave the call.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = id.into();
@@ -35,18 +35,18 @@ impl ToolCall {
     }
 }
 
-/// Names one execution: unique across processes, and sorts by time.
+/// Identifies one execution: unique across processes, and sortable by time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(Ulid);
 
 impl CallId {
-    /// A fresh id, greater than every one that this process made before it.
+    /// Creates an id, greater than every one that this process created before.
     pub fn generate() -> Self {
         Self::generate_at(SystemTime::now())
     }
 
-    /// As [`generate`](Self::generate), for who has just looked at the clock.
+    /// Like [`generate`](Self::generate), for callers that have the current time already.
     pub fn generate_at(now: SystemTime) -> Self {
         static GENERATOR: Mutex<Generator> = Mutex::new(Generator::new());
         let mut generator = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,12 +54,12 @@ impl CallId {
         Self(generator.generate_from_datetime(now).unwrap_or_else(|_| Ulid::generate()))
     }
 
-    /// The id as a number.
+    /// Returns the id as a number.
     pub fn number(self) -> u128 {
         self.0.0
     }
 
-    /// Reads an id as [`Display`](fmt::Display) writes it.
+    /// Parses an id as [`Display`](fmt::Display) writes it.
     pub fn parse(text: &str) -> Option<Self> {
         Ulid::from_string(text).ok().map(Self)
     }

@@ -1,4 +1,4 @@
-//! What surrounds a call: who asked, how long it may take, how it is stopped and watched.
+//! The context of a call: who makes it, how long it may take, how it is cancelled and observed.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -6,54 +6,54 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallId, TraceContext, Visibility, WayBack};
+use crate::{CallId, CallerChannel, TraceContext, Visibility};
 
-/// What surrounds one call. Cheap to clone.
+/// The context of one call. Cheap to clone.
 ///
-/// The caller fills in what it knows; the executor hands the tool a copy with `deadline`, `call_id` and a
-/// cancellation token of its own.
+/// The caller sets what it knows; the executor passes the tool a copy with `deadline`, `call_id` and a new cancellation
+/// token.
 #[derive(Clone, Debug, Default)]
 pub struct CallContext {
-    /// Fires when the caller cancels, when the deadline passes or when the caller walks away.
+    /// Fires when the caller cancels or drops the call, or when the deadline passes.
     pub cancel: CancellationToken,
-    /// The caller's own time limit; it wins over the tool's, the server's and the global one.
+    /// The caller's own timeout; it wins over the tool's, the server's and the global one.
     pub timeout: Option<Duration>,
-    /// When the caller asked, if something had to be waited for before the executor was handed the call, such as servers
-    /// that connect: the call's time counts from then (EX-7).
+    /// When the caller made the call, if it had to wait before reaching the executor, for example for servers to
+    /// connect: the call's duration counts from then (EX-7).
     pub asked: Option<Instant>,
-    /// When the executor will give up; set by the executor.
+    /// When the executor will cancel the tool; set by the executor.
     pub deadline: Option<Instant>,
     /// The id of this execution; set by the executor.
     pub call_id: Option<CallId>,
-    /// Where the tool reports how far it is.
+    /// Where the tool reports progress.
     pub progress: Progress,
-    /// Who asks, for records and policy.
+    /// Who makes the call, for records and policy.
     pub caller: Option<Arc<str>>,
-    /// The program that the caller uses, as it names itself: for records, never for decisions.
+    /// The client program, as it names itself: for records, never for decisions.
     pub client: Option<Arc<str>>,
     /// What the caller may know: which tools exist for it, and whose calls.
     pub visibility: Visibility,
-    /// What a trusted issuer says of who asks, for policy; a JSON object.
+    /// The claims of a trusted issuer about the caller, for policy; a JSON object.
     pub claims: Option<Arc<Value>>,
-    /// The conversation that the call is part of, for records.
+    /// The conversation that the call belongs to, for records.
     pub conversation: Option<Arc<str>>,
-    /// The caller's word for this very act: asked again with the same word, it is not done again.
+    /// The idempotency key: a call that is repeated with the same key does not run again.
     pub idempotency_key: Option<Arc<str>>,
-    /// Whether the result is wanted whole: who asks bounds it.
+    /// Whether the caller wants the result without truncation.
     pub whole: bool,
-    /// The way back to the caller, if it can be asked something in the middle of the call.
-    pub way_back: Option<Arc<dyn WayBack>>,
-    /// The trace that the call is part of; a tool passes it on to whom it asks.
+    /// How a tool can ask the caller something during the call, if the caller accepts questions.
+    pub caller_channel: Option<Arc<dyn CallerChannel>>,
+    /// The trace that the call belongs to; a tool passes it on in its own requests.
     pub trace: Option<Arc<TraceContext>>,
 }
 
 impl CallContext {
-    /// The context of a caller that is known by `name`.
+    /// Creates the context of the caller `name`.
     pub fn for_caller(name: impl Into<Arc<str>>) -> Self {
         Self { caller: Some(name.into()), ..Self::default() }
     }
 
-    /// Returns the same context with the name of the program that the caller uses, see [`client_name`].
+    /// Sets the name of the client program, see [`client_name`].
     #[must_use]
     pub fn with_client(mut self, name: &str) -> Self {
         self.client = client_name(name);
@@ -65,14 +65,14 @@ impl CallContext {
         self.visibility.knows_caller(self.caller.as_deref(), caller)
     }
 
-    /// The same context with the caller's own time limit.
+    /// Sets the caller's timeout.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// The same context with the caller's word for this very act.
+    /// Sets the idempotency key.
     #[must_use]
     pub fn with_idempotency_key(mut self, key: impl Into<Arc<str>>) -> Self {
         self.idempotency_key = Some(key.into());
@@ -83,8 +83,8 @@ impl CallContext {
 /// How many characters of a client's name are recorded.
 const CLIENT_NAME_CHARS: usize = 64;
 
-/// Returns a client's name as it is recorded: anybody can send any text, so it is cut, and characters that could
-/// harm a terminal or a page are replaced. Returns `None` if nothing is left.
+/// Returns a client's name as it is recorded: truncated, with characters that could harm a terminal or a page replaced,
+/// since clients can send any text. Returns `None` if nothing is left.
 pub fn client_name(name: &str) -> Option<Arc<str>> {
     let safe = |c: char| match c {
         ' '..='~' => c,
@@ -95,24 +95,24 @@ pub fn client_name(name: &str) -> Option<Arc<str>> {
     (!name.is_empty()).then(|| name.into())
 }
 
-/// Where a tool reports its progress; silent unless somebody listens.
+/// Where a tool reports its progress; does nothing without a listener.
 #[derive(Clone, Default)]
 pub struct Progress(Option<Arc<dyn Fn(ProgressUpdate) + Send + Sync>>);
 
 impl Progress {
-    /// Calls `listener` with each report, in order and before the call's result.
+    /// Calls `listener` with each update, in order and before the call's result.
     pub fn to(listener: impl Fn(ProgressUpdate) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listener)))
     }
 
-    /// Tells the listener, if there is one.
+    /// Reports an update to the listener, if there is one.
     pub fn report(&self, update: ProgressUpdate) {
         if let Some(listener) = &self.0 {
             listener(update);
         }
     }
 
-    /// Whether anybody listens.
+    /// Returns whether there is a listener.
     pub fn is_watched(&self) -> bool {
         self.0.is_some()
     }
@@ -124,14 +124,14 @@ impl fmt::Debug for Progress {
     }
 }
 
-/// One report of progress.
+/// One progress update.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProgressUpdate {
     /// How much is done.
     pub progress: f64,
-    /// How much there is to do, where that is known.
+    /// The total, if it is known.
     pub total: Option<f64>,
-    /// What is going on, for people.
+    /// A message for people.
     pub message: Option<String>,
 }
 

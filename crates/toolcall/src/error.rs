@@ -6,37 +6,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::ToolOutput;
 
-/// An error of any type, kept as a cause.
+/// An error of any type, used as a cause.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// A failed call: what kind of failure, what the model may read, and the cause for log and audit.
+/// A failed call: the kind of error, what the model may read, and the cause for log and audit.
 #[derive(Debug, thiserror::Error)]
 #[error("{for_model}")]
 pub struct ToolError {
-    /// The kind of failure, one of the list of SPEC RS-2.
+    /// The kind of error, one of the list of SPEC RS-2.
     pub kind: ErrorKind,
     /// What the model may read, and how to do better.
     pub for_model: String,
-    /// The way out, where there is one: the required parameters, the names that are close.
+    /// A hint, if there is one: the required parameters, similar names.
     pub hint: Option<String>,
-    /// The tool's own account of its failure, passed on unchanged.
+    /// The tool's own error output, passed on unchanged.
     pub output: Option<Box<ToolOutput>>,
     #[source]
     cause: Option<BoxError>,
 }
 
 impl ToolError {
-    /// A failure of the given kind with the text that the model may read.
+    /// Creates an error of the given kind with the text that the model may read.
     pub fn new(kind: ErrorKind, for_model: impl Into<String>) -> Self {
         Self { kind, for_model: for_model.into(), hint: None, output: None, cause: None }
     }
 
-    /// The tool ran and failed; its words are passed on.
+    /// The tool ran and failed; its message is passed on.
     pub fn failed(error: impl fmt::Display) -> Self {
         Self::new(ErrorKind::ToolError, error.to_string())
     }
 
-    /// The tool answered that it failed; its answer is passed on unchanged, and its text is what models read.
+    /// The tool returned an error as its output, which is passed on unchanged; models read its text.
     pub fn answered(output: ToolOutput) -> Self {
         Self {
             output: Some(Box::new(output.clone())),
@@ -44,13 +44,13 @@ impl ToolError {
         }
     }
 
-    /// The tool cannot work with these arguments; `problem` says which one and why.
+    /// The tool cannot use these arguments; `problem` says which one and why.
     pub fn invalid(problem: impl fmt::Display) -> Self {
         let text = format!("Invalid parameters: {problem}");
         Self::new(ErrorKind::InvalidParameters, text)
     }
 
-    /// A call of a tool whose calls cannot be queued.
+    /// The tool's calls cannot be queued.
     pub fn not_durable(tool: &str) -> Self {
         let text = format!(
             "Tool '{tool}' cannot be queued: only tools of workers can; call it and wait for its answer"
@@ -58,14 +58,13 @@ impl ToolError {
         Self::new(ErrorKind::InvalidParameters, text)
     }
 
-    /// What the tool talks to could not be reached (SPEC §12, network).
+    /// The tool's server or service could not be reached (SPEC §12, network).
     pub fn unreachable(tool: &str, service: impl fmt::Display) -> Self {
         let text = format!("Tool '{tool}' is unavailable: {service} could not be reached");
         Self::new(ErrorKind::Unavailable, text)
     }
 
-    /// Returns what models and people read: the words of the failure, then, if arguments were wrong, the required ones
-    /// (SPEC §12).
+    /// Returns what models and people read: the message, then, for invalid arguments, the required ones (SPEC §12).
     pub fn text(&self) -> String {
         match (&self.hint, self.kind) {
             (Some(hint), ErrorKind::InvalidParameters) => {
@@ -77,14 +76,14 @@ impl ToolError {
         }
     }
 
-    /// The same error with the way out.
+    /// Sets the hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same error with what caused it.
+    /// Sets the cause.
     #[must_use]
     pub fn caused_by(mut self, cause: impl Into<BoxError>) -> Self {
         self.cause = Some(cause.into());
@@ -112,17 +111,17 @@ impl From<BoxError> for ToolError {
 
 macro_rules! error_kinds {
     ($($(#[$doc:meta])* $kind:ident => $code:literal,)*) => {
-        /// The kinds of failure: one list, shared by records, metrics, REST and docs (SPEC RS-2).
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        /// The kinds of errors: one list, shared by records, metrics, REST and docs (SPEC RS-2).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
         pub enum ErrorKind {
             $($(#[$doc])* #[serde(rename = $code)] $kind,)*
         }
 
         impl ErrorKind {
-            /// Every kind, in the order of the contract.
+            /// Every kind, in the order of the spec.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
-            /// The stable code.
+            /// Returns the stable code.
             pub fn code(self) -> &'static str {
                 match self { $(Self::$kind => $code,)* }
             }
@@ -144,25 +143,25 @@ macro_rules! error_kinds {
 error_kinds! {
     /// No tool has this name.
     NotFound => "not_found",
-    /// The name's prefix is no server's.
+    /// No server has the name's prefix.
     UnknownServer => "unknown_server",
-    /// The arguments do not fit the schema.
+    /// The arguments do not match the schema.
     InvalidParameters => "invalid_parameters",
-    /// Policy said no.
+    /// The policy or a person denied the call.
     Denied => "denied",
     /// The deadline passed.
     Timeout => "timeout",
-    /// The caller cancelled, or walked away.
+    /// The caller cancelled or dropped the call.
     Cancelled => "cancelled",
-    /// What the tool needs could not be reached.
+    /// A server or service that the tool needs could not be reached.
     Unavailable => "unavailable",
     /// Too many calls are waiting.
     Overloaded => "overloaded",
     /// The tool itself failed.
     ToolError => "tool_error",
-    /// A fault of the host: a panic, a missing handler.
+    /// An error of the host: a panic, a missing handler.
     Internal => "internal",
-    /// The call was in flight when its process died; whether it happened is not known.
+    /// The call was in flight when its process died; whether it took effect is unknown.
     OutcomeUnknown => "outcome_unknown",
 }
 

@@ -1,4 +1,4 @@
-//! Plain async functions as tools, with the schema derived from the argument type.
+//! Async functions as tools, with the schema derived from the argument type.
 
 use std::{future::Future, marker::PhantomData};
 
@@ -13,8 +13,8 @@ use crate::{
 
 /// Makes a tool of an async function.
 ///
-/// The schema comes from the argument type, and so does the description: it is the type's doc comment.
-/// The function may answer with anything that is [`IntoOutput`], or with a `Result` of it.
+/// The schema comes from the argument type, and the description from that type's doc comment. The function may return
+/// anything that implements [`IntoOutput`], or a `Result` of it.
 ///
 /// ```
 /// use switchboard_toolcall::{tool_fn, CallContext, Tool, ToolError};
@@ -40,7 +40,7 @@ where
 {
     let mut parameters = schema_of::<A>();
     let description = match parameters.remove("description") {
-        // The doc comment's line breaks are the editor's, its paragraphs the author's.
+        // Line breaks of the doc comment are joined, paragraphs kept.
         Some(Value::String(text)) => {
             text.replace("\n\n", "\r").replace('\n', " ").replace('\r', "\n\n")
         }
@@ -53,7 +53,7 @@ where
     }
 }
 
-/// The JSON Schema of `A`, self-contained and without decoration.
+/// Returns the JSON Schema of `A`, self-contained and without `$schema` and `title`.
 fn schema_of<A: JsonSchema>() -> serde_json::Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -65,12 +65,12 @@ fn schema_of<A: JsonSchema>() -> serde_json::Map<String, Value> {
             schema.remove("title");
             schema
         }
-        // `true`: the type takes anything.
+        // `true`: the type accepts anything.
         _ => serde_json::Map::new(),
     }
 }
 
-/// An async function with a spec; made by [`tool_fn`].
+/// An async function with a spec; created by [`tool_fn`].
 pub struct FunctionTool<A, F> {
     spec: ToolSpec,
     function: F,
@@ -78,26 +78,26 @@ pub struct FunctionTool<A, F> {
 }
 
 impl<A, F> FunctionTool<A, F> {
-    /// What is known of the tool before it is called.
+    /// Returns the tool's definition.
     pub fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    /// The same tool with another description.
+    /// Sets the description.
     #[must_use]
     pub fn describe(mut self, description: impl Into<String>) -> Self {
         self.spec.description = description.into();
         self
     }
 
-    /// The same tool with these annotations.
+    /// Sets the annotations.
     #[must_use]
     pub fn annotate(mut self, annotations: Annotations) -> Self {
         self.spec.annotations = annotations;
         self
     }
 
-    /// The same tool, changed in any other way that its spec allows.
+    /// Changes the spec.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut ToolSpec)) -> Self {
         change(&mut self.spec);
@@ -122,9 +122,9 @@ where
         cx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            // To JSON Schema 3.0 is an integer, to serde it is not: so a second look with 3.
+            // For JSON Schema 3.0 is an integer, for serde it is not: so try again with 3.
             let args = A::deserialize(&args).or_else(|_| A::deserialize(whole_numbers(&args)));
-            // The schema has said yes; what it cannot say (a `try_from`, a custom format) fails here.
+            // The schema was checked; what it cannot express (a `try_from`, a custom format) fails here.
             let args = args.map_err(ToolError::invalid)?;
             (self.function)(args, cx.clone()).await.into_output()
         })

@@ -1,7 +1,8 @@
 //! Durations and sizes as people write them, for settings and flags (SPEC §13).
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{borrow::Cow, fmt, str::FromStr, time::Duration};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A duration written as `500ms`, `30s`, `5m`, `2h` or `7d`.
@@ -10,7 +11,7 @@ pub struct HumanDuration(pub Duration);
 
 /// A number of bytes or characters written as `50000`, `50k` (1000) or `64KiB` (1024).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Size(pub u64);
+pub struct HumanSize(pub u64);
 
 const DURATIONS: &[(&str, f64)] =
     &[("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86400.0)];
@@ -29,6 +30,26 @@ const SIZES: &[(&str, f64)] = &[
     ("gib", 1_073_741_824.0),
 ];
 
+impl JsonSchema for HumanDuration {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "examples": ["500ms", "30s", "5m", "2h", "7d"]})
+    }
+}
+
+impl JsonSchema for HumanSize {
+    fn schema_name() -> Cow<'static, str> {
+        "Size".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["integer", "string"], "minimum": 0, "examples": [50000, "50k", "64KiB"]})
+    }
+}
+
 impl FromStr for HumanDuration {
     type Err = String;
 
@@ -36,7 +57,7 @@ impl FromStr for HumanDuration {
         let seconds = scaled(text, DURATIONS).ok_or_else(|| {
             format!("`{text}` is not a duration; write it like 500ms, 30s, 5m or 2h")
         })?;
-        // Far past any deadline, and short of what a clock can add.
+        // Far beyond any deadline, and within what a clock can add.
         Duration::try_from_secs_f64(seconds)
             .ok()
             .filter(|duration| *duration <= Duration::from_secs(100 * 365 * 86400))
@@ -45,7 +66,7 @@ impl FromStr for HumanDuration {
     }
 }
 
-impl FromStr for Size {
+impl FromStr for HumanSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -61,7 +82,7 @@ impl FromStr for Size {
     }
 }
 
-/// Reads a number with one of the units, case and underscores aside.
+/// Parses a number with one of the units, ignoring case and underscores.
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let text = text.trim().replace('_', "").to_lowercase();
     let split = text.find(|c: char| c.is_ascii_alphabetic());
@@ -72,13 +93,13 @@ fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
 }
 
 impl fmt::Display for HumanDuration {
-    /// Decimal seconds, as the timeout text shows them: `0.5s`, `90s`.
+    /// Writes decimal seconds, as the timeout text shows them: `0.5s`, `90s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}s", self.0.as_secs_f64())
     }
 }
 
-impl fmt::Display for Size {
+impl fmt::Display for HumanSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -102,27 +123,27 @@ impl<'de> Deserialize<'de> for HumanDuration {
     }
 }
 
-impl<'de> Deserialize<'de> for Size {
+impl<'de> Deserialize<'de> for HumanSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl de::Visitor<'_> for Visitor {
-            type Value = Size;
+            type Value = HumanSize;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a size, like 50000, \"50k\" or \"64KiB\"")
             }
 
-            fn visit_u64<E: de::Error>(self, size: u64) -> Result<Size, E> {
-                Ok(Size(size))
+            fn visit_u64<E: de::Error>(self, size: u64) -> Result<HumanSize, E> {
+                Ok(HumanSize(size))
             }
 
-            fn visit_i64<E: de::Error>(self, size: i64) -> Result<Size, E> {
-                u64::try_from(size).map(Size).map_err(|_| {
+            fn visit_i64<E: de::Error>(self, size: i64) -> Result<HumanSize, E> {
+                u64::try_from(size).map(HumanSize).map_err(|_| {
                     E::custom(format_args!("`{size}` is not a size; it cannot be negative"))
                 })
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<HumanSize, E> {
                 text.parse().map_err(E::custom)
             }
         }
@@ -136,7 +157,7 @@ impl Serialize for HumanDuration {
     }
 }
 
-impl Serialize for Size {
+impl Serialize for HumanSize {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)
     }
@@ -170,7 +191,7 @@ mod tests {
 
     #[test]
     fn sizes_know_both_kilos() {
-        let check = |text: &str| text.parse::<Size>().map(|size| size.0);
+        let check = |text: &str| text.parse::<HumanSize>().map(|size| size.0);
         assert_eq!(check("50_000"), Ok(50_000));
         assert_eq!(check("50k"), Ok(50_000));
         assert_eq!(check("64KiB"), Ok(65_536));
@@ -184,9 +205,9 @@ mod tests {
     fn settings_say_what_they_want() {
         let error = serde_json::from_str::<HumanDuration>("30").unwrap_err();
         assert!(error.to_string().contains("\"30s\""), "{error}");
-        let error = serde_json::from_str::<Size>("-5").unwrap_err();
+        let error = serde_json::from_str::<HumanSize>("-5").unwrap_err();
         assert!(error.to_string().contains("negative"), "{error}");
-        assert_eq!(serde_json::from_str::<Size>("\"2k\"").unwrap(), Size(2000));
-        assert_eq!(serde_json::from_str::<Size>("50000").unwrap(), Size(50_000));
+        assert_eq!(serde_json::from_str::<HumanSize>("\"2k\"").unwrap(), HumanSize(2000));
+        assert_eq!(serde_json::from_str::<HumanSize>("50000").unwrap(), HumanSize(50_000));
     }
 }

@@ -1,6 +1,6 @@
-//! JSON, written quickly: text that needs no escaping is copied many bytes at a time.
+//! A fast JSON writer: text that needs no escaping is copied many bytes at a time.
 //!
-//! Says what `serde_json` says, in half the time for a text of 200 bytes (`cargo bench -p switchboard-toolcall`).
+//! Writes what `serde_json` writes, in half the time for a text of 200 bytes (`cargo bench -p switchboard-toolcall`).
 
 use std::{borrow::Cow, fmt::Write};
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::text;
 
-/// How many bytes are looked at together.
+/// How many bytes are checked at once.
 const TOGETHER: usize = 32;
 
 /// Appends a value.
@@ -43,7 +43,7 @@ pub fn write_object(out: &mut String, fields: &Map<String, Value>) {
     object.end();
 }
 
-/// Appends a text with quotes around it.
+/// Appends a quoted text.
 pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
     let mut rest = text;
@@ -57,9 +57,9 @@ pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Returns the JSON text with every character that a reader cannot see as an escape: the same JSON, for people to read.
+/// Returns the JSON with every invisible character escaped: the same JSON, for people to read.
 pub fn visible(json: &str) -> Cow<'_, str> {
-    // White space between values is no part of a text.
+    // White space between values does not belong to a text.
     let is_hidden = |c: char| text::is_hidden(c) && !matches!(c, '\n' | '\r' | '\t');
     if !json.contains(is_hidden) {
         return Cow::Borrowed(json);
@@ -77,7 +77,7 @@ pub fn visible(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// An object that is being written.
+/// Writes an object.
 pub struct Object<'a> {
     out: &'a mut String,
     is_empty: bool,
@@ -90,7 +90,7 @@ impl<'a> Object<'a> {
         Self { out, is_empty: true }
     }
 
-    /// Begins a field; its value is to be appended to what is returned.
+    /// Begins a field; append its value to the returned string.
     pub fn field(&mut self, key: &str) -> &mut String {
         if !std::mem::take(&mut self.is_empty) {
             self.out.push(',');
@@ -105,16 +105,16 @@ impl<'a> Object<'a> {
         fields.iter().for_each(|(key, value)| write_value(self.field(key), value));
     }
 
-    /// Ends it.
+    /// Ends the object.
     pub fn end(self) {
         self.out.push('}');
     }
 }
 
-/// Where the first byte is that must be escaped. All of them are ASCII, so none stands within a letter.
+/// Returns the position of the first byte that must be escaped. Those are ASCII, so none is part of another character.
 fn first_special(bytes: &[u8]) -> Option<usize> {
     let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    // Looked at to the end: the compiler takes all bytes of a chunk at once.
+    // Without an early exit, so that the compiler can vectorise the loop.
     let any = |chunk: &[u8]| chunk.iter().fold(false, |any, byte| any | is_special(byte));
     let from = bytes.chunks(TOGETHER).position(any)? * TOGETHER;
     bytes[from..].iter().position(is_special).map(|at| from + at)

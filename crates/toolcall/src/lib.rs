@@ -1,4 +1,4 @@
-//! The words every Switchboard crate shares: what a tool is, how it is called and what it answers.
+//! The types that every Switchboard crate shares: what a tool is, how it is called and what it returns.
 //!
 //! Nothing here does I/O. The runtime crate runs calls; other crates offer tools or make calls.
 //!
@@ -13,40 +13,42 @@
 //! assert_eq!(add.spec().description, "Adds two numbers.");
 //! ```
 
-pub mod call;
-pub mod context;
-pub mod error;
-pub mod function;
-pub mod human;
+mod call;
+mod context;
+mod error;
+mod function;
+mod human;
 pub mod json;
 pub mod numbers;
-pub mod output;
+mod output;
 mod part_text;
-pub mod pattern;
-pub mod result;
-pub mod spec;
+mod pattern;
+mod result;
+mod spec;
 pub mod sse;
 pub mod text;
-pub mod tool;
-pub mod trace;
-pub mod visibility;
-pub mod way_back;
+mod tool;
+mod trace;
+mod visibility;
+mod caller_channel;
 
 pub use call::{CallId, ToolCall};
+pub use caller_channel::{CallerChannel, LogLevel, QuestionKind, ServerQuestion, ServerQuestions};
 pub use context::{CallContext, Progress, ProgressUpdate, client_name};
 pub use error::{BoxError, ErrorKind, ToolError};
 pub use function::{FunctionTool, tool_fn};
-pub use human::{HumanDuration, Size};
-pub use output::{Binary, Content, IntoOutput, Json, Part, ToolOutput};
+pub use human::{HumanDuration, HumanSize};
+pub use output::{BinaryPart, Content, IntoOutput, Json, Part, ToolOutput};
 pub use pattern::{PatternError, ToolPattern, ToolPatterns};
-pub use result::{Answer, Artifact, Reused, ToolMessage, ToolResult};
-pub use spec::{Annotations, FixedArgument, Normalize, Origin, Strictness, ToolSettings, ToolSpec};
+pub use result::{Artifact, BoundedOutput, ReuseReason, ToolMessage, ToolResult};
+pub use spec::{
+    Annotations, FixedArgument, Normalize, Strictness, ToolOrigin, ToolSettings, ToolSpec,
+};
 pub use tool::{BoxFuture, Tool};
 pub use trace::TraceContext;
 pub use visibility::Visibility;
-pub use way_back::{LogLevel, QuestionKind, ServerQuestion, ServerQuestions, WayBack};
 
-// What users of the typed tools need beside us, in the versions we were built with.
+// What users of typed tools need besides, in the versions that we were built with.
 pub use schemars;
 pub use serde_json;
 pub use tokio_util::sync::CancellationToken;

@@ -1,8 +1,8 @@
-//! Numbers that JSON Schema and Rust see differently.
+//! Numbers that JSON Schema and Rust treat differently.
 
 use serde_json::{Number, Value};
 
-/// The value with whole numbers written as such: `3` for `3.0`.
+/// Returns the value with integral numbers written as integers: `3` for `3.0`.
 pub fn whole_numbers(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(whole_numbers).collect(),
@@ -20,7 +20,7 @@ pub fn whole_numbers(value: &Value) -> Value {
     }
 }
 
-/// Whether a float tells the number from all others: `1.00000000000000000001` is not 1.
+/// Returns whether an `f64` represents the number exactly: `1.00000000000000000001` is not 1.
 fn is_exact(number: &Number) -> bool {
     let text = number.to_string();
     let digits = text.split(['e', 'E']).next().unwrap_or_default();
@@ -28,11 +28,11 @@ fn is_exact(number: &Number) -> bool {
         Some((whole, fraction)) => whole.len() + fraction.trim_end_matches('0').len(),
         None => digits.len(),
     };
-    // Every number of 15 digits has a float of its own; whole ones of this size have one anyway.
+    // Numbers of up to 15 digits round-trip through `f64`; integers of this size do anyway.
     significant <= 15 || number.as_i64().is_some()
 }
 
-/// The same value for the same meaning, however it is written: whole numbers as such, keys in order.
+/// Returns a canonical form of the value: integers for integral numbers, keys sorted.
 pub fn canonical(value: &Value) -> Value {
     let mut value = whole_numbers(value);
     value.sort_all_objects();

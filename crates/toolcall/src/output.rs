@@ -1,4 +1,4 @@
-//! What a tool answers.
+//! What a tool returns.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use serde_json::{Map, Value};
 
 use crate::ToolError;
 
-/// What a tool answered: a plain value, or content parts.
+/// The output of a tool: a plain value, or content parts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolOutput {
-    /// Any JSON value, a string included.
+    /// Any JSON value, including strings.
     Value(Value),
-    /// Text, images, audio and resources side by side, as MCP tools answer.
+    /// Text, images, audio and resources, as MCP tools return them.
     Content(Content),
 }
 
 impl ToolOutput {
-    /// Returns what models and people read (SPEC RS-3): strings as they are, other values as compact JSON, and of content
-    /// parts [just the text](Content::text).
+    /// Returns what models and people read (SPEC RS-3): strings as they are, other values as compact JSON, and of
+    /// content parts [the text](Content::text).
     pub fn text(&self) -> String {
         match self {
             Self::Value(Value::String(text)) => text.clone(),
@@ -28,20 +28,20 @@ impl ToolOutput {
     }
 }
 
-/// Content parts with what a server said beside them.
+/// Content parts, with the other fields of the result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
     /// The parts, in order.
     pub parts: Vec<Part>,
-    /// `structuredContent`, `_meta` and vendor fields, as they came.
+    /// `structuredContent`, `_meta` and vendor fields, unchanged.
     pub fields: Map<String, Value>,
 }
 
 impl Content {
-    /// Takes apart an object of the form that [`Content`] serializes to, and gives it back if it is none.
+    /// Converts an object of the form that [`Content`] serializes to.
     ///
     /// # Errors
-    /// The object has no list of parts.
+    /// The object has no list of parts; it is returned.
     pub fn from_object(mut object: Map<String, Value>) -> Result<Self, Map<String, Value>> {
         match object.get("content") {
             Some(Value::Array(parts)) if parts.iter().all(Value::is_object) => {}
@@ -55,7 +55,7 @@ impl Content {
         Ok(Self { parts: parts.collect(), fields: object })
     }
 
-    /// The joined text, where there is nothing but text.
+    /// Returns the joined text, if all parts are text.
     pub fn only_text(&self) -> Option<Cow<'_, str>> {
         if !self.fields.is_empty() {
             return None;
@@ -81,19 +81,19 @@ impl Serialize for Content {
     }
 }
 
-/// One content part: a JSON object whose `type` says what it is, kept as it came.
+/// One content part: a JSON object whose `type` says what it is, unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Part(pub Map<String, Value>);
 
 impl Part {
-    /// A text part.
+    /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Self {
         let text = Value::String(text.into());
         Self(Map::from_iter([("type".to_owned(), "text".into()), ("text".to_owned(), text)]))
     }
 
-    /// A binary part of kind `image` or `audio`; `data` is base64.
+    /// Creates a binary part of kind `image` or `audio`; `data` is base64.
     pub fn binary(kind: &str, media_type: &str, data: impl Into<String>) -> Self {
         Self(Map::from_iter([
             ("type".to_owned(), kind.into()),
@@ -102,17 +102,17 @@ impl Part {
         ]))
     }
 
-    /// What `type` says.
+    /// Returns its `type`.
     pub fn kind(&self) -> &str {
         self.field("type").and_then(Value::as_str).unwrap_or("")
     }
 
-    /// A field. There are few, and looking at them is quicker than hashing.
+    /// Returns a field. There are few, so a scan is faster than hashing.
     pub(crate) fn field(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// The text of a text part.
+    /// Returns the text of a text part.
     pub fn as_text(&self) -> Option<&str> {
         match self.kind() {
             "text" => self.field("text").and_then(Value::as_str),
@@ -120,13 +120,13 @@ impl Part {
         }
     }
 
-    /// The text of a part that carries nothing else.
+    /// Returns the text of a part that has nothing else.
     fn only_text(&self) -> Option<&str> {
         self.as_text().filter(|_| self.0.len() == 2)
     }
 
-    /// The binary content of an image, an audio clip or an embedded blob.
-    pub fn as_binary(&self) -> Option<Binary<'_>> {
+    /// Returns the binary content of an image, an audio clip or an embedded blob.
+    pub fn as_binary(&self) -> Option<BinaryPart<'_>> {
         let (kind, holder, data) = match self.kind() {
             "image" => ("image", &self.0, "data"),
             "audio" => ("audio", &self.0, "data"),
@@ -134,7 +134,7 @@ impl Part {
             _ => return None,
         };
         let media_type = holder.get("mimeType").and_then(Value::as_str);
-        Some(Binary {
+        Some(BinaryPart {
             kind,
             media_type: media_type.unwrap_or("application/octet-stream"),
             data: holder.get(data)?.as_str()?,
@@ -142,9 +142,9 @@ impl Part {
     }
 }
 
-/// A look at a part's binary content.
+/// The binary content of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Binary<'a> {
+pub struct BinaryPart<'a> {
     /// `image`, `audio` or `blob`.
     pub kind: &'static str,
     /// The media type.
@@ -153,16 +153,16 @@ pub struct Binary<'a> {
     pub data: &'a str,
 }
 
-/// What a plain function may answer.
+/// What a tool function may return.
 pub trait IntoOutput {
-    /// The answer as the executor takes it.
+    /// Converts the value to the tool's output.
     ///
     /// # Errors
-    /// The function failed, or its answer is not JSON.
+    /// The function failed, or the value is not JSON.
     fn into_output(self) -> Result<ToolOutput, ToolError>;
 }
 
-/// A typed answer, given as JSON.
+/// Returns a serializable value as JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct Json<T>(pub T);
 

@@ -1,4 +1,4 @@
-//! What models and people read of content parts: just the text (SPEC RS-3).
+//! The text of content parts for models and people (SPEC RS-3).
 
 use std::borrow::Cow;
 
@@ -7,12 +7,11 @@ use serde_json::{Map, Value};
 use crate::{Content, Part, text::one_line};
 
 impl Content {
-    /// Returns what models and people read: the texts of the parts, embedded resources included, joined by newlines, and
-    /// one line in the place of each part that is no text. `structuredContent` is read only if there is no text at all,
+    /// Returns what models and people read: the texts of the parts, including embedded resources, joined by newlines,
+    /// and one line for each part that is not text. `structuredContent` is read only if there is no text at all,
     /// `_meta`, annotations and other fields never.
     ///
-    /// `binaries` are the lines that stand in the place of binary parts, in order; [`Artifact`](crate::Artifact) writes
-    /// such a line.
+    /// `binaries` are the lines for the binary parts, in order; [`Artifact`](crate::Artifact) formats such a line.
     pub fn text(&self, binaries: &[String]) -> String {
         let mut texts = self.part_texts(binaries);
         if self.parts.iter().any(Part::has_text) {
@@ -24,7 +23,7 @@ impl Content {
         texts.join("\n")
     }
 
-    /// Returns one text for each part: its own, or the line that stands in its place.
+    /// Returns one text for each part: its own, or the line that replaces it.
     pub fn part_texts<'a>(&'a self, binaries: &'a [String]) -> Vec<Cow<'a, str>> {
         let mut binaries = binaries.iter();
         let text = |part: &'a Part| match (part.as_binary(), part.readable()) {
@@ -48,12 +47,12 @@ impl Part {
         }
     }
 
-    /// Whether there is something to read in the part itself.
+    /// Returns whether the part has text.
     fn has_text(&self) -> bool {
         self.as_binary().is_none() && self.readable().is_some_and(|text| !text.is_empty())
     }
 
-    /// Returns the line that stands in the place of a part that is neither text nor binary.
+    /// Returns the line that replaces a part that is neither text nor binary.
     fn line(&self) -> String {
         match (self.kind(), self.field("uri").and_then(Value::as_str)) {
             ("resource_link", Some(uri)) => link_line(uri, &self.0),
@@ -63,7 +62,7 @@ impl Part {
     }
 }
 
-/// Returns the line for a resource that a result only points to: where it is, and what it is said to be.
+/// Returns the line for a linked resource: its URI, and its description.
 fn link_line(uri: &str, link: &Map<String, Value>) -> String {
     let text = |key: &str| {
         let text = link.get(key).and_then(Value::as_str).map(one_line);

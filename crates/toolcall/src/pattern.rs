@@ -18,11 +18,11 @@ pub struct ToolPattern(GlobMatcher);
 /// assert!(patterns.matches("zwave__list_devices"));
 /// assert_eq!(patterns.first_match("wait"), Some(1));
 /// ```
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "Vec<String>")]
-pub struct ToolPatterns(GlobSet);
+pub struct ToolPatterns(#[schemars(with = "Vec<String>")] GlobSet);
 
-/// A text that is not a pattern.
+/// The error of an invalid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(transparent)]
 pub struct PatternError(#[from] globset::Error);
@@ -46,7 +46,7 @@ impl ToolPatterns {
     /// Compiles the patterns.
     ///
     /// # Errors
-    /// One of them is not a pattern.
+    /// One of them is invalid.
     pub fn new(patterns: &[impl AsRef<str>]) -> Result<Self, PatternError> {
         let mut set = GlobSetBuilder::new();
         for pattern in patterns {
@@ -80,7 +80,7 @@ impl TryFrom<Vec<String>> for ToolPatterns {
 }
 
 impl PatternError {
-    /// Says what is wrong, without repeating the pattern.
+    /// Returns what is wrong, without repeating the pattern.
     pub fn reason(&self) -> String {
         self.0.kind().to_string()
     }

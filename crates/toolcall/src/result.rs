@@ -7,45 +7,45 @@ use serde_json::Value;
 
 use crate::{CallId, ErrorKind, ToolError, ToolOutput, text::one_line};
 
-/// What came of one call. Serializes as the envelope of SPEC §6.
+/// The result of one call. Serializes as the envelope of SPEC §6.
 #[derive(Debug)]
 pub struct ToolResult {
-    /// The id of this execution; records carry it too.
+    /// The id of this execution, as in its record.
     pub call_id: CallId,
-    /// The id that the asking side gave the call.
+    /// The id that the caller gave the call.
     pub tool_call_id: String,
-    /// The name that was asked for.
+    /// The tool name that the caller used.
     pub tool_name: Arc<str>,
-    /// The server that the tool belongs to, where it belongs to one.
+    /// The tool's server, if it has one.
     pub server: Option<Arc<str>>,
-    /// How long the call took from the moment it was asked for, without [`waited`](Self::waited).
+    /// How long the call took since it was made, without [`waited`](Self::waited).
     pub elapsed: Duration,
-    /// How long a person took to decide about the call; zero if none was asked.
+    /// How long a person took to decide about the call; zero if nobody was asked.
     pub waited: Duration,
-    /// The answer, or what went wrong.
-    pub outcome: Result<Answer, ToolError>,
-    /// Whether text was cut; the whole of the envelope's `result`, or of its `error`, is then `artifacts[0]`.
+    /// The output, or the error.
+    pub outcome: Result<BoundedOutput, ToolError>,
+    /// Whether text was truncated; the whole of the envelope's `result` or `error` is then `artifacts[0]`.
     pub truncated: bool,
-    /// What is kept beside the result: whole texts and binaries.
+    /// What is stored besides the result: whole texts and binaries.
     pub artifacts: Vec<Artifact>,
-    /// Why the tool did not run for this call, where an answer was there already.
-    pub reused: Option<Reused>,
+    /// Why the tool did not run for this call, if the result was reused.
+    pub reused: Option<ReuseReason>,
 }
 
-/// Where an answer comes from when the tool did not run for the call.
+/// Where a result comes from if the tool did not run for the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reused {
+pub enum ReuseReason {
     /// An earlier call with the same idempotency key.
     Replayed,
-    /// An earlier call of a tool whose answers may be kept for a while.
+    /// An earlier call of a tool whose results may be cached.
     Cached,
-    /// An identical call that was under way.
+    /// An identical call that was in flight.
     Shared,
 }
 
-impl Reused {
-    /// The stable code, which is the envelope's field too.
+impl ReuseReason {
+    /// Returns the stable code, which is also the envelope's field.
     pub fn code(self) -> &'static str {
         match self {
             Self::Replayed => "replayed",
@@ -55,47 +55,47 @@ impl Reused {
     }
 }
 
-/// A successful answer, bounded.
+/// The output of a successful call, limited in size.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
-    /// The answer for those who take every kind of content; only its text is bounded.
+pub struct BoundedOutput {
+    /// The output for MCP clients, which take every kind of content; only its text is truncated.
     pub output: ToolOutput,
-    /// What programs get in its place (the envelope, records), if that differs: bounded, and without binaries.
+    /// What programs get instead (envelope, records), if that differs: truncated, and without binaries.
     pub shown: Option<ToolOutput>,
     /// What models and people read, if it is not the text of what programs get.
     pub text: Option<String>,
 }
 
-impl Answer {
-    /// The answer as programs get it, in the envelope and in records: bounded, and without binaries.
+impl BoundedOutput {
+    /// Returns the output as programs get it, in the envelope and in records: truncated, and without binaries.
     pub fn shown(&self) -> &ToolOutput {
         self.shown.as_ref().unwrap_or(&self.output)
     }
 
-    /// Returns what models and people read (SPEC RS-3): just the text, bounded.
+    /// Returns what models and people read (SPEC RS-3): the text, truncated.
     pub fn text(&self) -> String {
         self.text.clone().unwrap_or_else(|| self.shown().text())
     }
 }
 
 impl ToolResult {
-    /// Whether the call succeeded.
+    /// Returns whether the call succeeded.
     pub fn is_success(&self) -> bool {
         self.outcome.is_ok()
     }
 
-    /// The kind of failure, if it failed.
+    /// Returns the kind of error, if the call failed.
     pub fn error_kind(&self) -> Option<ErrorKind> {
         self.outcome.as_ref().err().map(|error| error.kind)
     }
 
-    /// `ok`, or the code of the failure: what records and metrics call the outcome.
+    /// Returns `ok` or the code of the error, as in records and metrics.
     pub fn outcome_code(&self) -> &'static str {
         self.error_kind().map_or("ok", ErrorKind::code)
     }
 
-    /// Returns what models and people read (SPEC RS-3): just the text; of a failure its words, and the required parameters
-    /// if arguments were wrong.
+    /// Returns what models and people read (SPEC RS-3): the text, or the error message, with the required parameters if
+    /// arguments were invalid.
     pub fn text(&self) -> String {
         match &self.outcome {
             Ok(answer) => answer.text(),
@@ -104,7 +104,7 @@ impl ToolResult {
     }
 
     /// Returns what models and people read of a success, unless that is the envelope's `result` already: a string, or a
-    /// value that is no MCP result.
+    /// value that is not an MCP result.
     pub fn text_beside_result(&self) -> Option<String> {
         let answer = self.outcome.as_ref().ok()?;
         let is_result = match answer.shown() {
@@ -114,7 +114,7 @@ impl ToolResult {
         (!is_result).then(|| answer.text())
     }
 
-    /// The message that goes back to the model.
+    /// Returns the message that goes back to the model.
     pub fn message(&self) -> ToolMessage {
         let content = match &self.outcome {
             Ok(answer) => answer.text(),
@@ -135,12 +135,12 @@ impl ToolResult {
         format!("Error: Unknown tool \"{}\"{line}{hint}", self.tool_name)
     }
 
-    /// The duration in the unit of the contract.
+    /// Returns the duration in milliseconds, as the envelope has it.
     pub fn execution_time_ms(&self) -> f64 {
         milliseconds(self.elapsed)
     }
 
-    /// The value that the envelope calls `result`, if the call succeeded.
+    /// Returns the envelope's `result`, if the call succeeded.
     pub fn value(&self) -> Option<Cow<'_, Value>> {
         let answer = self.outcome.as_ref().ok()?;
         Some(match answer.shown() {
@@ -158,7 +158,7 @@ impl Serialize for ToolResult {
         let mut envelope = serializer.serialize_map(None)?;
         envelope.serialize_entry("success", &self.is_success())?;
         match &self.outcome {
-            Ok(answer) => envelope.serialize_entry("result", &Shown(answer.shown()))?,
+            Ok(answer) => envelope.serialize_entry("result", &EnvelopeOutput(answer.shown()))?,
             Err(error) => envelope.serialize_entry("error", &error.for_model)?,
         }
         envelope.serialize_entry("tool_name", &*self.tool_name)?;
@@ -195,9 +195,9 @@ fn milliseconds(duration: Duration) -> f64 {
 }
 
 /// Serializes an output as the envelope's `result`, without building the value first.
-struct Shown<'a>(&'a ToolOutput);
+struct EnvelopeOutput<'a>(&'a ToolOutput);
 
-impl Serialize for Shown<'_> {
+impl Serialize for EnvelopeOutput<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             ToolOutput::Value(value) => value.serialize(serializer),
@@ -209,10 +209,10 @@ impl Serialize for Shown<'_> {
     }
 }
 
-/// Something kept beside a result, to be read by its id.
+/// Something stored besides a result, to be read by its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
-    /// What `read_result` takes.
+    /// The id, for `read_result`.
     pub id: String,
     /// `text`, `image`, `audio` or `blob`.
     pub kind: String,
@@ -223,19 +223,19 @@ pub struct Artifact {
 }
 
 impl fmt::Display for Artifact {
-    /// The line that stands in a text where the binary was.
+    /// Writes the line that replaces a binary in a text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, kind, media_type, size } = self;
         write!(f, "[{kind}: {}, {size} bytes, artifact {id}]", one_line(media_type))
     }
 }
 
-/// The answer to one call in a conversation.
+/// A tool's reply in a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolMessage {
     /// What the model reads.
     pub content: String,
-    /// The call that this answers.
+    /// The id of the call.
     pub tool_call_id: String,
     /// Whether the call failed.
     pub is_error: bool,

@@ -1,11 +1,11 @@
-//! What is known of a tool before it is called.
+//! The definition of a tool.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A tool's name, description, schema and everything else that is known of it.
+/// A tool's name, description, schema and everything else known before it is called.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
     /// The name that models call.
@@ -14,20 +14,20 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON Schema of its arguments.
     pub parameters: Value,
-    /// The JSON Schema of its structured result, where it declares one.
+    /// The JSON Schema of its structured result, if it declares one.
     pub output_schema: Option<Value>,
-    /// What it may do to the world.
+    /// What side effects it may have.
     pub annotations: Annotations,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: ToolOrigin,
     /// How it is run.
     pub settings: ToolSettings,
-    /// What else its server says of it (`title`, `icons`, `_meta`, vendor fields), kept as it came.
+    /// Other fields of the server's definition (`title`, `icons`, `_meta`, vendor fields), unchanged.
     pub extra: Map<String, Value>,
 }
 
 impl ToolSpec {
-    /// A local tool with default settings.
+    /// Creates a local tool with default settings.
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
         Self {
             name: name.into(),
@@ -35,37 +35,39 @@ impl ToolSpec {
             parameters,
             output_schema: None,
             annotations: Annotations::default(),
-            origin: Origin::Local,
+            origin: ToolOrigin::Local,
             settings: ToolSettings::default(),
             extra: Map::new(),
         }
     }
 
-    /// The server that offers the tool, where one does.
+    /// Returns the server that offers the tool, if there is one.
     pub fn server(&self) -> Option<&Arc<str>> {
         match &self.origin {
-            Origin::Local => None,
-            Origin::Server { server, .. } => Some(server),
+            ToolOrigin::Local => None,
+            ToolOrigin::Server { server, .. } => Some(server),
         }
     }
 
-    /// Whether calling it twice, or in vain, changes nothing.
+    /// Returns whether the tool has no side effects, so that it may be repeated.
     pub fn is_read_only(&self) -> bool {
         self.annotations.read_only == Some(true)
     }
 }
 
-/// What a tool says it may do to the world; unset means that it does not say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The side effects that a tool may have; unset means unknown.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(deny_unknown_fields, default)]
 pub struct Annotations {
-    /// It changes nothing.
+    /// It has no side effects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// Calling it twice is as calling it once.
+    /// Calling it twice has the same effect as calling it once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// It may destroy something.
+    /// It may be destructive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
     /// It reaches beyond this machine.
@@ -85,7 +87,7 @@ impl Annotations {
 
 /// Where a tool comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Origin {
+pub enum ToolOrigin {
     /// This process.
     #[default]
     Local,
@@ -98,62 +100,64 @@ pub enum Origin {
     },
 }
 
-/// How a tool is run; unset values come from the executor.
+/// How a tool is run; for unset values, the executor's settings apply.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolSettings {
-    /// The tool's own time limit, or its server's.
+    /// The tool's own timeout, or its server's.
     pub timeout: Option<Duration>,
-    /// Whether each report of progress gives it its time anew.
+    /// Whether each progress update restarts the timeout.
     pub progress_extends_timeout: bool,
-    /// How many characters of its result are shown.
+    /// How many characters of its result are shown before it is truncated.
     pub max_output: Option<usize>,
     /// How many calls of it may run at once.
     pub max_concurrent: Option<usize>,
-    /// How long an answer may be given again without running it.
+    /// How long a result may be cached.
     pub cache: Option<Duration>,
-    /// Whether its calls can be queued, to outlive who asks.
+    /// Whether its calls can be queued, to outlive their callers.
     pub durable: bool,
-    /// What is checked before it runs.
+    /// How its arguments are validated.
     pub strictness: Strictness,
-    /// How the names of its arguments are fixed.
+    /// How the names of its arguments are changed.
     pub normalize: Normalize,
-    /// Argument names that the config maps: what models say → what the server expects.
+    /// Argument names that the config maps: the models' name → the server's.
     pub rename: BTreeMap<String, String>,
-    /// Arguments that callers do not choose (SPEC TK-4): they are not in `parameters`, and the executor always sends them.
+    /// Arguments that callers do not choose (SPEC TK-4): not in `parameters`, and always sent by the executor.
     pub fixed: BTreeMap<String, FixedArgument>,
 }
 
 /// An argument whose value the config fixes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FixedArgument {
-    /// What is sent.
+    /// The value.
     pub value: Value,
-    /// What the tool's own schema says of it; `true` if nothing.
+    /// Its subschema in the tool's schema; `true` if there is none.
     pub schema: Value,
 }
 
-/// What is checked of a tool's arguments before it runs (SPEC VA-3, VA-4).
+/// How a tool's arguments are validated (SPEC VA-3, VA-4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strictness {
-    /// As the executor is set.
+    /// As the executor's settings say.
     #[default]
     Inherit,
-    /// Nothing: the server judges.
+    /// Not at all: the server validates.
     Off,
-    /// The schema, extra parameters at the top level aside.
+    /// By the schema, ignoring extra parameters at the top level.
     Lenient,
-    /// The schema to the letter.
+    /// By the schema exactly.
     Strict,
 }
 
-/// How a server's argument names are fixed (SPEC AN-2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How argument names are changed for a server (SPEC AN-2).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Normalize {
-    /// Only where the schema knows the new name and not the old.
+    /// Only if the schema has the new name and not the old.
     #[default]
     Auto,
-    /// Every name with underscores that no map knows.
+    /// Every name with underscores that is not mapped.
     Always,
     /// Not at all.
     Never,

@@ -1,42 +1,42 @@
-//! Server-sent events: bytes in any chunking become events, as the HTML standard reads them.
+//! Parses server-sent events from bytes in any chunking, as the HTML standard says.
 
 use std::time::Duration;
 
 /// One event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseEvent {
-    /// Its kind; empty where the stream named none, which means `message`.
+    /// Its type; empty if the stream has none, which means `message`.
     pub name: String,
     /// Its data lines, joined by line feeds.
     pub data: Vec<u8>,
 }
 
-/// An event, or a line of one, that grew beyond what we hold.
+/// The error of an event, or a line, that exceeds the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event of more than {limit} bytes")]
 pub struct TooLarge {
-    /// The most that one event may have.
+    /// The limit in bytes.
     pub limit: usize,
 }
 
-/// Reads one stream. What a stream tells about resuming it stays known after its end.
+/// Parses one stream. `last_id` and `retry` stay known after its end.
 #[derive(Debug)]
 pub struct SseParser {
     limit: usize,
-    /// The line that has begun but not ended.
+    /// The incomplete line.
     line: Vec<u8>,
     event: SseEvent,
     has_data: bool,
     next_id: Option<String>,
     last_id: Option<String>,
     retry: Option<Duration>,
-    /// The last line ended in a carriage return: a line feed that follows belongs to it.
+    /// Whether the last line ended in a carriage return: a line feed that follows belongs to it.
     after_return: bool,
     at_start: bool,
 }
 
 impl SseParser {
-    /// A parser for events of at most `limit` bytes.
+    /// Creates a parser for events of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -51,10 +51,10 @@ impl SseParser {
         }
     }
 
-    /// Reads on, and appends the events that are complete now.
+    /// Parses a chunk, and appends the events that are complete now.
     ///
     /// # Errors
-    /// An event is too large; the events before it were appended, and the stream is of no more use.
+    /// An event is too large; the events before it were appended, and the parser must not be used again.
     pub fn feed(&mut self, mut chunk: &[u8], events: &mut Vec<SseEvent>) -> Result<(), TooLarge> {
         while !chunk.is_empty() {
             if std::mem::take(&mut self.after_return) && chunk[0] == b'\n' {
@@ -82,17 +82,17 @@ impl SseParser {
         Ok(())
     }
 
-    /// The id of the last complete event that had one: where to resume from.
+    /// Returns the id of the last complete event that had one: where to resume.
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// How long the server wants us to wait before we connect again.
+    /// Returns how long the server wants clients to wait before reconnecting.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Prepares for the stream that resumes this one: what was left of the old one is forgotten.
+    /// Prepares for the stream that resumes this one: drops the incomplete event.
     pub fn restart(&mut self) {
         self.line.clear();
         self.event = SseEvent::default();
@@ -143,7 +143,7 @@ impl SseParser {
     }
 }
 
-/// Digits only; a number beyond all measure is no number.
+/// Parses digits only; a number that overflows is ignored.
 fn milliseconds(value: &[u8]) -> Option<Duration> {
     let digits = str::from_utf8(value).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
     digits?.parse().ok().map(Duration::from_millis)

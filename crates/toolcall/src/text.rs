@@ -1,12 +1,12 @@
-//! Text from elsewhere, made safe to show: characters that command a terminal, change the direction of writing or
-//! cannot be seen are written as escapes.
+//! Makes foreign text safe to show: characters that control a terminal, change the direction of writing or are
+//! invisible are escaped.
 
 use std::{borrow::Cow, fmt::Write};
 
 /// Returns the text with every control, direction and invisible character as an escape: `\n`, `\t`, `\u{1b}`, `\u{202e}`.
 ///
-/// Backslashes are not escaped. Where an escape must be told from the same characters in the text, quote the text as
-/// JSON first.
+/// Backslashes are not escaped. If escapes must be distinguishable from the same characters in the text, quote the text
+/// as JSON first.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
@@ -22,8 +22,8 @@ pub fn one_line(text: &str) -> String {
     visible(&words.join(" ")).into_owned()
 }
 
-/// Returns whether a reader cannot see the character, or it changes how others are shown: control characters (C0, DEL,
-/// C1), line and paragraph separators, format characters (Unicode Cf) and those that Unicode lets a display ignore.
+/// Returns whether the character is invisible or changes how others are shown: control characters (C0, DEL, C1), line
+/// and paragraph separators, format characters (Unicode Cf) and those that Unicode lets a display ignore.
 pub fn is_hidden(c: char) -> bool {
     match c {
         ' '..='~' => false,

@@ -9,25 +9,25 @@ use crate::{CallContext, CallId, ToolError, ToolOutput, ToolSpec};
 /// A boxed future that can move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Something a model can ask us to do.
+/// Something a model can call.
 ///
-/// Arguments already match the schema and policy has said yes.
-/// Stop early when `cx.cancel` fires; at the deadline the future is dropped.
+/// Arguments match the schema, and the policy has allowed the call. Stop early when `cx.cancel` fires; at the deadline
+/// the future is dropped.
 pub trait Tool: Send + Sync {
-    /// What is known of the tool before it is called.
+    /// Returns the tool's definition.
     fn spec(&self) -> &ToolSpec;
 
-    /// Does it.
+    /// Runs the tool.
     fn call<'a>(
         &'a self,
         args: Value,
         cx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
-    /// Queues the call, so that it is certain to be run whether or not the caller waits. Returns the id under which it
-    /// can be asked after: the call's own, or an earlier one's if the idempotency key was used for the same before.
+    /// Queues the call, so that it runs whether or not the caller waits. Returns the id to look it up by: the call's
+    /// own, or an earlier one's if the idempotency key was used for the same call before.
     ///
-    /// Only tools with `settings.durable` are asked. The queue owns the keys of its calls.
+    /// Only called if `settings.durable` is set. The queue stores the keys of its calls.
     fn enqueue<'a>(
         &'a self,
         _args: Value,

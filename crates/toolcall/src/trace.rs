@@ -1,13 +1,13 @@
-//! The trace that a call is part of, as W3C's Trace Context names it.
+//! The trace that a call belongs to, as in W3C Trace Context.
 
 use std::fmt;
 
-/// How much of `tracestate` is carried on; W3C asks for at least 512 characters.
+/// How much of `tracestate` is propagated; W3C asks for at least 512 characters.
 const MOST_STATE: usize = 2048;
-/// The flag of traces that somebody keeps.
+/// The flag of sampled traces.
 const SAMPLED: u8 = 1;
 
-/// A place in a trace: whatever is done next has it as its parent.
+/// A span in a trace: the parent of what is done next.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TraceContext {
     trace_id: u128,
@@ -17,7 +17,7 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Reads the values of `traceparent` and `tracestate`; none where they are not what W3C describes.
+    /// Parses the values of `traceparent` and `tracestate`. Returns `None` if they are invalid.
     ///
     /// ```
     /// use switchboard_toolcall::TraceContext;
@@ -35,7 +35,7 @@ impl TraceContext {
         let trace_id = hex(fields.next()?, 32).filter(|id| *id != 0)?;
         let span_id = hex(fields.next()?, 16).filter(|id| *id != 0)?;
         let flags = hex(fields.next()?, 2)?;
-        // A later version may say more behind what we know; the first one may not.
+        // A later version may have more fields; version 00 must not.
         let more = &text[55..];
         let is_whole = more.is_empty() || (version > 0 && more.starts_with('-'));
         if version == 0xff || fields.next().is_some() || !is_whole {
@@ -50,53 +50,53 @@ impl TraceContext {
         })
     }
 
-    /// Reads the trace of an HTTP request; `values` returns the values of all headers of a name.
+    /// Parses the headers of an HTTP request; `values` returns the values of all headers with a name.
     pub fn from_headers<'a, I: Iterator<Item = &'a str>>(
         values: impl Fn(&'static str) -> I,
     ) -> Option<Self> {
         let parent = values("traceparent").next()?;
-        // It may come in several headers, which are then one list.
+        // It may be split over several headers, which form one list.
         let state = values("tracestate").collect::<Vec<_>>().join(",");
         Self::parse(parent, Some(&state))
     }
 
-    /// The beginning of a new trace.
+    /// Starts a new trace.
     pub fn root(trace_id: u128, span_id: u64, sampled: bool) -> Self {
         Self { trace_id, span_id, flags: u8::from(sampled), state: None }
     }
 
-    /// The place of a new span under this one.
+    /// Returns the context of a new span under this one.
     #[must_use]
     pub fn child(&self, span_id: u64) -> Self {
         Self { span_id, ..self.clone() }
     }
 
-    /// The id of the whole trace.
+    /// Returns the id of the trace.
     pub fn trace_id(&self) -> u128 {
         self.trace_id
     }
 
-    /// The id of the span.
+    /// Returns the id of the span.
     pub fn span_id(&self) -> u64 {
         self.span_id
     }
 
-    /// Whether somebody keeps this trace.
+    /// Returns whether the trace is sampled.
     pub fn is_sampled(&self) -> bool {
         self.flags & SAMPLED != 0
     }
 
-    /// The flags, as they came.
+    /// Returns the flags, unchanged.
     pub fn flags(&self) -> u8 {
         self.flags
     }
 
-    /// The value of `traceparent`.
+    /// Returns the value of `traceparent`.
     pub fn traceparent(&self) -> String {
         self.to_string()
     }
 
-    /// The value of `tracestate`, where there is one.
+    /// Returns the value of `tracestate`, if there is one.
     pub fn tracestate(&self) -> Option<&str> {
         self.state.as_deref()
     }
@@ -114,14 +114,14 @@ impl fmt::Debug for TraceContext {
     }
 }
 
-/// A number of exactly so many hex digits; W3C allows small letters only.
+/// Parses exactly so many hex digits; W3C allows lower case only.
 fn hex(text: &str, digits: usize) -> Option<u128> {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let is_number = text.len() == digits && text.bytes().all(is_digit);
     is_number.then(|| u128::from_str_radix(text, 16).ok())?
 }
 
-/// Whether a header can carry it, and it is not too long to be carried on.
+/// Returns whether `tracestate` is valid in a header and not too long.
 fn is_state(state: &str) -> bool {
     let is_printable = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
     !state.is_empty() && state.len() <= MOST_STATE && state.bytes().all(is_printable)

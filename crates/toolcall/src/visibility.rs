@@ -7,7 +7,7 @@ type ToolFilter = dyn Fn(&str) -> bool + Send + Sync;
 
 /// Which tools exist for a caller, and whose calls it may know of. Cheap to clone.
 ///
-/// By default everything may be known: embedders, the command line and the owner of the machine are not restricted.
+/// The default has no restrictions: for embedders, the command line and the owner of the machine.
 #[derive(Clone, Default)]
 pub struct Visibility {
     tools: Option<Arc<ToolFilter>>,
@@ -15,30 +15,30 @@ pub struct Visibility {
 }
 
 impl Visibility {
-    /// Returns a visibility in which only the tools exist whose name `sees` accepts.
+    /// Creates a visibility with only the tools whose name `sees` accepts.
     pub fn of_tools(sees: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         Self { tools: Some(Arc::new(sees)), own_calls_only: false }
     }
 
-    /// Returns the same visibility of tools, limited to the caller's own calls unless `watches` is true.
+    /// Limits it to the caller's own calls unless `watches` is true.
     #[must_use]
     pub fn watching(mut self, watches: bool) -> Self {
         self.own_calls_only = !watches;
         self
     }
 
-    /// Returns whether a tool of this name exists for the caller. A tool has several names: ask the tool
-    /// (`RegisteredTool::is_visible`) if there is one.
+    /// Returns whether a tool with this name exists for the caller. A tool has several names: use
+    /// `RegisteredTool::is_visible` if there is a tool.
     pub fn sees_name(&self, name: &str) -> bool {
         self.tools.as_ref().is_none_or(|sees| sees(name))
     }
 
-    /// Returns whether some tools may be hidden from the caller.
+    /// Returns whether some tools are hidden from the caller.
     pub fn hides_tools(&self) -> bool {
         self.tools.is_some()
     }
 
-    /// Returns whether the caller knows of everybody's calls, of visible tools, and of servers' errors.
+    /// Returns whether the caller may know of everybody's calls of visible tools, and of servers' errors.
     pub fn watches(&self) -> bool {
         !self.own_calls_only
     }

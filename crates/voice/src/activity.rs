@@ -1,7 +1,7 @@
-//! Voice activity: cuts what is said out of a stream of sound.
+//! Voice activity detection: finds speech in a stream of sound.
 //!
-//! A [`Detector`] says of each frame how much it sounds like speech. What was said begins some time before the first frame
-//! that does, and ends with a stretch of silence or at a limit. What is too short or too quiet is nobody's request.
+//! A [`Detector`] rates how much each frame sounds like speech. An utterance begins some time before the first frame that
+//! does, and ends with a stretch of silence or at a limit. Sounds that are too short or too quiet are ignored.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{Clip, Config, Format};
 pub const FRAME: usize = 256;
 /// How sure the detector must be that speech begins, and that it goes on.
 const SURE: (f32, f32) = (0.5, 0.35);
-/// How many frames in a row must sound like speech before it begins: a click is none.
+/// How many frames in a row must sound like speech before it begins: a click does not count.
 const ONSET: usize = 3;
 
 /// Tells speech from other sound.
@@ -26,23 +26,23 @@ impl Detector for Box<earshot::Detector> {
     }
 }
 
-/// What was noticed with a frame.
+/// What was detected in a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ActivityEvent {
-    /// Somebody may have begun to speak.
+    /// Speech may have begun.
     Onset,
-    /// Somebody speaks, for long enough to be meant.
+    /// Speech is long enough to be meant.
     Speech,
-    /// It is over.
-    Ended(SegmentEnd),
+    /// The speech has ended.
+    Ended(SpeechEnd),
 }
 
-/// What came of a sound that may have been speech.
+/// The end of a sound that may have been speech.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SegmentEnd {
-    /// Somebody has said this.
+pub enum SpeechEnd {
+    /// Speech, with its samples.
     Utterance(Clip),
-    /// It was nothing, for this reason.
+    /// The sound was ignored, for this reason.
     Ignored(String),
 }
 
@@ -68,13 +68,13 @@ impl ActivityLimits {
     }
 }
 
-/// Cuts what is said out of frames.
+/// Detects speech in frames.
 pub struct Activity {
     limits: ActivityLimits,
     detector: Box<dyn Detector>,
-    /// The last frames before anybody speaks.
+    /// The last frames before speech begins.
     before: VecDeque<Vec<i16>>,
-    /// How many frames in a row sounded like speech, before it begins.
+    /// How many frames in a row sounded like speech, before it counts as speech.
     onset: usize,
     segment: Option<SpeechSegment>,
 }
@@ -93,12 +93,12 @@ struct SpeechSegment {
 }
 
 impl Activity {
-    /// Cuts as the settings say, with the usual detector.
+    /// Creates a detector with these settings, on the default `Detector`.
     pub fn new(config: &Config) -> Self {
         Self::with(config, Box::new(earshot::Detector::default_boxed()))
     }
 
-    /// The same with another detector.
+    /// Like `new`, with another detector.
     pub fn with(config: &Config, detector: Box<dyn Detector>) -> Self {
         let limits = ActivityLimits::of(config);
         // Recognisers lose a first word that begins with the sound, so there is silence before the beginning.
@@ -106,7 +106,7 @@ impl Activity {
         Self { limits, detector, before, onset: 0, segment: None }
     }
 
-    /// Whether somebody speaks.
+    /// Returns whether there is speech now.
     pub fn is_open(&self) -> bool {
         self.segment.is_some()
     }
@@ -126,14 +126,14 @@ impl Activity {
         (is_meant && !was_meant).then_some(ActivityEvent::Speech)
     }
 
-    /// Ends what is being said, as there is no more.
-    pub fn finish(&mut self) -> Option<SegmentEnd> {
+    /// Ends the current speech at the end of the input.
+    pub fn finish(&mut self) -> Option<SpeechEnd> {
         let segment = self.segment.take()?;
         self.onset = 0;
         Some(segment.judge(&self.limits))
     }
 
-    /// Keeps the frame for the case that speech begins, and sees whether it does.
+    /// Keeps the frame in case that speech begins, and checks whether it does.
     fn wait(&mut self, frame: &[i16], score: f32) -> Option<ActivityEvent> {
         self.before.push_back(frame.to_vec());
         if self.before.len() > self.limits.pre_roll + ONSET {
@@ -166,29 +166,29 @@ impl SpeechSegment {
     fn take(&mut self, frame: &[i16], score: f32) {
         self.samples.extend_from_slice(frame);
         self.frames += 1;
-        // What could be speech does not end it, but only what surely is counts.
+        // A frame that could be speech does not end it, but only a sure one counts as speech.
         self.speech += usize::from(score >= SURE.0);
         self.silence = if score >= SURE.1 { 0 } else { self.silence + 1 };
         self.level = self.level.max(level(frame));
     }
 
-    fn judge(self, limits: &ActivityLimits) -> SegmentEnd {
+    fn judge(self, limits: &ActivityLimits) -> SpeechEnd {
         if self.speech < limits.min_speech {
             let (heard, least) = (seconds(self.speech), seconds(limits.min_speech));
-            return SegmentEnd::Ignored(format!(
+            return SpeechEnd::Ignored(format!(
                 "too short: {heard:.2}s of speech, at least {least:.2}s are meant for us"
             ));
         }
         if self.level < limits.min_level {
             let (level, least) = (self.level, limits.min_level);
-            return SegmentEnd::Ignored(format!(
+            return SpeechEnd::Ignored(format!(
                 "too quiet: {level:.0} dB, at least {least:.0} dB are meant for us"
             ));
         }
         if self.frames >= limits.limit {
             tracing::info!("what is said is cut after {:.1}s", seconds(limits.limit));
         }
-        SegmentEnd::Utterance(Clip { format: Format::SPEECH, samples: self.samples })
+        SpeechEnd::Utterance(Clip { format: Format::SPEECH, samples: self.samples })
     }
 }
 

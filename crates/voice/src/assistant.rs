@@ -1,4 +1,4 @@
-//! The assistant: an agent with tools, what it should know, and what it remembers.
+//! The assistant: an agent with tools, a system prompt and a memory.
 
 use std::{error::Error, iter, sync::Arc};
 
@@ -9,10 +9,10 @@ use tokio::sync::Mutex;
 
 use crate::{Config, memory, speakable};
 
-/// What the model is where the settings do not say.
+/// The model if the settings have none.
 const HOUSEHOLD: &str = "You are the voice of a household. You hear what people say and act with the tools you have. \
     What you did and what you found out comes from tools; where one fails, say what failed.";
-/// What it should know in any case.
+/// The system prompt that always applies.
 const SPOKEN: &str = "Your answer is spoken aloud. Answer in one or two short sentences of plain words: no Markdown, no lists, \
     no code, no links, no emoji. What people say reaches you through speech recognition, which mishears; act on what was most \
     likely meant.";
@@ -20,7 +20,7 @@ const SPOKEN: &str = "Your answer is spoken aloud. Answer in one or two short se
 /// Answers questions.
 pub struct Assistant {
     agent: Agent,
-    /// The model's name at its provider, and whose wire it speaks.
+    /// The model's name at its provider, and its provider's protocol.
     pub(crate) model: String,
     pub(crate) provider: String,
     conversation: Mutex<Conversation>,
@@ -34,7 +34,7 @@ pub trait ToolServers: Send + Sync {
     /// The names of those that are connecting now and are worth waiting for.
     fn connecting(&self) -> Vec<String>;
 
-    /// Waits until each is connected or has failed, but not for long: then the question goes on with what is there.
+    /// Waits until each is connected or has failed, for a limited time; the question then continues with the tools that exist.
     fn settled(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -51,7 +51,7 @@ impl ToolServers for NoServers {
     }
 }
 
-/// What the assistant says.
+/// The assistant's answer.
 #[derive(Debug, PartialEq)]
 pub(crate) struct AssistantReply {
     pub(crate) answer: String,
@@ -70,7 +70,7 @@ impl Assistant {
         let prompt = config.prompt.as_deref().unwrap_or(HOUSEHOLD);
         let system = format!("{prompt}\n\n{SPOKEN}");
         Self {
-            // Nothing is spoken before a turn is whole, so that one that fails in the middle is asked for again.
+            // Text is only spoken once a turn is complete, so that a turn that fails in the middle can be repeated.
             agent: agent
                 .with_options(RequestOptions { whole_turns: true, ..RequestOptions::default() }),
             model: model.name().to_owned(),
@@ -81,7 +81,7 @@ impl Assistant {
         }
     }
 
-    /// Answers a question, or says why it cannot.
+    /// Answers a question; fails with the reason if it cannot.
     pub(crate) async fn answer(
         &self,
         question: &str,
@@ -95,7 +95,7 @@ impl Assistant {
         let cx = CallContext::for_caller("voice").with_client("voice");
         let outcome = self.agent.run(&mut during, &events, &cx).await;
         let answer = outcome.answer.as_deref().map(speakable).filter(|text| !text.is_empty());
-        // A question without an answer is not remembered, unless something was done for it.
+        // A question without an answer is not remembered, unless a tool was called for it.
         let has_acted = |message: &Message| matches!(message, Message::Tool(_));
         let is_kept =
             answer.is_some() || during.messages()[before.messages().len()..].iter().any(has_acted);
@@ -105,10 +105,10 @@ impl Assistant {
     }
 }
 
-/// Why there is no answer.
+/// Returns why there is no answer.
 fn no_answer(outcome: &Outcome) -> String {
     if let Some(error) = &outcome.error {
-        // The causes between are the HTTP client's steps, which help nobody.
+        // The causes in between are the HTTP client's steps, which do not help.
         let causes =
             iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
         let root = causes.last().map(|root| format!(" ({root})")).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What the samples of a clip mean.
+/// The format of a clip's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     /// Frames a second.
@@ -19,7 +19,7 @@ impl Format {
 /// A stretch of sound: signed 16-bit samples, channels interleaved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clip {
-    /// What the samples mean.
+    /// The format of the samples.
     pub format: Format,
     /// The samples.
     pub samples: Vec<i16>,

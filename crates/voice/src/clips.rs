@@ -1,4 +1,4 @@
-//! Speech as it is made, handed on clip by clip: whatever protocol it comes over, its limits are the same.
+//! Speech in progress, passed on clip by clip, with the same limits for every protocol.
 
 use switchboard_toolcall::BoxFuture;
 use tokio::sync::mpsc;
@@ -7,39 +7,39 @@ use crate::{Clip, Format, SpeechError, SpeechStream};
 
 /// Clips that are made ahead of being played.
 const AHEAD: usize = 64;
-/// The most samples of one answer: some twenty minutes. Nobody says that much; only a broken service does.
+/// The most samples of one answer: some twenty minutes. Only a broken service sends more.
 const MOST_SAMPLES: usize = 32 << 20;
 
-/// An answer of a service that is still under way.
+/// A service's answer in progress.
 pub(crate) trait Clips: Send + 'static {
     /// The service, for people.
     fn service(&self) -> &str;
 
-    /// The next clip, or none at the end.
+    /// Returns the next clip; `None` at the end.
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Clip>, SpeechError>>;
 }
 
-/// Waits for the first clip, and hands on the others as they come.
+/// Waits for the first clip, and passes on the others as they arrive.
 ///
 /// # Errors
-/// There is no first clip: until then, trouble of the service is the caller's to know.
+/// Fails if there is no first clip; later errors are in the stream.
 pub(crate) async fn hand_on(clips: impl Clips) -> Result<SpeechStream, SpeechError> {
     let (sender, spoken) = mpsc::channel(AHEAD);
     let mut speech = ClipStream { clips, format: None, samples: 0 };
     let Some(first) = speech.next().await? else { return Ok(spoken) };
-    // There is room for it.
+    // Cannot fail: the channel is empty.
     let _ = sender.try_send(Ok(first));
     tokio::spawn(async move {
         tokio::select! {
             () = speech.pass_on(&sender) => {}
-            // Nobody listens any more; the service notices when its connection ends with this task.
+            // The receiver was dropped; the service notices when its connection ends with this task.
             () = sender.closed() => {}
         }
     });
     Ok(spoken)
 }
 
-/// What has come so far.
+/// What has arrived so far.
 struct ClipStream<C> {
     clips: C,
     format: Option<Format>,
@@ -47,7 +47,7 @@ struct ClipStream<C> {
 }
 
 impl<C: Clips> ClipStream<C> {
-    /// Hands on what is left, trouble included.
+    /// Passes on the rest, including errors.
     async fn pass_on(&mut self, sender: &mpsc::Sender<Result<Clip, SpeechError>>) {
         loop {
             let next = self.next().await;

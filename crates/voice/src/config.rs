@@ -8,7 +8,7 @@ use switchboard_toolcall::HumanDuration;
 use crate::SpeechConfig;
 
 /// The settings of `[voice]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The broker, `mqtt://[USER:PASSWORD@]HOST[:PORT]` or `mqtts://…`; without one nothing is published.
@@ -19,31 +19,31 @@ pub struct Config {
     pub prefix: String,
     /// The model that is asked, as `-m` names it.
     pub model: Option<String>,
-    /// Where sound comes from; the microphone where there is a recogniser, else nowhere.
-    pub source: Option<Origin>,
+    /// Where sound comes from; the microphone if there is a recogniser, else nowhere.
+    pub source: Option<AudioSource>,
     /// What turns speech into text: its address, or a table with its `url`.
     pub stt: Option<SpeechConfig>,
     /// What turns text into speech, in the same way.
     pub tts: Option<SpeechConfig>,
     /// How it is called: what hears a wake word, in the same way, or `push` for push-to-talk alone; always listening without.
-    pub wake: Option<Call>,
-    /// Where answers are heard; over MQTT where sound comes from there, else the speaker.
+    pub wake: Option<WakeMode>,
+    /// Where answers are played; over MQTT if sound comes from there, else the speaker.
     pub output: Option<Destination>,
-    /// What the model should know and obey, beside that it is heard and not read.
+    /// Further instructions for the model, besides that it is heard and not read.
     pub prompt: Option<String>,
     /// How many turns the model remembers.
     pub memory: usize,
-    /// Whether speech that is heard stops an answer; for microphone and MQTT where unset.
+    /// Whether speech stops an answer; by default for microphone and MQTT.
     pub barge_in: Option<bool>,
-    /// How much is kept from before somebody began to speak.
+    /// How much sound before speech began is included.
     pub pre_roll: HumanDuration,
-    /// How much silence ends what is said.
+    /// How much silence ends speech.
     pub silence: HumanDuration,
-    /// How long what is said may be.
+    /// How long speech may be.
     pub limit: HumanDuration,
-    /// What is shorter is ignored.
+    /// Shorter speech is ignored.
     pub min_speech: HumanDuration,
-    /// What is quieter is ignored, in dB below full scale.
+    /// Quieter speech is ignored, in dB below full scale.
     pub min_level: f32,
 }
 
@@ -74,31 +74,31 @@ impl Default for Config {
 
 impl Config {
     /// Where sound comes from.
-    pub fn source(&self) -> Origin {
-        let usual = if self.stt.is_some() { Origin::Mic(None) } else { Origin::None };
+    pub fn source(&self) -> AudioSource {
+        let usual = if self.stt.is_some() { AudioSource::Mic(None) } else { AudioSource::None };
         self.source.clone().unwrap_or(usual)
     }
 
-    /// Where answers are heard.
+    /// Returns where answers are played.
     pub fn output(&self) -> Destination {
         let usual = match (&self.tts, self.source()) {
             (None, _) => Destination::None,
-            (Some(_), Origin::Mqtt) => Destination::Mqtt,
+            (Some(_), AudioSource::Mqtt) => Destination::Mqtt,
             (Some(_), _) => Destination::Speaker(None),
         };
         self.output.clone().unwrap_or(usual)
     }
 
-    /// Whether speech that is heard stops an answer. What comes from a file was said before the answer.
+    /// Returns whether speech stops an answer. Speech in a file was before the answer.
     pub fn barge_in(&self) -> bool {
-        self.barge_in.unwrap_or(matches!(self.source(), Origin::Mic(_) | Origin::Mqtt))
+        self.barge_in.unwrap_or(matches!(self.source(), AudioSource::Mic(_) | AudioSource::Mqtt))
     }
 }
 
 /// Where sound comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String")]
-pub enum Origin {
+pub enum AudioSource {
     /// The microphone, or the recording device of this name.
     Mic(Option<String>),
     /// A WAV file, once.
@@ -111,7 +111,7 @@ pub enum Origin {
     None,
 }
 
-impl FromStr for Origin {
+impl FromStr for AudioSource {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -132,7 +132,7 @@ impl FromStr for Origin {
 }
 
 /// As messages name it in `source`.
-impl fmt::Display for Origin {
+impl fmt::Display for AudioSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Mic(_) => "mic",
@@ -144,8 +144,8 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Where answers are heard.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+/// Where answers are played.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String")]
 pub enum Destination {
     /// The speaker, or the playing device of this name.
@@ -178,18 +178,18 @@ impl FromStr for Destination {
 }
 
 /// How it is called before it listens.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(from = "SpeechConfig")]
-pub enum Call {
+pub enum WakeMode {
     /// Not at all: whatever is said is meant.
     Open,
     /// By a message on `listen`.
     Push,
-    /// By a word that this hears.
+    /// By a wake word, which this service detects.
     Word(SpeechConfig),
 }
 
-impl From<SpeechConfig> for Call {
+impl From<SpeechConfig> for WakeMode {
     fn from(config: SpeechConfig) -> Self {
         match config.url.as_str() {
             "none" => Self::Open,
@@ -199,7 +199,7 @@ impl From<SpeechConfig> for Call {
     }
 }
 
-impl TryFrom<String> for Origin {
+impl TryFrom<String> for AudioSource {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -224,14 +224,19 @@ mod tests {
     fn what_is_not_set_follows_from_what_is() {
         let config = |text: &str| toml::from_str::<Config>(text).unwrap();
         let cases = [
-            ("", Origin::None, Destination::None, false),
-            ("stt = 'tcp://a'", Origin::Mic(None), Destination::None, true),
-            ("tts = 'tcp://a'", Origin::None, Destination::Speaker(None), false),
-            ("tts = 'tcp://a'\nsource = 'mqtt'", Origin::Mqtt, Destination::Mqtt, true),
-            ("source = 'wav:a:b.wav'", Origin::Wav("a:b.wav".into()), Destination::None, false),
+            ("", AudioSource::None, Destination::None, false),
+            ("stt = 'tcp://a'", AudioSource::Mic(None), Destination::None, true),
+            ("tts = 'tcp://a'", AudioSource::None, Destination::Speaker(None), false),
+            ("tts = 'tcp://a'\nsource = 'mqtt'", AudioSource::Mqtt, Destination::Mqtt, true),
+            (
+                "source = 'wav:a:b.wav'",
+                AudioSource::Wav("a:b.wav".into()),
+                Destination::None,
+                false,
+            ),
             (
                 "source = 'mic:plughw:1,0'\noutput = 'wav:o.wav'\nbarge_in = false",
-                Origin::Mic(Some("plughw:1,0".into())),
+                AudioSource::Mic(Some("plughw:1,0".into())),
                 Destination::Wav("o.wav".into()),
                 false,
             ),
@@ -244,8 +249,11 @@ mod tests {
                 "{text}"
             );
         }
-        assert_eq!(config("wake = 'push'").wake, Some(Call::Push));
-        assert_eq!(config("wake = 'tcp://a'").wake, Some(Call::Word(SpeechConfig::new("tcp://a"))));
+        assert_eq!(config("wake = 'push'").wake, Some(WakeMode::Push));
+        assert_eq!(
+            config("wake = 'tcp://a'").wake,
+            Some(WakeMode::Word(SpeechConfig::new("tcp://a")))
+        );
     }
 
     // HM-2

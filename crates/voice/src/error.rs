@@ -1,11 +1,11 @@
-//! What can go wrong between a sound and its words.
+//! Errors of the voice pipeline.
 
 use std::path::PathBuf;
 
 use switchboard_mqtt::{BrokerAddressError, PrefixError, TrustError};
 use switchboard_toolcall::BoxError;
 
-/// Why a speech service gave no answer.
+/// Why a speech service failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpeechError {
@@ -25,7 +25,7 @@ pub enum SpeechError {
         /// The cause.
         source: BoxError,
     },
-    /// The service answered, but not as it should.
+    /// The service sent an invalid or an error response.
     #[error("{service} {reason}")]
     Refused {
         /// The service with its address.
@@ -42,21 +42,21 @@ pub enum Error {
     /// The broker's address cannot be used.
     #[error(transparent)]
     Broker(#[from] BrokerAddressError),
-    /// Whom to trust cannot be found out.
+    /// The CA certificates cannot be used.
     #[error(transparent)]
     Trust(#[from] TrustError),
     /// No topic can begin with the prefix.
     #[error(transparent)]
     Prefix(#[from] PrefixError),
-    /// Nobody could ever ask anything.
+    /// There is neither speech nor MQTT to receive requests from.
     #[error(
         "there is nothing to listen to; name an MQTT broker (--mqtt URL) or a source of sound (--source mic)"
     )]
     NothingToDo,
-    /// Something is to come or go over MQTT, and there is no broker.
+    /// MQTT is used as a source or an output, but there is no broker.
     #[error("{what} over MQTT needs a broker; name one with --mqtt URL")]
     NoBroker {
-        /// What is to come or go.
+        /// What needs the broker.
         what: &'static str,
     },
     /// A sound file cannot be used.
@@ -69,7 +69,7 @@ pub enum Error {
         /// The cause.
         source: hound::Error,
     },
-    /// A sound that is no WAV, or one that we do not know.
+    /// The sound is not a WAV, or of an unsupported kind.
     #[error("the sound is no WAV that can be read")]
     Wav(#[from] hound::Error),
     /// A source or an output does not work.
@@ -94,7 +94,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| {
         let cause = cause.to_string();
-        // Some libraries tell their cause themselves.
+        // Some libraries include their cause in the message.
         if text.contains(&cause) { text } else { format!("{text}: {cause}") }
     })
 }

@@ -1,4 +1,4 @@
-//! What happens, for who watches: people at the terminal, programs at stdout, the household over MQTT.
+//! Events of the pipeline, for observers: the terminal, stdout and MQTT.
 
 use std::time::Duration;
 
@@ -8,41 +8,41 @@ use serde::Serialize;
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VoiceEvent {
-    /// What we do now.
+    /// The state changed.
     State(VoiceState),
-    /// The wake word was heard.
+    /// The wake word was detected.
     Called(String),
-    /// A sound was not taken for speech that is meant for us, for this reason.
+    /// A sound was ignored, for this reason.
     Ignored(String),
-    /// Somebody has said something.
+    /// Speech was transcribed.
     Transcription(Transcription),
     /// The model calls this tool.
     Calling(String),
     /// There is an answer.
     Answer(AnswerEvent),
-    /// Something does not work; we go on.
+    /// A part failed; the pipeline continues.
     Failure(FailureEvent),
 }
 
-/// What we do.
+/// The state of the pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VoiceState {
-    /// Waiting for somebody to say something.
+    /// Waiting for speech.
     Listening,
-    /// Somebody speaks.
+    /// There is speech.
     Recording,
-    /// Writing down what was said, and looking for an answer.
+    /// Transcribing and answering.
     Thinking,
     /// Waiting for the tools of these servers, which are connecting, before the question is answered.
     Connecting(Vec<String>),
     /// Saying the answer.
     Speaking,
-    /// Gone.
+    /// The pipeline has ended.
     Offline,
 }
 
 impl VoiceState {
-    /// The state in one word, as messages have it.
+    /// Returns the state in one word, as in messages.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Listening => "listening",
@@ -55,8 +55,9 @@ impl VoiceState {
     }
 }
 
-/// What somebody said.
+/// A transcribed request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Transcription {
     /// The words.
     pub text: String,
@@ -68,11 +69,12 @@ pub struct Transcription {
     pub duration: f64,
 }
 
-/// What was answered.
+/// An answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct AnswerEvent {
-    /// What was said or typed.
+    /// The request.
     pub question: String,
     /// The answer, as it is spoken.
     pub answer: String,
@@ -90,8 +92,9 @@ pub struct AnswerEvent {
     pub duration: f64,
 }
 
-/// What does not work.
+/// A failure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct FailureEvent {
     /// Which part.
     pub stage: Stage,
@@ -109,7 +112,7 @@ pub enum Stage {
     Mqtt,
     /// Where sound comes from.
     Source,
-    /// What hears the wake word.
+    /// The wake word service.
     Wake,
     /// Speech to text.
     Stt,
@@ -119,14 +122,14 @@ pub enum Stage {
     Tool,
     /// Text to speech.
     Tts,
-    /// Where answers are heard.
+    /// The output.
     Output,
     /// A typed request.
     Request,
 }
 
 impl Stage {
-    /// What is said aloud when it fails; nothing where that would have to pass the very part that fails.
+    /// Returns what is said aloud when it fails; `None` if the failed part would be needed for that.
     pub(crate) fn apology(self) -> Option<&'static str> {
         Some(match self {
             Self::Mqtt => "I have no connection to the household. I will keep trying.",
@@ -134,12 +137,12 @@ impl Stage {
             Self::Wake => "I cannot hear my name at the moment. I will keep trying.",
             Self::Stt => "Sorry, I could not understand you: the speech recognition does not work.",
             Self::Model => "Sorry, I have no answer: the model could not be asked.",
-            // The model tells of it, and who typed reads.
+            // The model reports it, and typed requests are answered in writing.
             Self::Tool | Self::Request | Self::Tts | Self::Output => return None,
         })
     }
 
-    /// Whether somebody is left without an answer, or without hearing it.
+    /// Returns whether a request is left without an answer, or without hearing it.
     pub(crate) fn costs_an_answer(self) -> bool {
         matches!(self, Self::Stt | Self::Model | Self::Tts | Self::Output | Self::Source)
     }

@@ -1,9 +1,9 @@
 //! Speech in, an agent's turn, speech out (SPEC HM-2).
 //!
-//! The parts stand in the order in which sound passes them: a [`source`] gives blocks of samples, the [`listener`] cuts what was
-//! said out of them, a [`Recogniser`] writes it down, the [`assistant`] answers, a [`Synthesiser`] speaks, an [`output`] is heard.
-//! [`BackgroundTranscriber`] holds them together, tells [`VoiceEvent`] of what happens, and goes on whatever part fails. Typed requests come in
-//! over MQTT and take the same way from the assistant on.
+//! The parts are listed in the order in which sound passes them: a [`source`] provides blocks of samples, the [`listener`] cuts
+//! utterances out of them, a [`Recogniser`] transcribes, the [`assistant`] answers, a [`Synthesiser`] speaks, an [`output`] plays.
+//! [`BackgroundTranscriber`] runs them, reports each [`VoiceEvent`], and continues if a part fails. Typed requests come in
+//! over MQTT and take the same path from the assistant on.
 //!
 //! ```no_run
 //! use switchboard_voice::{Assistant, BackgroundTranscriber, Config, TranscriberParts, recogniser, synthesiser};

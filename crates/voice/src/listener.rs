@@ -1,4 +1,4 @@
-//! Listens to a source, waits to be called where that is wanted, and hands on what was said.
+//! Listens to a source, waits for the wake word if there is one, and passes on speech.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,70 +9,70 @@ use tokio::{
 
 use crate::{
     Blocks, Clip, Config, Stage, WakeWord,
-    activity::{Activity, ActivityEvent, FRAME, SegmentEnd},
+    activity::{Activity, ActivityEvent, FRAME, SpeechEnd},
     error::chain,
     source::Source,
 };
 
-/// The first and the longest time between two attempts to hear something.
+/// The first and the longest pause between two attempts to open the source.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
-/// How much silence may follow a call, in frames of 16 ms: 5 s.
+/// How much silence may follow a wake word, in frames of 16 ms: 5 s.
 const PATIENCE: usize = 312;
 
-/// What was heard.
+/// What was detected.
 #[derive(Debug)]
 pub enum ListenerEvent {
-    /// Somebody may have begun to speak.
+    /// Speech may have begun.
     Onset,
-    /// Somebody speaks.
+    /// There is speech.
     Speech,
-    /// Somebody has said this; who answers says so, and a source that can wait does until then.
+    /// Complete speech; a source that is not live waits until it is answered.
     Utterance(Clip, oneshot::Sender<()>),
-    /// It was nothing, for this reason.
+    /// The sound was ignored, for this reason.
     Ignored(String),
-    /// Somebody called with this word.
+    /// The wake word was detected.
     Called(String),
-    /// We cannot hear; we try again.
+    /// The source failed; it is opened again.
     Failed(Stage, String),
-    /// There is no more to hear.
+    /// The source has ended.
     End,
 }
 
-/// What the listener is told.
+/// Commands to the listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenerCommand {
-    /// Listen, called or not.
+    /// Listen, even without a wake word.
     Listen,
-    /// What is being said is complete.
+    /// The speech is complete.
     Enough,
 }
 
-/// How the listener learns that it is meant.
+/// What starts the listening.
 pub enum Gate {
-    /// It always is.
+    /// Always listens.
     Open,
-    /// By an order.
+    /// A command.
     Push,
-    /// By a word, or an order.
+    /// A wake word, or a command.
     Word(Arc<dyn WakeWord>),
 }
 
-/// Listens until nobody wants to know any more, or there is no more to hear.
+/// Listens until its receiver is gone, or the source has ended.
 pub struct Listener {
     source: Box<dyn Source>,
     gate: Gate,
     config: Config,
     heard: mpsc::Sender<ListenerEvent>,
     orders: mpsc::Receiver<ListenerCommand>,
-    /// What was last told of what does not work: once is enough.
+    /// The last reported failure, so that it is reported once.
     trouble: Option<String>,
 }
 
-/// Nobody is left to tell, or there is nothing left to hear.
+/// The receiver is gone, or the source has ended.
 struct ListenerClosed;
 
 impl Listener {
-    /// Creates a listener, and where to read what it hears and to give it orders.
+    /// Creates a listener, with a receiver of its events and a sender of commands.
     pub fn new(
         source: Box<dyn Source>,
         gate: Gate,
@@ -83,9 +83,9 @@ impl Listener {
         (Self { source, gate, config, heard, orders, trouble: None }, hearing, ordering)
     }
 
-    /// Listens.
+    /// Runs the listener.
     pub async fn run(mut self) {
-        // Where it is over, nobody is left to tell.
+        // An error only means that the receiver is gone.
         let _ = self.listen_on().await;
     }
 
@@ -96,7 +96,7 @@ impl Listener {
             let failure = match self.source.open().await {
                 Err(error) => Some(chain(&error)),
                 Ok(mut blocks) => {
-                    // It was the end of the source, or somebody is left to hear that below.
+                    // The source has ended, or the receiver is checked below.
                     let _ = self.listen(&mut *blocks, &mut pause).await;
                     let ending = || self.source.ending().unwrap_or_else(|| "it ended".to_owned());
                     is_live.then(ending)
@@ -119,7 +119,7 @@ impl Listener {
         blocks: &mut (dyn Blocks + Send),
         pause: &mut Duration,
     ) -> Result<(), ListenerClosed> {
-        let mut frames = FrameReader::new(blocks);
+        let mut frames = AudioFrameReader::new(blocks);
         let mut activity = Activity::new(&self.config);
         loop {
             if !matches!(self.gate, Gate::Open) {
@@ -127,13 +127,13 @@ impl Listener {
                 activity = Activity::new(&self.config);
             }
             self.hear_one(&mut frames, &mut activity).await?;
-            // What was heard once can be heard again.
+            // The source worked once, so it may work again.
             (*pause, self.trouble) = (PAUSES.0, None);
         }
     }
 
-    /// Waits until it is meant.
-    async fn be_called(&mut self, frames: &mut FrameReader<'_>) -> Result<(), ListenerClosed> {
+    /// Waits for the wake word or a command.
+    async fn be_called(&mut self, frames: &mut AudioFrameReader<'_>) -> Result<(), ListenerClosed> {
         let mut pause = PAUSES.0;
         loop {
             let word = match &self.gate {
@@ -162,7 +162,7 @@ impl Listener {
                         return self.tell(ListenerEvent::Called(word)).await;
                     }
                     Some(Err(error)) => {
-                        // It may be the sound that ended, and not who listens to it.
+                        // The source may have ended, not the wake word service.
                         if timeout(pause, frames.skip()).await.is_ok() {
                             return Err(ListenerClosed);
                         }
@@ -175,14 +175,14 @@ impl Listener {
         }
     }
 
-    /// Hears one thing that is said; after a call, for as long as who called may be expected to speak.
+    /// Records one utterance; after a wake word, waits for it only for a limited time.
     async fn hear_one(
         &mut self,
-        frames: &mut FrameReader<'_>,
+        frames: &mut AudioFrameReader<'_>,
         activity: &mut Activity,
     ) -> Result<(), ListenerClosed> {
         let mut left = PATIENCE;
-        // A live source that falls silent in the middle has no more to say; the others come when they can.
+        // If a live source stops sending in the middle, the speech has ended; other sources may be slow.
         let silence = self.source.is_live().then_some(self.config.silence.0);
         loop {
             let frame = tokio::select! {
@@ -223,18 +223,18 @@ impl Listener {
         }
     }
 
-    async fn end(&mut self, ending: Option<SegmentEnd>) -> Result<(), ListenerClosed> {
+    async fn end(&mut self, ending: Option<SpeechEnd>) -> Result<(), ListenerClosed> {
         match ending {
-            Some(SegmentEnd::Utterance(clip)) => {
+            Some(SpeechEnd::Utterance(clip)) => {
                 let (answered, awaited) = oneshot::channel();
                 self.tell(ListenerEvent::Utterance(clip, answered)).await?;
                 if !self.source.is_live() {
-                    // Who has dropped the other end is done with it as well.
+                    // The other end may be gone.
                     let _ = awaited.await;
                 }
                 Ok(())
             }
-            Some(SegmentEnd::Ignored(reason)) => self.tell(ListenerEvent::Ignored(reason)).await,
+            Some(SpeechEnd::Ignored(reason)) => self.tell(ListenerEvent::Ignored(reason)).await,
             None => Ok(()),
         }
     }
@@ -243,7 +243,7 @@ impl Listener {
         self.heard.send(heard).await.map_err(|_| ListenerClosed)
     }
 
-    /// Tells of something that does not work, unless that is known.
+    /// Reports a failure, unless it was reported already.
     async fn fail(&mut self, stage: Stage, error: String) -> Result<(), ListenerClosed> {
         if self.trouble.as_ref() == Some(&error) {
             return Ok(());
@@ -253,27 +253,27 @@ impl Listener {
     }
 }
 
-/// What a source gave.
+/// A block of a source.
 enum AudioFrame {
     Sound(Vec<i16>),
-    /// Nothing, for too long.
+    /// No sound within the timeout.
     Nothing,
-    /// There is no more.
+    /// The end of the source.
     End,
 }
 
-/// Blocks of any length as frames.
-struct FrameReader<'a> {
+/// Splits blocks of any length into frames.
+struct AudioFrameReader<'a> {
     blocks: &'a mut (dyn Blocks + Send),
     rest: Vec<i16>,
 }
 
-impl<'a> FrameReader<'a> {
+impl<'a> AudioFrameReader<'a> {
     fn new(blocks: &'a mut (dyn Blocks + Send)) -> Self {
         Self { blocks, rest: Vec::new() }
     }
 
-    /// The next frame, or nothing where that takes too long.
+    /// Returns the next frame, or that there was none within the timeout.
     async fn next_within(&mut self, limit: Option<Duration>) -> AudioFrame {
         let next = match limit {
             Some(limit) => timeout(limit, self.next()).await,
@@ -293,7 +293,7 @@ impl<'a> FrameReader<'a> {
         Some(self.rest.drain(..FRAME).collect())
     }
 
-    /// Listens to nothing, to the end of the source.
+    /// Reads and drops all sound, to the end of the source.
     async fn skip(&mut self) {
         self.rest.clear();
         while self.blocks.next().await.is_some() {}

@@ -1,4 +1,4 @@
-//! What the model remembers: the last turns, each whole.
+//! The model's memory: the last turns, each complete.
 
 use switchboard_agent::Conversation;
 use switchboard_models::Message;

@@ -1,7 +1,7 @@
-//! The household's side: what happens is published, what is asked is taken (SPEC HM-2).
+//! MQTT: publishes events, and receives requests (SPEC HM-2).
 //!
-//! Messages are delivered at least once: each waits until the broker has confirmed it, over a lost connection too. States are
-//! the exception, for only the present one is of use; it is retained, and a last will says when we are gone.
+//! Messages are delivered at least once: each waits until the broker has confirmed it, across lost connections too. States are
+//! the exception, since only the current one matters; it is retained, and a last will reports when we are gone.
 
 mod connection;
 mod messages;
@@ -14,24 +14,24 @@ use std::{
 use switchboard_mqtt::BrokerAddress;
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
-use crate::{Config, Error, VoiceEvent, config::Origin};
+use crate::{Config, Error, VoiceEvent, config::AudioSource};
 use connection::{BrokerConnection, PublishMessage};
 
 /// How long the last messages may take.
 const CLOSING: Duration = Duration::from_secs(3);
 
-/// What comes from the household.
+/// A message from MQTT.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    /// Somebody typed this, or what is wrong with what somebody sent.
+    /// A typed request, or what is wrong with it.
     Request(Result<String, String>),
-    /// Listen, called or not.
+    /// Listen, even without a wake word.
     Listen,
-    /// What is being said is complete.
+    /// The speech is complete.
     Enough,
     /// Sound.
     Sound(Vec<u8>),
-    /// The broker cannot be reached; told once until it can be.
+    /// The broker cannot be reached; reported once until it can be.
     Lost(String),
 }
 
@@ -46,7 +46,7 @@ impl Mqtt {
     /// Connects to the broker at this address of the settings.
     ///
     /// # Errors
-    /// Something in the settings cannot be used.
+    /// Fails if the settings are invalid.
     pub(crate) fn connect(
         address: &str,
         config: &Config,
@@ -57,13 +57,13 @@ impl Mqtt {
         if let Some(ca) = &config.ca {
             address = address.trusting(ca)?;
         }
-        let takes_sound = matches!(config.source(), Origin::Mqtt);
+        let takes_sound = matches!(config.source(), AudioSource::Mqtt);
         let connection = Arc::new(BrokerConnection::new(address, prefix, takes_sound, incoming));
         let task = tokio::spawn(connection.clone().run());
         Ok(Self { connection, task: Arc::new(Mutex::new(Some(task))) })
     }
 
-    /// Tells the household, where it is of interest there.
+    /// Publishes an event, if it has a topic.
     pub(crate) fn publish(&self, news: &VoiceEvent) {
         match (messages::of(news), news) {
             (Some((topic, payload)), VoiceEvent::State(_)) => {
@@ -76,7 +76,7 @@ impl Mqtt {
         }
     }
 
-    /// Hands over a speech as a WAV; false where the broker is not there, for nobody wants to hear it later.
+    /// Publishes speech as a WAV. Returns `false` if the broker is away, because late speech is useless.
     pub(crate) fn speak(&self, wav: Vec<u8>) -> bool {
         let is_up = self.connection.is_up();
         if is_up {
@@ -85,7 +85,7 @@ impl Mqtt {
         is_up
     }
 
-    /// Delivers what is left, and goes.
+    /// Sends the remaining messages, and disconnects.
     pub(crate) async fn close(&self) {
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut task) = task else { return };

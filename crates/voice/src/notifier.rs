@@ -1,20 +1,20 @@
-//! Tells everybody who wants to know what happens.
+//! Notifies observers of events.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{FailureEvent, Stage, VoiceEvent, VoiceState, event::now, mqtt::Mqtt};
 
-/// Who watches. Must not block: it is called in the middle of things.
+/// Receives events. Must not block: runs within the pipeline.
 pub type Watcher = Arc<dyn Fn(&VoiceEvent) + Send + Sync>;
 
-/// Tells the watcher and the household, and knows what we do.
+/// Notifies the observer and MQTT, and tracks the state.
 pub(crate) struct Notifier {
     watcher: Watcher,
     mqtt: Option<Mqtt>,
     board: Mutex<NotifierState>,
 }
 
-/// What we do, made of what the listener and the turn do.
+/// The state, combined from the listener's and the turn's.
 #[derive(Default)]
 struct NotifierState {
     is_recording: bool,
@@ -36,7 +36,7 @@ impl Notifier {
         (self.watcher)(&news);
     }
 
-    /// Something does not work.
+    /// Reports a failure.
     pub(crate) fn fail(&self, stage: Stage, error: impl Into<String>) {
         let error = error.into();
         if stage.costs_an_answer() {
@@ -45,17 +45,17 @@ impl Notifier {
         self.tell(VoiceEvent::Failure(FailureEvent { stage, error, timestamp: now() }));
     }
 
-    /// How many answers were lost.
+    /// Returns how many answers were lost.
     pub(crate) fn failures(&self) -> usize {
         self.board.lock().unwrap_or_else(PoisonError::into_inner).failures
     }
 
-    /// What the turn does; none, where there is none.
+    /// Sets the turn's stage; `None` without a turn.
     pub(crate) fn turn(&self, state: Option<VoiceState>) {
         self.show(|board| board.turn = state);
     }
 
-    /// Whether somebody speaks.
+    /// Sets whether there is speech.
     pub(crate) fn recording(&self, is_recording: bool) {
         self.show(|board| board.is_recording = is_recording);
     }

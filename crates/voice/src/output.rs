@@ -1,4 +1,4 @@
-//! Where answers are heard.
+//! Outputs for answers.
 
 mod speaker;
 mod wav_file;
@@ -12,19 +12,19 @@ pub(crate) use broker::MqttOutput;
 pub use speaker::Speaker;
 pub use wav_file::WavOutput;
 
-/// Something that lets speech be heard.
+/// Plays speech.
 pub trait Output: Send + Sync {
     /// Plays it to its end. Dropping the future stops the sound.
     fn play<'a>(&'a self, spoken: SpeechStream) -> BoxFuture<'a, Result<(), PlaybackError>>;
 }
 
-/// Why an answer was not heard, or not all of it.
+/// Why an answer was not played, or only in part.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PlaybackError {
-    /// The speech did not come.
+    /// The speech could not be synthesised.
     Speech(String),
-    /// It came and could not be played.
+    /// The speech could not be played.
     Output(String),
 }
 
@@ -40,7 +40,7 @@ impl From<crate::Error> for PlaybackError {
     }
 }
 
-/// The whole speech as one clip; none where nothing was said.
+/// Returns the whole speech as one clip; `None` if it is empty.
 async fn whole(mut spoken: SpeechStream) -> Result<Option<Clip>, PlaybackError> {
     let mut whole: Option<Clip> = None;
     while let Some(clip) = spoken.recv().await {

@@ -1,4 +1,4 @@
-//! Whether what the settings name can be reached, for who looks before it is needed.
+//! Checks whether the configured services can be reached, for `doctor`.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{Config, Error, config::Call, recogniser, synthesiser, wake_word};
+use crate::{Config, Error, config::WakeMode, recogniser, synthesiser, wake_word};
 
 /// How long a connection may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What was found out of a service.
+/// The status of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceStatus {
     /// The setting that names it: `mqtt`, `stt`, `tts` or `wake`.
     pub setting: &'static str,
-    /// What it is and where, for people.
+    /// Its name and address, for people.
     pub name: String,
-    /// Why it cannot be used, where it cannot.
+    /// Why it cannot be used; `None` if it can.
     pub problem: Option<String>,
 }
 
-/// Looks at everything that the settings name.
+/// Checks every service that the settings name.
 pub async fn reach(config: &Config) -> Vec<ServiceStatus> {
     let word = match &config.wake {
-        Some(Call::Word(word)) => Some(word),
+        Some(WakeMode::Word(word)) => Some(word),
         _ => None,
     };
     let mqtt = config.mqtt.as_deref().map(|address| {
@@ -94,7 +94,7 @@ mod tests {
             mqtt: Some("mqtt://me:secret@127.0.0.1:1".to_owned()),
             stt: Some(SpeechConfig::new(here.clone())),
             tts: Some(SpeechConfig::new("piper")),
-            wake: Some(Call::Word(SpeechConfig::new("unix:///nobody/is/here"))),
+            wake: Some(WakeMode::Word(SpeechConfig::new("unix:///nobody/is/here"))),
             ..Config::default()
         };
         let found = reach(&config).await;

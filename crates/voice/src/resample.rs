@@ -12,7 +12,7 @@ pub(crate) struct Resampler {
     from: Format,
     /// Mono samples that later output still needs.
     kept: Vec<f32>,
-    /// The place of the next output sample, in kept samples.
+    /// The position of the next output sample, in kept samples.
     place: f64,
     /// Samples of a frame that is not complete.
     rest: Vec<i16>,
@@ -28,7 +28,7 @@ impl Resampler {
         resampler
     }
 
-    /// What can be said of the sound so far.
+    /// Returns the samples for the sound so far.
     pub(crate) fn push(&mut self, samples: &[i16]) -> Vec<i16> {
         if self.from == Format::SPEECH {
             return samples.to_vec();
@@ -44,7 +44,7 @@ impl Resampler {
         self.drain()
     }
 
-    /// What is left, once there is no more sound.
+    /// Returns the remaining samples at the end.
     pub(crate) fn finish(&mut self) -> Vec<i16> {
         if self.from == Format::SPEECH {
             return Vec::new();
@@ -67,7 +67,7 @@ impl Resampler {
         output
     }
 
-    /// The sound at a place, with what 16 kHz cannot hold filtered out.
+    /// Returns the sample at a position, with frequencies above those of 16 kHz filtered out.
     fn at(&self, place: f64) -> i16 {
         let cutoff = (f64::from(Format::SPEECH.rate) / f64::from(self.from.rate)).min(1.0);
         let width = self.reach() as f64;

@@ -1,4 +1,4 @@
-//! The speech services that settings name: by the address it is clear which protocol they speak.
+//! The speech services of the settings; the scheme of the URL decides which protocol is used.
 
 use std::{fmt, sync::Arc, sync::OnceLock, time::Duration};
 
@@ -13,13 +13,14 @@ use switchboard_toolcall::HumanDuration;
 
 use crate::{Recogniser, SpeechError, Synthesiser, WakeWord, openai, wyoming};
 
-/// What can be written.
+/// The forms that can be written.
 const POSSIBLE: &str = "write tcp://HOST:PORT or unix:///PATH for a Wyoming service, http://HOST:PORT/v1 for an OpenAI-compatible one";
 const POSSIBLE_WAKE_WORD: &str =
     "wake words are heard by Wyoming services: write tcp://HOST:PORT or unix:///PATH";
 
 /// How a speech service is reached and asked: in TOML its address alone, or a table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, schemars::JsonSchema)]
+#[schemars(deny_unknown_fields, transform = or_address)]
 pub struct SpeechConfig {
     /// Where it is: `tcp://HOST:PORT` (Wyoming) or `http://HOST:PORT/v1` (OpenAI-compatible).
     pub url: String,
@@ -27,9 +28,9 @@ pub struct SpeechConfig {
     pub model: Option<String>,
     /// The voice that speaks.
     pub voice: Option<String>,
-    /// The speaker, where the voice has several (Wyoming).
+    /// The speaker, if the voice has several (Wyoming).
     pub speaker: Option<String>,
-    /// The language that is spoken, such as `en`.
+    /// The spoken language, such as `en`.
     pub language: Option<String>,
     /// The key (OpenAI-compatible).
     pub api_key: Option<Secret>,
@@ -40,7 +41,7 @@ pub struct SpeechConfig {
 }
 
 impl SpeechConfig {
-    /// The service at an address, with everything else left to its default.
+    /// Creates the settings of a service at this URL, with defaults for everything else.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -63,10 +64,10 @@ impl SpeechConfig {
     }
 }
 
-/// The service that turns speech into text. Opens no connection yet.
+/// Creates the speech-to-text service. Opens no connection yet.
 ///
 /// # Errors
-/// The address is none.
+/// The address is invalid.
 pub fn recogniser(config: &SpeechConfig) -> Result<Arc<dyn Recogniser>, SpeechError> {
     Ok(match place(config, 10_300, POSSIBLE)? {
         ServiceAddress::Wyoming(service) => {
@@ -81,10 +82,10 @@ pub fn recogniser(config: &SpeechConfig) -> Result<Arc<dyn Recogniser>, SpeechEr
     })
 }
 
-/// The service that turns text into speech. Opens no connection yet.
+/// Creates the text-to-speech service. Opens no connection yet.
 ///
 /// # Errors
-/// The address is none.
+/// The address is invalid.
 pub fn synthesiser(config: &SpeechConfig) -> Result<Arc<dyn Synthesiser>, SpeechError> {
     Ok(match place(config, 10_200, POSSIBLE)? {
         ServiceAddress::Wyoming(service) => {
@@ -103,10 +104,10 @@ pub fn synthesiser(config: &SpeechConfig) -> Result<Arc<dyn Synthesiser>, Speech
     })
 }
 
-/// The service that hears the wake word. Opens no connection yet.
+/// Creates the wake word service. Opens no connection yet.
 ///
 /// # Errors
-/// The address is none, or of a service that hears no wake words.
+/// The address is invalid, or of a service without wake words.
 pub fn wake_word(config: &SpeechConfig) -> Result<Arc<dyn WakeWord>, SpeechError> {
     match place(config, 10_400, POSSIBLE_WAKE_WORD)? {
         ServiceAddress::Wyoming(service) => Ok(Arc::new(wyoming::WyomingWakeWord {
@@ -117,13 +118,13 @@ pub fn wake_word(config: &SpeechConfig) -> Result<Arc<dyn WakeWord>, SpeechError
     }
 }
 
-/// What an address stands for.
+/// A parsed address.
 enum ServiceAddress {
     Wyoming(wyoming::WyomingService),
     OpenAi(openai::SpeechEndpoint),
 }
 
-/// Where the service is. Wyoming services have a port that goes without saying: Home Assistant's.
+/// Parses the URL. For Wyoming services the port is optional: the default is Home Assistant's.
 fn place(config: &SpeechConfig, port: u16, possible: &str) -> Result<ServiceAddress, SpeechError> {
     let wrong = |reason: &str| wrong(&config.url, reason);
     let url = Url::parse(config.url.trim()).map_err(|_| wrong(possible))?;
@@ -164,7 +165,7 @@ fn wrong(address: &str, reason: &str) -> SpeechError {
     SpeechError::Address { address: shown(address), reason: reason.to_owned() }
 }
 
-/// The address without user and password, also where it is no address at all.
+/// Returns the URL without user and password, even if it is invalid.
 fn shown(address: &str) -> String {
     let (scheme, rest) = address.trim().split_once("://").unwrap_or(("", address.trim()));
     let separator = if scheme.is_empty() { "" } else { "://" };
@@ -173,14 +174,14 @@ fn shown(address: &str) -> String {
     format!("{scheme}{separator}{rest}")
 }
 
-/// Those of the wishes that are set.
+/// Returns the options that are set.
 fn given(wishes: &[(&str, &Option<String>)]) -> Map<String, serde_json::Value> {
     let set = wishes.iter().filter_map(|(name, wish)| Some((name, wish.as_deref()?)));
     set.map(|(name, wish)| ((*name).to_owned(), json!(wish))).collect()
 }
 
 /// The table of a service.
-#[derive(Deserialize)]
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SpeechTable {
     url: String,
@@ -191,6 +192,12 @@ struct SpeechTable {
     api_key: Option<Secret>,
     connect_timeout: Option<HumanDuration>,
     timeout: Option<HumanDuration>,
+}
+
+/// An address alone stands for a table with nothing but its `url`.
+fn or_address(schema: &mut schemars::Schema) {
+    let table = std::mem::take(schema);
+    *schema = schemars::json_schema!({"anyOf": [{"type": "string"}, table]});
 }
 
 impl<'de> Deserialize<'de> for SpeechConfig {
@@ -262,7 +269,7 @@ mod tests {
         assert_eq!(hears("tcp://[::1]:9"), "Wyoming tcp://[::1]:9");
         assert_eq!(hears("unix:///run/whisper.sock"), "Wyoming unix:///run/whisper.sock");
         assert_eq!(hears("https://me:pw@host/v1/"), "OpenAI-compatible https://host/v1");
-        // Home Assistant's ports go without saying.
+        // The default ports are Home Assistant's.
         let home = SpeechConfig::new("tcp://homeassistant.local");
         assert_eq!(recogniser(&home).unwrap().name(), "Wyoming tcp://homeassistant.local:10300");
         assert_eq!(synthesiser(&home).unwrap().name(), "Wyoming tcp://homeassistant.local:10200");

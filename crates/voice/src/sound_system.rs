@@ -1,4 +1,4 @@
-//! The sound of this machine through the programs that every machine with sound has, so that nobody needs headers to build us.
+//! Sound through programs that machines with sound usually have, so that building needs no headers.
 
 use std::{process::Stdio, time::Duration};
 
@@ -10,12 +10,12 @@ use tokio::{
 
 use crate::{Error, Format};
 
-/// How long the sound server may take to say that it is there.
+/// How long the sound server may take to respond.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How much of what a program complains of is told.
+/// How much of a program's error output is shown.
 const COMPLAINT: u64 = 2_000;
 
-/// Who plays and records here.
+/// The programs that play and record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SoundSystem {
     /// PulseAudio, or PipeWire in its place.
@@ -25,7 +25,7 @@ pub(crate) enum SoundSystem {
 }
 
 impl SoundSystem {
-    /// Finds out who does: a sound server that answers, or else the sound cards.
+    /// Detects the sound system: a sound server that responds, or else the sound cards.
     pub(crate) async fn find() -> Self {
         let mut server = Command::new("pactl");
         server.arg("info").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -70,7 +70,7 @@ impl SoundSystem {
         match self {
             Self::Pulse => {
                 command.args(["--raw", "--format=s16le", "--latency-msec=60"]);
-                // Where PulseAudio can, it takes what the speaker says out of what the microphone hears.
+                // PulseAudio can remove the speaker's sound from the microphone's.
                 command.arg("--property=filter.want=echo-cancel");
                 command.args(["--rate", &rate, "--channels", &channels]);
                 command.args(device.map(|device| format!("--device={device}")));
@@ -91,11 +91,11 @@ fn start(mut command: Command, program: &str, part: &str) -> Result<Child, Error
     })
 }
 
-/// What a program that has ended complained of last; what comes before are the steps of its libraries.
+/// Returns the last line of a program's error output; the lines before are its libraries' steps.
 pub(crate) async fn complaint(stderr: Option<ChildStderr>) -> String {
     let mut text = Vec::new();
     if let Some(stderr) = stderr {
-        // What cannot be read is not told.
+        // Unreadable output is left out.
         let _ = timeout(PATIENCE, stderr.take(COMPLAINT).read_to_end(&mut text)).await;
     }
     let text = String::from_utf8_lossy(&text);

@@ -1,4 +1,4 @@
-//! Where sound comes from: blocks of 16 kHz mono, whatever is behind them.
+//! Sources of sound: blocks of 16 kHz mono.
 
 mod pcm;
 mod stdin;
@@ -22,7 +22,7 @@ pub(crate) use pcm::bytes;
 pub use stdin::Stdin;
 pub use wav_file::WavSource;
 
-/// Why a source came to its end, told by whoever records to whoever asks.
+/// Why a source ended.
 #[derive(Clone, Debug, Default)]
 struct EndReason(Arc<Mutex<Option<String>>>);
 
@@ -36,21 +36,21 @@ impl EndReason {
     }
 }
 
-/// How many samples a block has where the source does not say.
+/// The default size of a block, in samples.
 pub(crate) const BLOCK: usize = 1024;
 
 /// Something that can be listened to.
 pub trait Source: Send {
-    /// What it is, as messages name it in `source`.
+    /// Returns its name, as in the `source` of messages.
     fn name(&self) -> &str;
 
-    /// Whether it comes as it happens. What does not has an end, waits for its answers, and silence ends nothing.
+    /// Returns whether it is live. A source that is not live has an end and waits for its answers, and a pause in it ends nothing.
     fn is_live(&self) -> bool;
 
-    /// Begins to listen; again, where it ended and is live. [`Blocks::next`] may be dropped while it waits.
+    /// Opens it; opens it again if it is live and has ended. [`Blocks::next`] may be dropped while it waits.
     fn open(&mut self) -> BoxFuture<'_, Result<Box<dyn Blocks + Send>, Error>>;
 
-    /// Why it came to its end, where it knows.
+    /// Returns why it ended, if that is known.
     fn ending(&self) -> Option<String> {
         None
     }

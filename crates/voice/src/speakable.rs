@@ -1,10 +1,10 @@
-//! Makes text that can be said aloud of what models like to write (SPEC HM-2).
+//! Converts models' Markdown to text that can be spoken (SPEC HM-2).
 
 use std::{borrow::Cow, mem::take};
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-/// The text without marks of Markdown, addresses and emoji: lists and tables become sentences, long code is left out.
+/// Returns the text without Markdown, URLs and emoji: lists and tables become sentences, long code is left out.
 pub fn speakable(text: &str) -> String {
     let mut speech = SpeakableText::default();
     for event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
@@ -14,17 +14,17 @@ pub fn speakable(text: &str) -> String {
     speech.said.join(" ")
 }
 
-/// What is to be said, sentence by sentence.
+/// The text to say, sentence by sentence.
 #[derive(Default)]
 struct SpeakableText {
     said: Vec<String>,
-    /// The sentence that is being made.
+    /// The sentence that is being built.
     open: String,
-    /// The heads of the table that is being read, and which cell comes next.
+    /// The headers of the current table, and the index of the next cell.
     heads: Vec<String>,
     cell: usize,
     is_head: bool,
-    /// Whether this is code that stands apart.
+    /// Whether this is a code block.
     is_code: bool,
 }
 
@@ -35,7 +35,7 @@ impl SpeakableText {
             Event::SoftBreak | Event::HardBreak => self.open.push(' '),
             Event::Start(tag) => self.begin(&tag),
             Event::End(tag) => self.end(&tag),
-            // Marks of HTML, rules and the like make no sound.
+            // HTML, rules and the like are not spoken.
             _ => {}
         }
     }
@@ -44,7 +44,7 @@ impl SpeakableText {
         match tag {
             Tag::CodeBlock(kind) => {
                 self.end_sentence();
-                // What is only indented was hardly meant as code.
+                // Text that is only indented is rarely code.
                 self.is_code = matches!(kind, CodeBlockKind::Fenced(_));
             }
             Tag::Item | Tag::Paragraph | Tag::Heading { .. } => self.end_sentence(),
@@ -89,7 +89,7 @@ impl SpeakableText {
         }
     }
 
-    /// Closes the sentence, so that a voice pauses behind it.
+    /// Ends the sentence, so that the voice pauses after it.
     fn end_sentence(&mut self) {
         let mut sentence = plain(&take(&mut self.open));
         if !sentence.contains(char::is_alphanumeric) {
@@ -102,13 +102,13 @@ impl SpeakableText {
     }
 }
 
-/// The words without addresses and pictures.
+/// Returns the words without URLs and emoji.
 fn plain(text: &str) -> String {
     let mut said = String::new();
     for word in text.split_whitespace() {
         let word = without_address(word);
         let rest: String = word.chars().filter(|letter| !is_picture(*letter)).collect();
-        // What follows a picture belongs to the word before it.
+        // A joiner after an emoji belongs to the word before it.
         let is_lone = rest.len() < word.len() && !rest.contains(char::is_alphanumeric);
         if !rest.is_empty() && !said.is_empty() && !is_lone {
             said.push(' ');
@@ -118,17 +118,17 @@ fn plain(text: &str) -> String {
     said
 }
 
-/// The word, with an address in it named and not spelt.
+/// Replaces a URL in the word by its name, so that it is not spelt out.
 fn without_address(word: &str) -> Cow<'_, str> {
     let Some(at) = ["https://", "http://", "www."].iter().find_map(|mark| word.find(mark)) else {
         return word.into();
     };
-    // What closes the sentence stays.
+    // Closing punctuation stays.
     let address = word[at..].trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
     format!("{}a link{}", &word[..at], &word[at + address.len()..]).into()
 }
 
-/// Whether a voice would have to describe it.
+/// Whether it is a symbol that a voice would have to describe.
 fn is_picture(letter: char) -> bool {
     matches!(letter,
         '\u{1F000}'..='\u{1FAFF}' // emoji, cards, symbols

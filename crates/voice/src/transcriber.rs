@@ -1,4 +1,4 @@
-//! Holds the parts together: what was heard or typed becomes turns, one after the other, and nothing that fails ends it.
+//! Runs the pipeline: speech and typed requests become turns, one after the other, and no failure ends it.
 
 mod wiring;
 
@@ -19,35 +19,36 @@ use crate::{
 
 pub use wiring::TranscriberParts;
 
-/// How many questions may wait.
+/// How many questions may be queued.
 const WAITING: usize = 16;
 
-/// What the gateway came to, once its source has ended or it was told to stop.
+/// The summary of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VoiceSummary {
-    /// How many answers were lost, or not heard.
+    /// How many answers were lost, or not played.
     pub failures: usize,
 }
 
-/// Listens in the background, writes down what is said, has it answered and speaks the answer.
+/// Listens in the background, transcribes speech, asks the assistant and speaks the answer.
 pub struct BackgroundTranscriber {
     pipeline: Arc<TurnPipeline>,
     notifier: Arc<Notifier>,
     mqtt: Option<Mqtt>,
     incoming: mpsc::Receiver<Incoming>,
-    /// Where sound over MQTT goes.
+    /// Where sound from MQTT is sent to.
     feed: Option<SampleSender>,
     ear: Option<ListenerTask>,
     barge_in: bool,
     waiting: VecDeque<QueuedTurn>,
     turn: Option<RunningTurn>,
-    /// Whether what is being said now is ignored, as it began while we spoke.
+    /// Whether the current speech is ignored, because it began while we spoke.
     is_deaf: bool,
-    /// Whether the source has come to its end.
+    /// Whether the source has ended.
     is_over: bool,
 }
 
-/// A listener that runs, and where its sound comes from.
+/// A running listener, and where its sound comes from.
 struct ListenerTask {
     source: String,
     heard: mpsc::Receiver<ListenerEvent>,
@@ -61,7 +62,7 @@ struct QueuedTurn {
     answered: Option<oneshot::Sender<()>>,
 }
 
-/// A turn that is under way.
+/// A turn in progress.
 struct RunningTurn {
     work: BoxFuture<'static, ()>,
     hush: CancellationToken,
@@ -69,10 +70,10 @@ struct RunningTurn {
 }
 
 impl BackgroundTranscriber {
-    /// Puts the gateway together. Nothing is waited for: what cannot be reached is tried again and again.
+    /// Builds the pipeline without waiting: unreachable services are retried.
     ///
     /// # Errors
-    /// Something in the settings cannot be used.
+    /// Fails if the settings are invalid.
     pub fn new(parts: TranscriberParts) -> Result<Self, Error> {
         let TranscriberParts {
             config, recogniser, wake_word, assistant, synthesiser, watcher, ..
@@ -113,7 +114,7 @@ impl BackgroundTranscriber {
         })
     }
 
-    /// Answers until it is told to stop, or until a source that has an end is answered.
+    /// Runs until it is stopped, or until the source has ended and everything is answered.
     pub async fn run(mut self, stop: &CancellationToken) -> VoiceSummary {
         self.notifier.recording(false);
         loop {
@@ -156,12 +157,12 @@ impl BackgroundTranscriber {
 
     fn end_turn(&mut self) {
         if let Some(RunningTurn { answered: Some(answered), .. }) = self.turn.take() {
-            // A source that does not wait does not listen for it.
+            // A live source does not wait for it.
             let _ = answered.send(());
         }
     }
 
-    /// Takes what the ear heard.
+    /// Handles an event of the listener.
     fn hear(&mut self, heard: Option<ListenerEvent>) {
         match heard {
             Some(ListenerEvent::Onset) => {
@@ -179,7 +180,7 @@ impl BackgroundTranscriber {
                 let question = TurnInput::Spoken { clip, source };
                 match self.is_deaf {
                     true => self.ignore("it was heard while we spoke".to_owned()),
-                    // The turn comes first, so that there is no listening between recording and thinking.
+                    // The turn is started first, so that the state does not go back to listening between recording and thinking.
                     false => self.ask(question, Some(answered)),
                 }
                 self.notifier.recording(false);
@@ -238,7 +239,7 @@ impl BackgroundTranscriber {
         }
     }
 
-    /// Tells of a part that does not work, aloud where nothing else is being said.
+    /// Reports a failure; also aloud, unless something else is being said.
     fn fail(&mut self, stage: Stage, error: String) {
         self.notifier.fail(stage, error);
         if let Some(apology) = stage.apology().filter(|_| self.waiting.is_empty()) {
@@ -252,7 +253,7 @@ impl BackgroundTranscriber {
         self.begin_turn();
     }
 
-    /// Stops what is being said.
+    /// Stops the answer that is being spoken.
     fn hush(&self) {
         if let Some(turn) = self.turn.as_ref().filter(|_| self.notifier.is_speaking()) {
             turn.hush.cancel();
@@ -268,7 +269,7 @@ impl ListenerTask {
     }
 }
 
-/// Waits for the end of the turn; forever, where there is none.
+/// Waits for the end of the turn; forever, if there is none.
 async fn under_way(turn: &mut Option<RunningTurn>) {
     match turn {
         Some(turn) => turn.work.as_mut().await,
@@ -276,7 +277,7 @@ async fn under_way(turn: &mut Option<RunningTurn>) {
     }
 }
 
-/// Waits for the ear; forever, where there is none.
+/// Waits for the listener; forever, if there is none.
 async fn hearing(ear: &mut Option<ListenerTask>) -> Option<ListenerEvent> {
     match ear {
         Some(ear) => ear.heard.recv().await,

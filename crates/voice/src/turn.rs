@@ -1,4 +1,4 @@
-//! One turn: from what was said or typed to an answer that was heard.
+//! One turn: from a request to an answer that was played.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,20 +15,20 @@ use crate::{
     output::{Output, PlaybackError},
 };
 
-/// How long a speech service may take in any case; most know better.
+/// The longest that any speech service may take; most have a shorter timeout.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What was asked.
+/// The request.
 pub(crate) enum TurnInput {
-    /// Aloud.
+    /// Speech.
     Spoken {
         clip: Clip,
         /// Where the sound came from.
         source: String,
     },
-    /// In writing.
+    /// Text.
     Typed(String),
-    /// Nothing; this is said unasked.
+    /// No request: a text that we say by ourselves.
     Notice(&'static str),
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct TurnPipeline {
 }
 
 impl TurnPipeline {
-    /// Answers the question. What is being said stops when `hush` fires.
+    /// Answers the request. Speaking stops when `hush` fires.
     pub(crate) async fn take(self: Arc<Self>, question: TurnInput, hush: CancellationToken) {
         if let TurnInput::Notice(text) = question {
             self.say(text, &hush).await;
@@ -62,7 +62,7 @@ impl TurnPipeline {
         self.notifier.turn(None);
     }
 
-    /// The answer; none, where nothing was asked.
+    /// Returns the answer; `None` if nothing was asked.
     async fn answer(&self, question: TurnInput) -> Result<Option<String>, (Stage, String)> {
         let began = Instant::now();
         let (text, source) = match question {
@@ -131,7 +131,7 @@ impl TurnPipeline {
         }
     }
 
-    /// Says a text, where we have a voice.
+    /// Speaks a text, if there is a synthesiser.
     async fn say(&self, text: &str, hush: &CancellationToken) {
         let (Some(synthesiser), Some(output)) = (&self.synthesiser, &self.output) else { return };
         let spoken = async {

@@ -1,15 +1,15 @@
-//! The seam to wake words: who hears that somebody calls.
+//! The trait for wake word detection.
 
 use switchboard_toolcall::BoxFuture;
 
 use crate::SpeechError;
 
-/// Hears when somebody calls.
+/// Detects a wake word.
 pub trait WakeWord: Send + Sync {
-    /// What it is and where, for people.
+    /// Returns its name and address, for people.
     fn name(&self) -> &str;
 
-    /// Listens: takes 16 kHz mono blocks until the word is heard; answers the word. Dropping stops.
+    /// Takes 16 kHz mono blocks until the word is detected. Returns the word. Dropping the future stops it.
     fn listen<'a>(
         &'a self,
         blocks: &'a mut (dyn Blocks + Send),
@@ -18,6 +18,6 @@ pub trait WakeWord: Send + Sync {
 
 /// Blocks of samples as they come from a source.
 pub trait Blocks {
-    /// The next block; none where the source has come to its end.
+    /// Returns the next block; `None` at the end of the source.
     fn next(&mut self) -> BoxFuture<'_, Option<Vec<i16>>>;
 }

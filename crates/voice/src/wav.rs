@@ -9,12 +9,12 @@ use crate::{Clip, Error, Format, resample::Resampler};
 /// Reads a WAV of any common kind as 16 kHz mono.
 ///
 /// # Errors
-/// It is none, or of a kind that is not known.
+/// It is not a WAV, or of an unknown kind.
 pub(crate) fn read(wav: impl Read) -> Result<Vec<i16>, hound::Error> {
     let mut reader = WavReader::new(wav)?;
     let WavSpec { channels, sample_rate, bits_per_sample, sample_format } = reader.spec();
     let format = Format { rate: sample_rate, channels };
-    // Nobody records speech at such rates; they would only make us compute for hours.
+    // Speech is not recorded at other rates; resampling them could take hours.
     if channels == 0 || !(1_000..=768_000).contains(&sample_rate) {
         return Err(hound::Error::Unsupported);
     }
@@ -39,13 +39,13 @@ pub(crate) fn read(wav: impl Read) -> Result<Vec<i16>, hound::Error> {
     Ok(speech)
 }
 
-/// How a format is written.
+/// Returns the WAV header of a format.
 pub(crate) fn spec(format: Format) -> WavSpec {
     let Format { rate, channels } = format;
     WavSpec { channels, sample_rate: rate, bits_per_sample: 16, sample_format: SampleFormat::Int }
 }
 
-/// The clip as a WAV.
+/// Encodes the clip as a WAV.
 ///
 /// # Errors
 /// It is too long for one.

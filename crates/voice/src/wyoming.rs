@@ -1,8 +1,8 @@
 //! Wyoming, the protocol that Home Assistant's speech services speak over TCP.
 //!
 //! An event is a line of JSON, then as much data (JSON as well) and payload (samples) as the line says. A connection carries one
-//! request: what is said, spoken or listened for. `event.rs` knows the bytes, `connection.rs` the service's whims, and each of
-//! the others one kind of service.
+//! request: a transcription, a text to speak, or a wake word detection. `event.rs` has the format, `connection.rs` timeouts and
+//! errors, and each of the others one kind of service.
 
 mod event;
 mod connection;

@@ -1,4 +1,4 @@
-//! The cluster, as one process sees it.
+//! The connection of one process to the cluster.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,90 +13,90 @@ use ulid::Ulid;
 
 use crate::{
     Config, Error, Jobs, jobs,
-    names::{Bucket, Names},
-    nats::{Nats, hint},
+    names::{Bucket, ClusterNames},
+    nats::{NatsTransport, hint},
     sign::Signer,
-    transport::{KeyValue, Message, Objects, Subscription, Transport, WorkQueue},
+    transport::{ClusterMessage, ClusterTransport, KeyValue, Objects, Subscription, WorkQueue},
 };
 
-/// The cluster, as one process sees it. Cheap to clone.
+/// The connection of one process to the cluster. Cheap to clone.
 #[derive(Clone)]
-pub struct Cluster(Arc<Inner>);
+pub struct Cluster(Arc<ClusterInner>);
 
-struct Inner {
-    transport: Box<dyn Transport>,
-    names: Names,
+struct ClusterInner {
+    transport: Box<dyn ClusterTransport>,
+    names: ClusterNames,
     replicas: usize,
     jobs: jobs::Config,
     signer: Signer,
 }
 
 impl Cluster {
-    /// Connects to NATS. If the servers cannot be reached yet it returns as well, and tries on in the background: what needs them
-    /// waits, or fails, by itself.
+    /// Connects to NATS. Returns even if the servers cannot be reached yet, and retries in the background: operations
+    /// that need them wait or fail.
     ///
     /// # Errors
-    /// A setting cannot be used.
+    /// A setting is invalid.
     pub async fn connect(config: &Config) -> Result<Self, Error> {
-        let names = Names::new(&config.prefix)?;
+        let names = ClusterNames::new(&config.prefix)?;
         let signer = Signer::new(config.key.as_ref())?;
-        let nats = Nats::connect(config, &names).await?;
+        let nats = NatsTransport::connect(config, &names).await?;
         Ok(Self::over(Box::new(nats), config, names, signer))
     }
 
     pub(crate) fn over(
-        transport: Box<dyn Transport>,
+        transport: Box<dyn ClusterTransport>,
         config: &Config,
-        names: Names,
+        names: ClusterNames,
         signer: Signer,
     ) -> Self {
         let (replicas, jobs) = (config.replicas, config.jobs.clone());
-        Self(Arc::new(Inner { transport, names, replicas, jobs, signer }))
+        Self(Arc::new(ClusterInner { transport, names, replicas, jobs, signer }))
     }
 
-    /// NATS itself, for what only it can do.
+    /// Returns the NATS connection, for what the transport does not abstract.
     ///
     /// # Errors
     /// The cluster is in memory.
-    pub fn nats(&self) -> Result<&Nats, Error> {
+    pub fn nats(&self) -> Result<&NatsTransport, Error> {
         let none = || Error::refused("be reached")("this cluster is in memory".into());
         self.0.transport.nats().ok_or_else(none)
     }
 
-    /// The names of subjects, buckets and streams.
-    pub fn names(&self) -> &Names {
+    /// Returns the names of subjects, buckets and streams.
+    pub fn names(&self) -> &ClusterNames {
         &self.0.names
     }
 
-    /// Signs messages and entries, and says which may be believed.
+    /// Returns what signs and verifies messages and entries.
     pub fn signer(&self) -> &Signer {
         &self.0.signer
     }
 
-    /// On how many servers each bucket and stream is kept.
+    /// Returns on how many servers each bucket and stream is replicated.
     pub fn replicas(&self) -> usize {
         self.0.replicas
     }
 
-    /// Its durable calls, with the settings of the cluster. Creates a new handle each time.
+    /// Creates a handle to the durable calls, with the cluster's settings.
     pub fn jobs(&self) -> Jobs {
         Jobs::new(self.clone(), self.0.jobs.clone())
     }
 
-    /// Where the servers are, without secrets.
+    /// Returns the servers' addresses, without secrets.
     pub fn address(&self) -> &str {
         self.0.transport.address()
     }
 
-    /// What is wrong with the connection, if something is.
+    /// Returns what is wrong with the connection, if anything.
     pub fn problem(&self) -> Option<String> {
         self.0.transport.problem()
     }
 
-    /// Waits until the servers can be reached, for so long at most. If they refuse us, it returns at once.
+    /// Waits until the servers can be reached, up to `within`. Returns at once if they reject us.
     ///
     /// # Errors
-    /// They cannot be reached, or refuse us.
+    /// They cannot be reached, or reject us.
     pub async fn reached(&self, within: Duration) -> Result<(), Error> {
         let deadline = Instant::now() + within;
         while !self.is_connected() {
@@ -112,22 +112,22 @@ impl Cluster {
         Ok(())
     }
 
-    /// Whether the servers can be reached now.
+    /// Returns whether the servers can be reached now.
     pub fn is_connected(&self) -> bool {
         self.0.transport.is_connected()
     }
 
-    /// A number that grows with each connection that is made: after the first, watches have to begin anew.
+    /// Returns a number that increments with each connection: after the first, watches must be restarted.
     pub fn connections(&self) -> watch::Receiver<u64> {
         self.0.transport.connections()
     }
 
-    /// How many bytes a message may have; 0 before the first connection.
+    /// Returns the largest message in bytes; 0 before the first connection.
     pub fn max_payload(&self) -> usize {
         self.0.transport.max_payload()
     }
 
-    /// A bucket, which is created if it does not exist.
+    /// Opens a bucket; creates it if it does not exist.
     ///
     /// # Errors
     /// The servers cannot be reached, or do not allow it.
@@ -135,7 +135,7 @@ impl Cluster {
         self.0.transport.bucket(bucket).await
     }
 
-    /// Creates a bucket again, which the servers may have lost when they were restarted.
+    /// Creates a bucket again, which the servers may have lost in a restart.
     ///
     /// # Errors
     /// As [`bucket`](Self::bucket).
@@ -143,22 +143,22 @@ impl Cluster {
         self.0.transport.renew(bucket).await
     }
 
-    /// The queue of durable calls.
+    /// Returns the queue of durable calls.
     pub fn queue(&self) -> &dyn WorkQueue {
         self.0.transport.queue()
     }
 
-    /// Objects that are too large for a message.
+    /// Returns the store for objects that are too large for a message.
     pub fn objects(&self) -> &dyn Objects {
         self.0.transport.objects()
     }
 
-    /// A subject for answers that nobody else has.
+    /// Returns a unique subject for replies.
     pub fn new_inbox(&self) -> String {
         format!("{}.{}", self.0.names.inbox(), Ulid::generate())
     }
 
-    /// Sends a message; answers are expected at `reply`.
+    /// Publishes a message; replies go to `reply`.
     ///
     /// # Errors
     /// The connection is closed, or the message is too large.
@@ -171,7 +171,7 @@ impl Cluster {
         self.0.transport.publish(subject.into(), reply, payload).await
     }
 
-    /// Subscribes to a subject, which may have wildcards. Of the subscribers of one `queue`, one gets each message.
+    /// Subscribes to a subject, which may have wildcards. Each message goes to one subscriber of a `queue`.
     ///
     /// # Errors
     /// The connection is closed.
@@ -183,7 +183,7 @@ impl Cluster {
         self.0.transport.subscribe(subject.into(), queue.map(str::to_owned)).await
     }
 
-    /// Sends a message and waits for the first answer, however long it takes.
+    /// Publishes a message and waits for the first reply, without a timeout.
     ///
     /// # Errors
     /// Nobody subscribes to the subject, or the connection is closed.
@@ -191,7 +191,7 @@ impl Cluster {
         &self,
         subject: impl Into<String>,
         payload: Bytes,
-    ) -> Result<Message, BoxError> {
+    ) -> Result<ClusterMessage, BoxError> {
         let inbox = self.new_inbox();
         let mut answers = self.subscribe(inbox.clone(), None).await?;
         self.publish(subject, Some(inbox), payload).await?;
@@ -202,7 +202,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until all that was published is on its way.
+    /// Waits until everything published was sent.
     pub async fn flush(&self) {
         self.0.transport.flush().await;
     }

@@ -4,41 +4,41 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{jobs, sign::Secrets};
+use crate::{jobs, sign::ClusterSecrets};
 
 /// Where the cluster's NATS servers are, and how to get in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The addresses of one or more of its servers, with commas between them: `nats://one:4222,nats://two:4222`, or
-    /// `tls://…`. None: there is no cluster.
+    /// The addresses of one or more servers, separated by commas: `nats://one:4222,nats://two:4222`, or `tls://…`.
+    /// `None`: there is no cluster.
     pub nats: Option<String>,
-    /// What all subjects, buckets and streams begin with: one for each tenant that shares the servers.
+    /// The prefix of all subjects, buckets and streams: one for each tenant that shares the servers.
     pub prefix: String,
     /// A file with NATS credentials (`.creds`).
     pub credentials: Option<PathBuf>,
-    /// A token, where the servers ask for one.
+    /// A token, if the servers require one.
     pub token: Option<String>,
     /// A user; `password` goes with it.
     pub user: Option<String>,
     /// The user's password.
     pub password: Option<String>,
-    /// The seed of an nkey, where the servers ask for one.
+    /// The seed of an nkey, if the servers require one.
     pub nkey: Option<String>,
-    /// A PEM file with those who may vouch for the servers; by default whom the machine trusts.
+    /// A PEM file with the CAs that the servers' certificates are checked against; the system's by default.
     pub ca: Option<PathBuf>,
-    /// A PEM file with our own certificate, where the servers ask for one.
+    /// A PEM file with our own certificate, if the servers require one.
     pub certificate: Option<PathBuf>,
     /// A PEM file with its key.
     pub certificate_key: Option<PathBuf>,
-    /// The secret that all nodes share: what they say to each other is signed with it, and nothing else is believed. While it is
-    /// replaced it is a list; the first one signs, all of them verify.
-    pub key: Option<Secrets>,
-    /// On how many servers each bucket and stream is kept: 1, 3 or 5.
+    /// The secret that all nodes share: messages between them are signed with it, and unsigned ones are rejected. To
+    /// replace it, set a list: the first one signs, all of them verify.
+    pub key: Option<ClusterSecrets>,
+    /// On how many servers each bucket and stream is replicated: 1, 3 or 5.
     pub replicas: usize,
-    /// Whether this node ships its records to the fleet (`switchboard calls --fleet`).
+    /// Whether this node ships its records to the cluster (`switchboard calls --fleet`).
     pub ship_records: bool,
-    /// How durable calls are tried.
+    /// Retries of durable calls.
     pub jobs: jobs::Config,
 }
 
@@ -64,14 +64,15 @@ impl Default for Config {
 }
 
 /// The settings of `[worker]`: what `switchboard worker` offers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct WorkerConfig {
-    /// The group that it belongs to: its tools are shown as `group__tool`, and calls are shared among its workers.
+    /// The worker's group: its tools are shown as `group__tool`, and calls are distributed among its workers.
     pub group: Option<String>,
-    /// How many calls it runs at once; one more is refused, and another worker is asked.
+    /// How many calls it runs at once; further ones are refused and go to another worker.
     pub concurrency: usize,
-    /// Which of its tools it offers, as globs; by default those that its own config defines and those of its servers.
+    /// Patterns of the tools that it offers; by default those that its own config defines and those of its servers.
     pub tools: Vec<String>,
 }
 

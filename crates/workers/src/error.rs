@@ -1,69 +1,69 @@
-//! What can go wrong with the cluster.
+//! Errors of the cluster.
 
 use switchboard_toolcall::BoxError;
 
-/// What was tried, and why it did not work.
+/// An error of the cluster.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A setting cannot be used.
+    /// A setting is invalid.
     #[error("`cluster.{key}`: {reason}")]
     Setting {
-        /// Which.
+        /// The setting.
         key: &'static str,
         /// What is wrong with it.
         reason: String,
     },
-    /// A setting of a worker cannot be used.
+    /// A setting of a worker is invalid.
     #[error("`worker.{key}`: {reason}")]
     Worker {
-        /// Which.
+        /// The setting.
         key: &'static str,
         /// What is wrong with it.
         reason: String,
     },
-    /// The servers cannot be reached, or do not let us in.
+    /// The servers cannot be reached, or reject us.
     #[error("NATS at {address} could not be reached")]
     Unreachable {
-        /// Where, without secrets.
+        /// Their addresses, without secrets.
         address: String,
         /// Why.
         #[source]
         reason: BoxError,
     },
-    /// The servers did not do what they were asked for.
+    /// An operation at the servers failed.
     #[error("NATS could not {what}")]
     Refused {
-        /// What they were asked for.
+        /// The operation.
         what: String,
         /// Why.
         #[source]
         reason: BoxError,
     },
-    /// What came was not signed by a node of this cluster, or not for where it came.
+    /// A message was not signed by a node of this cluster, or was signed for another subject.
     #[error("{what} is not signed with this cluster's key")]
     Unsigned {
-        /// What came.
+        /// The kind of message.
         what: &'static str,
     },
-    /// What came was signed too long ago, or by a clock that is ahead of ours.
+    /// A message was signed too long ago, or by a clock that is ahead of ours.
     #[error("{what} was signed {seconds} s before or after this moment")]
     Stale {
-        /// What came.
+        /// The kind of message.
         what: &'static str,
-        /// How far the clocks, or the moments, are apart.
+        /// How far the clocks, or the times, are apart.
         seconds: u64,
     },
-    /// What came has come before.
+    /// A message was received before.
     #[error("{what} was sent a second time")]
     Repeated {
-        /// What came.
+        /// The kind of message.
         what: &'static str,
     },
-    /// What came is not what we say to each other.
+    /// A message cannot be parsed.
     #[error("{what} is not to be understood")]
     Garbled {
-        /// What came.
+        /// The kind of message.
         what: &'static str,
         /// Why.
         #[source]
@@ -72,7 +72,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The servers did not do `what`.
+    /// Returns a function that makes the error of a failed operation.
     pub fn refused(what: impl Into<String>) -> impl FnOnce(BoxError) -> Self {
         let what = what.into();
         move |reason| Self::Refused { what, reason }

@@ -1,4 +1,4 @@
-//! The gateway's side: which workers are there, and what they offer, as servers of the `ToolManager`.
+//! The gateway's side: discovers workers and registers their tools, with a group as a server of the `ToolManager`.
 //!
 //! `discovery.rs` watches the bucket of workers, `group.rs` is one group.
 
@@ -12,7 +12,7 @@ use std::{
 };
 
 use serde_json::Value;
-use switchboard_runtime::{Link, ServerSettings, ToolManager};
+use switchboard_runtime::{ServerLink, ServerSettings, ToolManager};
 use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
 use tokio::{sync::watch, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -21,47 +21,47 @@ use crate::{Cluster, Error, Jobs, offer::Presence, replies::Replies, worker::che
 pub use discovery::present;
 pub use group::Group;
 
-/// How many calls of a group run at once: each worker bounds its own.
+/// How many calls of a group run at once: each worker has its own limit.
 const MANY: usize = 100_000;
 
-/// How long a call waits until it is known which workers are there.
+/// How long a call waits for the first discovery of workers.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 
-/// How long calls that were given up may take to tell their workers.
+/// How long cancellations may take to reach the workers.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// The groups of workers that are there, kept up to date.
+/// The groups of workers, kept up to date.
 pub struct Groups {
-    shared: Arc<Shared>,
+    shared: Arc<GroupsInner>,
     _task: AbortOnDropHandle<()>,
 }
 
-/// The line to all workers.
-struct Line {
+/// What all groups share.
+struct GroupDeps {
     cluster: Cluster,
     jobs: Jobs,
     replies: Replies,
 }
 
-struct Shared {
-    line: Arc<Line>,
+struct GroupsInner {
+    line: Arc<GroupDeps>,
     tools: Weak<ToolManager>,
     groups: Mutex<BTreeMap<Arc<str>, Arc<Group>>>,
-    /// Groups that cannot be shown, which was said once.
+    /// Groups that cannot be shown; each was logged once.
     refused: Mutex<BTreeSet<String>>,
-    /// Whether somebody has looked once who is there.
+    /// Whether workers were discovered once.
     looked: watch::Sender<bool>,
 }
 
 impl Groups {
-    /// Begins to watch. Waits for nothing.
+    /// Starts watching. Does not wait for the first discovery.
     ///
     /// # Errors
     /// The connection is closed.
     pub async fn start(cluster: Cluster, tools: &Arc<ToolManager>) -> Result<Self, Error> {
         let replies = Replies::start(&cluster).await?;
-        let shared = Arc::new(Shared {
-            line: Arc::new(Line { jobs: cluster.jobs(), cluster, replies }),
+        let shared = Arc::new(GroupsInner {
+            line: Arc::new(GroupDeps { jobs: cluster.jobs(), cluster, replies }),
             tools: Arc::downgrade(tools),
             groups: Mutex::default(),
             refused: Mutex::default(),
@@ -72,36 +72,36 @@ impl Groups {
         Ok(Self { shared, _task: task })
     }
 
-    /// The cluster that they belong to.
+    /// Returns the cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.shared.line.cluster
     }
 
-    /// Its durable calls.
+    /// Returns its durable calls.
     pub fn jobs(&self) -> &Jobs {
         &self.shared.line.jobs
     }
 
-    /// Waits until it is known who is there.
+    /// Waits until the first discovery is complete.
     ///
     /// # Errors
-    /// That could not be found out within `limit`.
+    /// That took longer than `limit`.
     pub async fn settled(&self, limit: Duration) -> Result<(), Error> {
         self.shared.settled(limit).await
     }
 
-    /// The groups as servers, for who puts other servers in place.
+    /// Returns the groups as servers, for callers that replace all servers.
     pub fn settings(&self) -> Vec<(Arc<str>, ServerSettings)> {
         let groups = self.shared.groups();
         groups.iter().map(|(name, group)| (name.clone(), settings(group))).collect()
     }
 
-    /// The workers that are there, by group.
+    /// Returns the known workers, by group.
     pub fn workers(&self) -> Vec<Presence> {
         self.shared.groups().values().flat_map(|group| group.workers()).collect()
     }
 
-    /// Sees to it that workers hear of calls that were given up.
+    /// Waits until cancellations have reached the workers.
     pub async fn close(&self) {
         let told = async {
             self.shared.line.replies.idle().await;
@@ -113,10 +113,10 @@ impl Groups {
     }
 }
 
-/// Lets nobody say that a group is unknown before somebody has looked.
-struct LateDiscovery(Weak<Shared>);
+/// Delays `unknown_server` errors until the first discovery is complete.
+struct LateDiscovery(Weak<GroupsInner>);
 
-impl Link for LateDiscovery {
+impl ServerLink for LateDiscovery {
     fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
         Box::pin(async {
             let Some(shared) = self.0.upgrade() else { return Ok(()) };
@@ -133,12 +133,12 @@ impl Link for LateDiscovery {
     }
 }
 
-impl Shared {
+impl GroupsInner {
     async fn settled(&self, limit: Duration) -> Result<(), Error> {
         let mut looked = self.looked.subscribe();
         let known = timeout(limit, looked.wait_for(|looked| *looked)).await;
         match known {
-            // The sender is ours, so it is there.
+            // We hold the sender, so the channel is open.
             Ok(_) => Ok(()),
             Err(reason) => Err(Error::Unreachable {
                 address: self.line.cluster.address().to_owned(),
@@ -151,7 +151,7 @@ impl Shared {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The group of this name, which may be new.
+    /// Returns the group with this name, creating it if needed.
     fn group(&self, name: &str) -> Arc<Group> {
         let mut groups = self.groups();
         if let Some(group) = groups.get(name) {
@@ -162,10 +162,10 @@ impl Shared {
         group
     }
 
-    /// Shows what the group offers now, unless its name is somebody else's.
+    /// Registers what the group offers now, unless its name is taken.
     fn show(&self, group: &Arc<Group>) {
         let Some(tools) = self.tools.upgrade() else { return };
-        let link: Arc<dyn Link> = group.clone();
+        let link: Arc<dyn ServerLink> = group.clone();
         let name = group.name();
         let is_new = !tools.is_linked(name, &link);
         if is_new {

@@ -1,8 +1,8 @@
-//! Durable calls: a work queue at the servers that outlives who asks, who runs and the servers' own restarts.
+//! Durable calls: a work queue in NATS that survives callers, workers and restarts of the servers.
 //!
-//! A call is laid into a stream and stays there until a worker of its group has written down what came of it. How each
-//! call is stands in a bucket, under its id: every change there is a compare-and-set, so that a call ends once, whoever
-//! else still thinks that it has it. [`Jobs`] lays calls in, [`Queue`] is what entrances ask, [`Runner`] runs them.
+//! A call is published to a stream and stays there until a worker of its group has stored its outcome. The state of
+//! each call is in a bucket, under its id: every change is a compare-and-set, so that a call ends once, even if several
+//! workers believe they own it. [`Jobs`] publishes calls, [`JobQueue`] shows their state, [`JobRunner`] runs them.
 
 mod config;
 mod job;
@@ -15,44 +15,44 @@ mod runner;
 mod attempt;
 mod heartbeat;
 mod verdict;
-mod dead;
+mod dead_letters;
 mod figures;
 mod changes;
 
 use std::sync::Arc;
 
-pub use changes::{Change, Changes};
+pub use changes::{JobChange, JobChanges};
 pub use config::Config;
-pub use dead::DeadLetter;
-pub use figures::Figures;
+pub use dead_letters::DeadLetter;
+pub use figures::QueueFigures;
 pub use job::Job;
-pub use payload::Payload;
-pub use queue::Queue;
-pub use runner::Runner;
+pub use payload::JobPayload;
+pub use queue::JobQueue;
+pub use runner::JobRunner;
 
 use crate::Cluster;
 
 /// The durable calls of a cluster. Cheap to clone.
 #[derive(Clone)]
-pub struct Jobs(Arc<Inner>);
+pub struct Jobs(Arc<JobsInner>);
 
-struct Inner {
+struct JobsInner {
     cluster: Cluster,
     config: Config,
 }
 
 impl Jobs {
-    /// The durable calls of this cluster.
+    /// Creates a handle to the durable calls of this cluster.
     pub fn new(cluster: Cluster, config: Config) -> Self {
-        Self(Arc::new(Inner { cluster, config }))
+        Self(Arc::new(JobsInner { cluster, config }))
     }
 
-    /// The cluster.
+    /// Returns the cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.0.cluster
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn config(&self) -> &Config {
         &self.0.config
     }

@@ -1,9 +1,10 @@
-//! Calls run elsewhere: tools of workers, reached through NATS, that look like any other [`Tool`](switchboard_toolcall::Tool).
+//! Tools that run elsewhere: on workers, reached through NATS, as [`Tool`](switchboard_toolcall::Tool)s.
 //!
-//! [`Cluster`] is the connection; `transport.rs` is what it needs of its servers, which `nats.rs` provides, and `memory.rs` for
-//! tests. `names.rs` has the names of subjects and buckets, `wire.rs` the messages, `offer.rs` what a worker says of itself, `sign.rs`
-//! who is believed. [`Worker`] offers the tools of its own executor to a group; [`Groups`] watches who is there and makes each group
-//! a server of the `ToolManager`, whose tools ([`WorkerTool`]) ask a worker to run them. `jobs.rs` is the queue of durable calls.
+//! [`Cluster`] is the connection; `transport.rs` is the trait behind it, which `nats.rs` implements, and `memory.rs`
+//! for tests. `names.rs` has the names of subjects and buckets, `wire.rs` the messages, `offer.rs` what a worker
+//! offers, `sign.rs` the signatures. [`Worker`] offers the tools of its own executor to a group; [`Groups`] discovers
+//! workers and registers each group as a server of the `ToolManager`, whose tools ([`WorkerTool`]) call a worker.
+//! `jobs.rs` is the queue of durable calls.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -39,7 +40,7 @@ pub mod memory;
 pub mod wire;
 pub mod sign;
 pub mod offer;
-mod large;
+mod large_objects;
 pub mod worker;
 mod replies;
 pub mod tool;
@@ -50,8 +51,8 @@ pub use cluster::Cluster;
 pub use config::{Config, WorkerConfig};
 pub use error::Error;
 pub use groups::Groups;
-pub use jobs::{Jobs, Queue, Runner};
-pub use names::{Bucket, Names};
-pub use sign::{Purpose, Secrets, Signer};
+pub use jobs::{JobQueue, JobRunner, Jobs};
+pub use names::{Bucket, ClusterNames};
+pub use sign::{ClusterSecrets, Purpose, Signer};
 pub use tool::WorkerTool;
 pub use worker::Worker;

@@ -1,5 +1,5 @@
-//! A cluster in the memory of this process, for tests: as strict as NATS about revisions, redelivery, duplicates and expiry, and
-//! its time is tokio's, which tests can pause.
+//! A cluster in memory, for tests: as strict as NATS about revisions, redelivery, duplicates and expiry, and using
+//! tokio's clock, which tests can pause.
 //!
 //! `conformance.rs` of the tests makes the same assertions about it and about NATS.
 
@@ -21,25 +21,27 @@ use tokio::{
 };
 
 use crate::{
-    Bucket, Cluster, Config, Error, Names, Signer,
-    transport::{Ack, Answer, KeyValue, Objects, Subscription, Transport, WorkQueue},
+    Bucket, Cluster, ClusterNames, Config, Error, Signer,
+    transport::{
+        Ack, ClusterTransport, KeyValue, Objects, Subscription, TransportFuture, WorkQueue,
+    },
 };
-use key_value::{MemoryBucket, Store};
-use messages::Subscribers;
-use work_queue::{MemoryQueue, Queue};
+use key_value::{MemoryBucket, MemoryBucketState};
+use messages::MemorySubscribers;
+use work_queue::{MemoryQueue, MemoryQueueState};
 
-/// As many bytes as NATS allows by default.
+/// NATS's default limit.
 const MAX_PAYLOAD: usize = 1 << 20;
 
 /// The servers of a cluster, in memory. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct MemoryServers(Arc<Shared>);
+pub struct MemoryServers(Arc<MemoryServersInner>);
 
-struct Shared {
-    state: Mutex<State>,
+struct MemoryServersInner {
+    state: Mutex<MemoryServersState>,
     /// Notified when a job may be ready for delivery.
     jobs_changed: Notify,
-    /// How often the servers were there; grows when they come back.
+    /// How often the servers came online.
     connections: watch::Sender<u64>,
     /// Whether they can be reached.
     online: watch::Sender<bool>,
@@ -47,30 +49,30 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
-    buckets: HashMap<String, Store>,
-    subscribers: Subscribers,
-    queues: HashMap<String, Queue>,
+struct MemoryServersState {
+    buckets: HashMap<String, MemoryBucketState>,
+    subscribers: MemorySubscribers,
+    queues: HashMap<String, MemoryQueueState>,
     objects: BTreeMap<String, Bytes>,
 }
 
-/// What goes wrong with an operation.
+/// The fault of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fault {
+pub enum MemoryFault {
     /// Nothing.
     #[default]
     None,
-    /// It takes so long, then is done.
+    /// It is delayed, then done.
     Delay(Duration),
-    /// It is not done, and fails.
+    /// It fails without being done.
     Refuse,
-    /// It is done, and fails all the same: the answer was lost.
+    /// It is done, and fails: the confirmation was lost.
     LoseAnswer,
 }
 
-/// An operation that can go wrong.
+/// An operation that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum MemoryOperation {
     /// An entry is read.
     Read,
     /// An entry is written.
@@ -81,9 +83,9 @@ pub enum Operation {
     Ack(Ack),
 }
 
-type Faults = Box<dyn FnMut(Operation) -> Fault + Send>;
+type Faults = Box<dyn FnMut(MemoryOperation) -> MemoryFault + Send>;
 
-impl Default for Shared {
+impl Default for MemoryServersInner {
     fn default() -> Self {
         Self {
             state: Mutex::default(),
@@ -96,15 +98,15 @@ impl Default for Shared {
 }
 
 impl MemoryServers {
-    /// Connects a node: `config` has the prefix, the key and how jobs are tried.
+    /// Connects a node with the prefix, the key and the job settings of `config`.
     ///
     /// # Errors
-    /// A setting cannot be used.
+    /// A setting is invalid.
     pub fn connect(&self, config: &Config) -> Result<Cluster, Error> {
-        let names = Names::new(&config.prefix)?;
+        let names = ClusterNames::new(&config.prefix)?;
         let signer = Signer::new(config.key.as_ref())?;
         let bucket = |bucket| MemoryBucket::new(self.clone(), names.bucket(bucket), bucket);
-        let memory = Memory {
+        let memory = MemoryTransport {
             buckets: Bucket::ALL.map(bucket),
             queue: MemoryQueue::new(self.clone(), names.clone()),
             servers: self.clone(),
@@ -112,43 +114,43 @@ impl MemoryServers {
         Ok(Cluster::over(Box::new(memory), config, names, signer))
     }
 
-    /// Asks `faults` before each operation what goes wrong with it.
-    pub fn set_faults(&self, faults: impl FnMut(Operation) -> Fault + Send + 'static) {
+    /// Calls `faults` before each operation to get its fault.
+    pub fn set_faults(&self, faults: impl FnMut(MemoryOperation) -> MemoryFault + Send + 'static) {
         *self.0.faults.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(faults));
     }
 
-    /// Makes the servers unreachable, or lets them come back with all they stored. Meanwhile operations wait.
+    /// Makes the servers unreachable, or brings them back with everything they stored. Operations wait meanwhile.
     pub fn set_online(&self, online: bool) {
         if self.0.online.send_replace(online) != online && online {
             self.0.connections.send_modify(|count| *count += 1);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MemoryServersState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn online(&self) {
-        // The sender is ours, so it is there.
+        // We hold the sender, so the channel is open.
         _ = self.0.online.subscribe().wait_for(|online| *online).await;
     }
 
-    /// Does `work` as soon as the servers can be reached, with what goes wrong with it.
+    /// Runs `work` once the servers can be reached, with the operation's fault.
     async fn perform<T>(
         &self,
-        operation: Operation,
-        work: impl FnOnce(&mut State) -> T,
+        operation: MemoryOperation,
+        work: impl FnOnce(&mut MemoryServersState) -> T,
     ) -> Result<T, BoxError> {
         self.online().await;
         let fault = match &mut *self.0.faults.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(faults) => faults(operation),
-            None => Fault::None,
+            None => MemoryFault::None,
         };
         match fault {
-            Fault::None => {}
-            Fault::Delay(delay) => sleep(delay).await,
-            Fault::Refuse => return Err("the servers did not do it".into()),
-            Fault::LoseAnswer => {
+            MemoryFault::None => {}
+            MemoryFault::Delay(delay) => sleep(delay).await,
+            MemoryFault::Refuse => return Err("the servers did not do it".into()),
+            MemoryFault::LoseAnswer => {
                 work(&mut self.lock());
                 return Err("the answer was lost".into());
             }
@@ -159,13 +161,13 @@ impl MemoryServers {
 }
 
 /// The connection of one node.
-struct Memory {
+struct MemoryTransport {
     servers: MemoryServers,
     buckets: [MemoryBucket; Bucket::ALL.len()],
     queue: MemoryQueue,
 }
 
-impl Transport for Memory {
+impl ClusterTransport for MemoryTransport {
     fn address(&self) -> &str {
         "memory"
     }
@@ -186,7 +188,12 @@ impl Transport for Memory {
         MAX_PAYLOAD
     }
 
-    fn publish(&self, subject: String, reply: Option<String>, payload: Bytes) -> Answer<'_, ()> {
+    fn publish(
+        &self,
+        subject: String,
+        reply: Option<String>,
+        payload: Bytes,
+    ) -> TransportFuture<'_, ()> {
         Box::pin(async move {
             if payload.len() > MAX_PAYLOAD {
                 return Err("the message is too large".into());
@@ -201,7 +208,7 @@ impl Transport for Memory {
         &self,
         subject: String,
         queue: Option<String>,
-    ) -> Answer<'_, Box<dyn Subscription>> {
+    ) -> TransportFuture<'_, Box<dyn Subscription>> {
         Box::pin(async move {
             Ok(Box::new(messages::subscribe(&self.servers, subject, queue)) as Box<_>)
         })
@@ -229,21 +236,22 @@ impl Transport for Memory {
 }
 
 impl Objects for MemoryServers {
-    fn put<'a>(&'a self, name: &'a str, bytes: Bytes) -> Answer<'a, ()> {
-        Box::pin(self.perform(Operation::Write, move |state| {
+    fn put<'a>(&'a self, name: &'a str, bytes: Bytes) -> TransportFuture<'a, ()> {
+        Box::pin(self.perform(MemoryOperation::Write, move |state| {
             state.objects.insert(name.to_owned(), bytes);
         }))
     }
 
-    fn get<'a>(&'a self, name: &'a str) -> Answer<'a, Bytes> {
+    fn get<'a>(&'a self, name: &'a str) -> TransportFuture<'a, Bytes> {
         Box::pin(async move {
-            let found = self.perform(Operation::Read, |state| state.objects.get(name).cloned());
+            let found =
+                self.perform(MemoryOperation::Read, |state| state.objects.get(name).cloned());
             found.await?.ok_or_else(|| "there is no such object".into())
         })
     }
 
-    fn delete<'a>(&'a self, name: &'a str) -> Answer<'a, ()> {
-        Box::pin(self.perform(Operation::Write, |state| {
+    fn delete<'a>(&'a self, name: &'a str) -> TransportFuture<'a, ()> {
+        Box::pin(self.perform(MemoryOperation::Write, |state| {
             state.objects.remove(name);
         }))
     }

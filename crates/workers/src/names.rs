@@ -1,7 +1,8 @@
-//! What is called how: subjects, buckets, streams.
+//! Names of subjects, buckets and streams.
 //!
-//! Everything begins with the prefix, so that tenants of one NATS do not meet by accident. What keeps them apart is an account of
-//! NATS for each: permissions cannot name all buckets and streams of a prefix, for NATS has no wildcard within a word.
+//! Everything has a prefix, so that tenants of one NATS do not collide by accident. To isolate them, give each its own
+//! NATS account: permissions cannot cover all buckets and streams of a prefix, since NATS has no wildcard within a
+//! token.
 
 use std::{fmt::Write, time::Duration};
 
@@ -9,15 +10,15 @@ use crate::Error;
 
 /// The names of one tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct ClusterNames {
     prefix: String,
 }
 
-impl Names {
-    /// Names with this prefix.
+impl ClusterNames {
+    /// Creates names with this prefix.
     ///
     /// # Errors
-    /// The prefix cannot be part of a bucket's name.
+    /// The prefix is invalid in a bucket's name.
     pub fn new(prefix: &str) -> Result<Self, Error> {
         if prefix.is_empty() || !prefix.chars().all(is_plain) {
             let reason = format!("{prefix:?} must be letters, digits, `-` and `_` only");
@@ -26,52 +27,52 @@ impl Names {
         Ok(Self { prefix: prefix.to_owned() })
     }
 
-    /// The prefix itself.
+    /// Returns the prefix.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// What the subjects of answers begin with.
+    /// Returns the prefix of reply subjects.
     pub fn inbox(&self) -> String {
         format!("_INBOX_{}", self.prefix)
     }
 
-    /// Where calls of a tool are sent; the workers of the group share it as a queue.
+    /// Returns the subject of a tool's calls; the workers of the group subscribe as a queue group.
     pub fn calls(&self, group: &str, tool: &str) -> String {
         format!("{}.call.{}.{}", self.prefix, token(group), token(tool))
     }
 
-    /// Where a worker is told what concerns it alone: that a call is cancelled.
+    /// Returns the subject of notices to one worker, such as cancellations.
     pub fn worker(&self, worker: &str) -> String {
         format!("{}.worker.{}", self.prefix, token(worker))
     }
 
-    /// Where calls are sent that one worker is asked to run, after another has refused them.
+    /// Returns the subject of calls to one worker, used after another has refused them.
     pub fn calls_to(&self, worker: &str) -> String {
         format!("{}.worker.{}.call", self.prefix, token(worker))
     }
 
-    /// Where all workers of a group are told that a call is cancelled, as long as nobody knows who has it.
+    /// Returns the subject of notices to all workers of a group, used while it is unknown which of them runs a call.
     pub fn group(&self, group: &str) -> String {
         format!("{}.group.{}", self.prefix, token(group))
     }
 
-    /// Where durable calls of a tool are queued.
+    /// Returns the subject of a tool's durable calls.
     pub fn jobs(&self, group: &str, tool: &str) -> String {
         format!("{}.job.{}.{}", self.prefix, token(group), token(tool))
     }
 
-    /// The durable calls of all tools of a group.
-    pub fn jobs_of(&self, group: &str) -> String {
+    /// Returns the subjects of durable calls of all tools of a group.
+    pub(crate) fn jobs_of(&self, group: &str) -> String {
         format!("{}.job.{}.>", self.prefix, token(group))
     }
 
-    /// The key of what a worker says of itself, in the buckets of workers and of tools.
+    /// Returns a worker's key in the buckets of workers and offers.
     pub fn member(&self, group: &str, worker: &str) -> String {
         format!("{}.{}", token(group), token(worker))
     }
 
-    /// Any other subject of ours: `PREFIX.WORD.…`, each part made fit for a subject.
+    /// Returns the subject `PREFIX.WORD.…`, with each part escaped.
     pub fn subject(&self, parts: &[&str]) -> String {
         let mut subject = self.prefix.clone();
         for part in parts {
@@ -81,37 +82,37 @@ impl Names {
         subject
     }
 
-    /// The name of a stream: `PREFIX_WORD`.
+    /// Returns the name of a stream: `PREFIX_WORD`.
     pub fn stream(&self, word: &str) -> String {
         format!("{}_{word}", self.prefix)
     }
 
-    /// The name of a bucket.
+    /// Returns the name of a bucket.
     pub fn bucket(&self, bucket: Bucket) -> String {
         format!("{}_{}", self.prefix, bucket.word())
     }
 }
 
-/// The buckets that are kept at the servers.
+/// The key-value buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bucket {
-    /// Which worker is there: a small entry that is renewed all the time, and lapses.
+    /// Live workers: a small entry that is renewed all the time, and expires.
     Workers,
-    /// What the workers offer: the tools of each, once.
+    /// What workers offer: the tools of each.
     Tools,
-    /// How durable calls are, and what came of them.
+    /// The state and outcome of durable calls.
     Calls,
-    /// Which idempotency keys were used, and for what.
+    /// Used idempotency keys.
     Keys,
-    /// Who may call what.
+    /// Tokens.
     Tokens,
     /// How much of their rate callers have used.
     Rates,
-    /// Calls that wait for a person, the answers, and rules that people left.
+    /// Held calls, decisions, and rules that people left.
     Approvals,
-    /// What gateways know together of sessions: keys to seal them with, and those that ended.
+    /// Keys to seal MCP sessions with, and sessions that ended.
     Sessions,
-    /// Which gateway is there: a small entry that is renewed all the time, and lapses.
+    /// Live gateways: a small entry that is renewed all the time, and expires.
     Gateways,
 }
 
@@ -129,12 +130,12 @@ impl Bucket {
         Self::Gateways,
     ];
 
-    /// Its place among all buckets.
+    /// Returns its index.
     pub(crate) fn number(self) -> usize {
         Self::ALL.iter().position(|one| *one == self).unwrap_or_default()
     }
 
-    /// What it is called.
+    /// Returns its name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Workers => "workers",
@@ -149,25 +150,25 @@ impl Bucket {
         }
     }
 
-    /// How long an entry stays that nobody renews; none: for ever.
+    /// Returns how long an entry is kept without being renewed. `None`: forever.
     pub fn max_age(self) -> Option<Duration> {
         const DAY: u64 = 24 * 60 * 60;
         match self {
             Self::Workers | Self::Gateways => Some(Duration::from_secs(10)),
             Self::Tools | Self::Rates => Some(Duration::from_secs(2 * DAY)),
             Self::Calls | Self::Keys => Some(Duration::from_secs(7 * DAY)),
-            // Rules of people hold until they are forgotten; gateways sweep the rest.
+            // Rules stay until they are removed; gateways sweep the rest.
             Self::Tokens | Self::Approvals | Self::Sessions => None,
         }
     }
 
-    /// Whether it may be lost when all servers end: it is made anew at once.
-    pub fn is_fleeting(self) -> bool {
+    /// Returns whether it may be lost if all servers restart: its entries are renewed at once.
+    pub(crate) fn is_fleeting(self) -> bool {
         matches!(self, Self::Workers)
     }
 }
 
-/// A name as one part of a subject, or of a key: other characters than letters, digits, `-` and `_` as `=XX`.
+/// Escapes a name as one token of a subject or key: characters other than letters, digits, `-` and `_` become `=XX`.
 pub fn token(name: &str) -> String {
     let mut token = String::with_capacity(name.len());
     for byte in name.bytes() {
@@ -190,7 +191,7 @@ mod tests {
 
     #[test]
     fn names_are_fit_for_subjects_and_stay_apart() {
-        let names = Names::new("home-1").unwrap();
+        let names = ClusterNames::new("home-1").unwrap();
         assert_eq!(names.calls("gpu", "resize"), "home-1.call.gpu.resize");
         assert_eq!(names.calls("g.p", "re size>"), "home-1.call.g=2Ep.re=20size=3E");
         assert_eq!(names.jobs_of("gpu"), "home-1.job.gpu.>");
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn a_prefix_that_cannot_be_is_refused() {
         for prefix in ["", "a.b", "a b", "ä", "a>"] {
-            let error = Names::new(prefix).unwrap_err().to_string();
+            let error = ClusterNames::new(prefix).unwrap_err().to_string();
             assert!(error.starts_with("`cluster.prefix`: "), "{error}");
         }
     }

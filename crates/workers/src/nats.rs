@@ -1,4 +1,4 @@
-//! The connection to NATS: what a cluster needs of its servers, in subjects, buckets and streams.
+//! The NATS connection: subjects, buckets and streams.
 
 mod health;
 mod key_value;
@@ -22,30 +22,33 @@ use switchboard_toolcall::BoxFuture;
 use tokio::sync::{OnceCell, watch};
 
 use crate::{
-    Bucket, Config, Error, Names,
-    transport::{Answer, KeyValue, Message, Objects, Subscription, Transport, WorkQueue},
+    Bucket, ClusterNames, Config, Error,
+    transport::{
+        ClusterMessage, ClusterTransport, KeyValue, Objects, Subscription, TransportFuture,
+        WorkQueue,
+    },
 };
-use health::Health;
+use health::ConnectionHealth;
 pub(crate) use health::hint;
 use objects::NatsObjects;
 pub use options::warnings;
 use work_queue::NatsQueue;
 
 /// A connection to NATS.
-pub struct Nats {
+pub struct NatsTransport {
     client: Client,
     jetstream: jetstream::Context,
     address: String,
-    names: Names,
+    names: ClusterNames,
     replicas: usize,
     buckets: [OnceCell<Store>; Bucket::ALL.len()],
     queue: NatsQueue,
     objects: NatsObjects,
-    health: Health,
+    health: ConnectionHealth,
 }
 
-impl Nats {
-    pub(crate) async fn connect(config: &Config, names: &Names) -> Result<Self, Error> {
+impl NatsTransport {
+    pub(crate) async fn connect(config: &Config, names: &ClusterNames) -> Result<Self, Error> {
         let addresses = options::addresses(config)?;
         let address = options::shown(&addresses);
         let unreachable = |reason: async_nats::ConnectError| Error::Unreachable {
@@ -53,7 +56,7 @@ impl Nats {
             reason: reason.into(),
         };
         let options = options::options(config).await?.custom_inbox_prefix(names.inbox());
-        let health = Health::default();
+        let health = ConnectionHealth::default();
         let (heard, shown) = (health.clone(), address.clone());
         let options = options.event_callback(move |event| {
             heard.hear(&shown, &event);
@@ -76,12 +79,12 @@ impl Nats {
         })
     }
 
-    /// The connection itself.
+    /// Returns the client.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Streams and buckets.
+    /// Returns the JetStream context, for streams and buckets.
     pub fn jetstream(&self) -> &jetstream::Context {
         &self.jetstream
     }
@@ -95,7 +98,7 @@ impl Nats {
     }
 }
 
-impl Transport for Nats {
+impl ClusterTransport for NatsTransport {
     fn address(&self) -> &str {
         &self.address
     }
@@ -116,7 +119,12 @@ impl Transport for Nats {
         self.client.max_payload()
     }
 
-    fn publish(&self, subject: String, reply: Option<String>, payload: Bytes) -> Answer<'_, ()> {
+    fn publish(
+        &self,
+        subject: String,
+        reply: Option<String>,
+        payload: Bytes,
+    ) -> TransportFuture<'_, ()> {
         Box::pin(async move {
             match reply {
                 Some(reply) => self.client.publish_with_reply(subject, reply, payload).await?,
@@ -130,7 +138,7 @@ impl Transport for Nats {
         &self,
         subject: String,
         queue: Option<String>,
-    ) -> Answer<'_, Box<dyn Subscription>> {
+    ) -> TransportFuture<'_, Box<dyn Subscription>> {
         Box::pin(async move {
             let messages = match queue {
                 Some(queue) => self.client.queue_subscribe(subject, queue).await?,
@@ -141,7 +149,7 @@ impl Transport for Nats {
     }
 
     fn flush(&self) -> BoxFuture<'_, ()> {
-        // It fails only if the connection is closed.
+        // Fails only if the connection is closed.
         Box::pin(async { _ = self.client.flush().await })
     }
 
@@ -169,7 +177,7 @@ impl Transport for Nats {
         &self.objects
     }
 
-    fn nats(&self) -> Option<&Nats> {
+    fn nats(&self) -> Option<&NatsTransport> {
         Some(self)
     }
 }
@@ -177,20 +185,20 @@ impl Transport for Nats {
 struct NatsSubscription(Subscriber);
 
 impl Stream for NatsSubscription {
-    type Item = Message;
+    type Item = ClusterMessage;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Message>> {
-        self.0.poll_next_unpin(cx).map(|message| message.map(Message::from))
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ClusterMessage>> {
+        self.0.poll_next_unpin(cx).map(|message| message.map(ClusterMessage::from))
     }
 }
 
 impl Subscription for NatsSubscription {
-    fn drain(&mut self) -> Answer<'_, ()> {
+    fn drain(&mut self) -> TransportFuture<'_, ()> {
         Box::pin(async { Ok(self.0.drain().await?) })
     }
 }
 
-impl From<async_nats::Message> for Message {
+impl From<async_nats::Message> for ClusterMessage {
     fn from(message: async_nats::Message) -> Self {
         Self {
             no_responders: message.status == Some(StatusCode::NO_RESPONDERS),

@@ -1,4 +1,4 @@
-//! What a worker says of itself: that it is there, and what it offers.
+//! A worker's presence and its offer.
 
 use std::{collections::BTreeMap, fmt::Write, sync::Arc, time::Duration};
 
@@ -6,30 +6,32 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use switchboard_runtime::{RegisteredTool, rename};
-use switchboard_toolcall::{Annotations, Normalize, Origin, Strictness, ToolSettings, ToolSpec};
+use switchboard_toolcall::{
+    Annotations, Normalize, Strictness, ToolOrigin, ToolSettings, ToolSpec,
+};
 
 use crate::Error;
 
-/// How often a worker says that it is there.
-pub const RENEWED: Duration = Duration::from_millis(2500);
+/// How often a worker renews its presence.
+pub(crate) const RENEWED: Duration = Duration::from_millis(2500);
 
-/// How long a worker counts as there that says nothing.
-pub const LAPSES: Duration = Duration::from_secs(8);
+/// How long a worker counts as alive without renewing its presence.
+pub(crate) const LAPSES: Duration = Duration::from_secs(8);
 
-/// That a worker is there, and how it is: renewed all the time, so it is small.
+/// A worker's presence and load: renewed all the time, hence small.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Presence {
-    /// The group that it belongs to.
+    /// Its group.
     pub group: String,
-    /// Its id, which sorts by when it was started.
+    /// Its id, which sorts by start time.
     pub worker: String,
-    /// Which tools it offers: the hash of its [`Offer`].
+    /// The hash of its [`WorkerOffer`].
     pub tools: String,
     /// How many calls it runs at once.
     pub capacity: usize,
     /// How many it runs now.
     pub running: usize,
-    /// Whether it takes no more calls.
+    /// Whether it is stopping and takes no more calls.
     #[serde(default)]
     pub leaving: bool,
     /// Its version of Switchboard.
@@ -40,18 +42,18 @@ pub struct Presence {
 
 /// What a worker offers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Offer {
-    /// Stands for these very tools.
+pub struct WorkerOffer {
+    /// The hash of the tools.
     pub hash: String,
     /// The tools, in order.
     pub tools: Vec<OfferedTool>,
 }
 
-impl Offer {
-    /// An offer of these tools.
+impl WorkerOffer {
+    /// Creates an offer of these tools.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// They cannot be serialized.
     pub fn new(tools: Vec<OfferedTool>) -> Result<Self, Error> {
         let digest = Sha256::digest(crate::wire::write(&tools)?);
         let hash = digest.iter().take(16).fold(String::new(), |mut hash, byte| {
@@ -63,7 +65,7 @@ impl Offer {
     }
 }
 
-/// A tool as a worker has it: what whoever calls it from elsewhere has to know.
+/// A worker's tool, with what its callers need to know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OfferedTool {
     /// Its name at the worker.
@@ -75,47 +77,47 @@ pub struct OfferedTool {
     /// The JSON Schema of its structured result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// What it may do to the world.
+    /// What side effects it may have.
     #[serde(default)]
     pub annotations: Annotations,
-    /// Its own time limit.
+    /// Its own timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Whether each report of progress gives it its time anew.
+    /// Whether each progress update restarts the timeout.
     #[serde(default)]
     pub progress_extends_timeout: bool,
-    /// How many characters of its result are shown.
+    /// How many characters of its result are shown before it is truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<usize>,
-    /// How long an answer may be given again.
+    /// How long a result may be cached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_ms: Option<u64>,
-    /// What is checked of its arguments.
+    /// How its arguments are validated.
     #[serde(default)]
-    pub check: Checked,
-    /// How the names of its arguments are fixed.
+    pub check: OfferedStrictness,
+    /// How the names of its arguments are changed.
     #[serde(default = "never")]
     pub normalize: Normalize,
-    /// Names of arguments that are mapped.
+    /// Argument names that are mapped.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rename: BTreeMap<String, String>,
-    /// What else its server says of it.
+    /// Other fields of its server's definition.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }
 
-/// What is checked of a tool's arguments before they are sent.
+/// How a tool's arguments are validated before they are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Checked {
-    /// As whoever calls is set.
+pub enum OfferedStrictness {
+    /// As the caller's settings say.
     #[default]
     Usual,
-    /// Nothing: the tool judges.
+    /// Not at all: the tool validates.
     Nothing,
-    /// The schema, extra parameters aside.
+    /// By the schema, ignoring extra parameters.
     Lenient,
-    /// The schema to the letter.
+    /// By the schema exactly.
     Strict,
 }
 
@@ -139,10 +141,10 @@ impl From<&RegisteredTool> for OfferedTool {
             max_output: settings.max_output,
             cache_ms: settings.cache.map(milliseconds),
             check: match settings.strictness {
-                Strictness::Inherit => Checked::Usual,
-                Strictness::Off => Checked::Nothing,
-                Strictness::Lenient => Checked::Lenient,
-                Strictness::Strict => Checked::Strict,
+                Strictness::Inherit => OfferedStrictness::Usual,
+                Strictness::Off => OfferedStrictness::Nothing,
+                Strictness::Lenient => OfferedStrictness::Lenient,
+                Strictness::Strict => OfferedStrictness::Strict,
             },
             normalize,
             rename,
@@ -151,9 +153,9 @@ impl From<&RegisteredTool> for OfferedTool {
     }
 }
 
-/// How argument names are fixed before the schema is asked: only those of MCP servers are.
+/// Returns how argument names are changed before validation: only those of MCP servers are.
 fn names_of(spec: &ToolSpec) -> (Normalize, BTreeMap<String, String>) {
-    if spec.origin == Origin::Local {
+    if spec.origin == ToolOrigin::Local {
         return (Normalize::Never, BTreeMap::new());
     }
     let mapped = spec.settings.rename.keys();
@@ -166,7 +168,7 @@ fn milliseconds(time: Duration) -> u64 {
 }
 
 impl OfferedTool {
-    /// The tool as one of its group's, whose full name is `name`.
+    /// Returns the definition as a tool of its group, with the full name `name`.
     pub fn spec(&self, group: &Arc<str>, name: String) -> ToolSpec {
         ToolSpec {
             name,
@@ -174,24 +176,24 @@ impl OfferedTool {
             parameters: self.parameters.clone(),
             output_schema: self.output_schema.clone(),
             annotations: self.annotations,
-            origin: Origin::Server { server: group.clone(), tool: self.name.as_str().into() },
+            origin: ToolOrigin::Server { server: group.clone(), tool: self.name.as_str().into() },
             settings: ToolSettings {
                 timeout: self.timeout_ms.map(Duration::from_millis),
                 progress_extends_timeout: self.progress_extends_timeout,
                 max_output: self.max_output,
-                // How many run at once is each worker's own business.
+                // Each worker limits its own concurrency.
                 max_concurrent: None,
                 cache: self.cache_ms.map(Duration::from_millis),
                 durable: true,
                 strictness: match self.check {
-                    Checked::Usual => Strictness::Inherit,
-                    Checked::Nothing => Strictness::Off,
-                    Checked::Lenient => Strictness::Lenient,
-                    Checked::Strict => Strictness::Strict,
+                    OfferedStrictness::Usual => Strictness::Inherit,
+                    OfferedStrictness::Nothing => Strictness::Off,
+                    OfferedStrictness::Lenient => Strictness::Lenient,
+                    OfferedStrictness::Strict => Strictness::Strict,
                 },
                 normalize: self.normalize,
                 rename: self.rename.clone(),
-                // The worker's own executor adds what its config fixes.
+                // The worker's own executor sets the fixed arguments.
                 fixed: BTreeMap::new(),
             },
             extra: self.extra.clone(),
@@ -210,8 +212,8 @@ mod tests {
     /// The only tool, as a gateway has it.
     fn offered(executor: &ToolExecutor) -> ToolSpec {
         let tool = OfferedTool::from(&*executor.tools().all()[0]);
-        let bytes = crate::wire::write(&Offer::new(vec![tool]).unwrap()).unwrap();
-        let offer: Offer = crate::wire::read("an offer", &bytes).unwrap();
+        let bytes = crate::wire::write(&WorkerOffer::new(vec![tool]).unwrap()).unwrap();
+        let offer: WorkerOffer = crate::wire::read("an offer", &bytes).unwrap();
         offer.tools[0].spec(&"gpu".into(), format!("gpu__{}", offer.tools[0].name))
     }
 
@@ -237,7 +239,7 @@ mod tests {
         assert_eq!(there.settings.normalize, Normalize::Never);
         let expected = ToolSpec {
             name: "gpu__do".to_owned(),
-            origin: Origin::Server { server: "gpu".into(), tool: "do".into() },
+            origin: ToolOrigin::Server { server: "gpu".into(), tool: "do".into() },
             settings: ToolSettings {
                 normalize: Normalize::Never,
                 durable: true,
@@ -272,7 +274,9 @@ mod tests {
                 executor.tools().add(Fake::echoes(name)).unwrap();
             }
             let tools = executor.tools().all();
-            Offer::new(tools.iter().map(|tool| OfferedTool::from(&**tool)).collect()).unwrap().hash
+            WorkerOffer::new(tools.iter().map(|tool| OfferedTool::from(&**tool)).collect())
+                .unwrap()
+                .hash
         };
         assert_eq!(offer(&["a", "b"]), offer(&["a", "b"]));
         assert_ne!(offer(&["a", "b"]), offer(&["b", "a"]));

@@ -1,4 +1,4 @@
-//! What workers answer, brought to the calls that wait for it: one subscription for all.
+//! Routes workers' replies to the calls that wait for them: one subscription for all.
 
 use std::{
     collections::HashMap,
@@ -13,26 +13,26 @@ use ulid::Ulid;
 
 use crate::{
     Cluster, Error, Purpose,
-    sign::Opened,
-    transport::{Message, Subscription},
+    sign::VerifiedMessage,
+    transport::{ClusterMessage, Subscription},
 };
 
-/// Where answers come in.
+/// Receives replies.
 pub(crate) struct Replies {
-    shared: Arc<Shared>,
+    shared: Arc<RepliesInner>,
     inbox: String,
     _task: AbortOnDropHandle<()>,
 }
 
 #[derive(Default)]
-struct Shared {
-    waiting: Mutex<HashMap<String, mpsc::UnboundedSender<Message>>>,
-    /// Rung when nobody waits any more.
+struct RepliesInner {
+    waiting: Mutex<HashMap<String, mpsc::UnboundedSender<ClusterMessage>>>,
+    /// Notified when no call waits any more.
     idle: Notify,
 }
 
 impl Replies {
-    /// Begins to listen.
+    /// Starts to receive.
     ///
     /// # Errors
     /// The connection is closed.
@@ -40,12 +40,12 @@ impl Replies {
         let inbox = cluster.new_inbox();
         let refused = Error::refused("listen for answers");
         let messages = cluster.subscribe(format!("{inbox}.*"), None).await.map_err(refused)?;
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<RepliesInner>::default();
         let task = tokio::spawn(deliver(messages, shared.clone(), cluster.clone()));
         Ok(Self { shared, inbox, _task: AbortOnDropHandle::new(task) })
     }
 
-    /// Waits for answers at an address of their own.
+    /// Creates a receiver with its own reply subject.
     pub(crate) fn wait(&self) -> ReplyReceiver {
         let token = Ulid::generate().to_string();
         let (sender, answers) = mpsc::unbounded_channel();
@@ -54,7 +54,7 @@ impl Replies {
         ReplyReceiver { address, token, answers, shared: self.shared.clone() }
     }
 
-    /// Waits until no call waits for an answer.
+    /// Waits until no call waits for a reply.
     pub(crate) async fn idle(&self) {
         loop {
             let rung = self.shared.idle.notified();
@@ -66,52 +66,52 @@ impl Replies {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, mpsc::UnboundedSender<Message>>> {
+impl RepliesInner {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, mpsc::UnboundedSender<ClusterMessage>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn deliver(mut messages: Box<dyn Subscription>, shared: Arc<Shared>, cluster: Cluster) {
+async fn deliver(mut messages: Box<dyn Subscription>, shared: Arc<RepliesInner>, cluster: Cluster) {
     while let Some(message) = messages.next().await {
         let token = message.subject.rsplit('.').next().unwrap_or_default();
         let waiting = shared.lock().get(token).cloned();
         let Some(message) = undelivered(waiting, message) else { continue };
-        // Only a worker is answered: nobody else may have us sign that a call is to end.
+        // Only workers are answered: nobody else may get a signed cancellation from us.
         let is_a_workers = open(&cluster, &message).is_ok();
         if let (true, Some(reply)) = (is_a_workers, message.reply) {
-            // A worker that did not hear of it is told that nobody waits for this call any more.
+            // A worker that missed the cancellation learns that nobody waits for this call.
             let nothing = cluster.signer().sign(Purpose::Word, &[&reply], &Bytes::new());
             _ = cluster.publish(reply, None, nothing).await;
         }
     }
 }
 
-/// Delivers a message, and gives it back if nobody waits for it.
+/// Delivers a message. Returns it if nobody waits for it.
 fn undelivered(
-    waiting: Option<mpsc::UnboundedSender<Message>>,
-    message: Message,
-) -> Option<Message> {
+    waiting: Option<mpsc::UnboundedSender<ClusterMessage>>,
+    message: ClusterMessage,
+) -> Option<ClusterMessage> {
     match waiting {
         Some(waiting) => waiting.send(message).err().map(|unsent| unsent.0),
         None => Some(message),
     }
 }
 
-/// Returns what a worker says, if it is signed for the address where it came, and for where the worker listens.
-pub(crate) fn open(cluster: &Cluster, message: &Message) -> Result<Opened, Error> {
+/// Returns a worker's message, if it is signed for the subject it came to and for the worker's own subject.
+pub(crate) fn open(cluster: &Cluster, message: &ClusterMessage) -> Result<VerifiedMessage, Error> {
     let place = [message.subject.as_str(), message.reply.as_deref().unwrap_or_default()];
     cluster.signer().open(Purpose::Reply, &place, &message.payload)
 }
 
-/// Somebody who waits for answers; they are nobody's when it is dropped.
+/// Receives the replies to one call, until it is dropped.
 pub(crate) struct ReplyReceiver {
-    /// Where answers have to be sent.
+    /// The reply subject.
     pub(crate) address: String,
-    /// The answers, as they come in.
-    pub(crate) answers: mpsc::UnboundedReceiver<Message>,
+    /// The replies.
+    pub(crate) answers: mpsc::UnboundedReceiver<ClusterMessage>,
     token: String,
-    shared: Arc<Shared>,
+    shared: Arc<RepliesInner>,
 }
 
 impl Drop for ReplyReceiver {

@@ -1,12 +1,12 @@
-//! Signs what the nodes of a cluster say to each other, so that only nodes that have `[cluster] key` are believed.
+//! Signs messages between the nodes of a cluster, so that only nodes with `[cluster] key` are accepted.
 //!
-//! A signed message begins with one line, `sb1 NODE TIME SIGNATURE`, and the message itself stands below it. The signature
-//! (HMAC-SHA-256, with a key of its own for each [`Purpose`]) covers the place, the node, the time and the message. The place is the
-//! subject, or the key of an entry: what was signed for one place is worth nothing at another. Without a key nothing is signed,
-//! and everything is believed.
+//! A signed message begins with the line `sb1 NODE TIME SIGNATURE`, followed by the message. The signature
+//! (HMAC-SHA-256, with a separate key for each [`Purpose`]) covers the place, the node, the time and the message. The
+//! place is the subject, or the key of an entry: a signature for one place is invalid at another. Without a key nothing
+//! is signed, and everything is accepted.
 
 mod keys;
-mod seen;
+mod seen_requests;
 
 use std::{
     collections::HashMap,
@@ -25,54 +25,55 @@ use tokio::time::Instant;
 use ulid::Ulid;
 
 use crate::{Error, clock::now_ms, wire};
-use keys::Keys;
+use keys::SigningKeys;
 
-pub use keys::{Purpose, Secrets};
-pub(crate) use seen::Seen;
+pub use keys::{ClusterSecrets, Purpose};
+pub(crate) use seen_requests::SeenRequests;
 
 /// How far the clocks of two nodes may be apart, and how old a request may be.
 pub const WINDOW: Duration = Duration::from_secs(60);
 
-/// What a signed message begins with.
+/// The first bytes of a signed message.
 const MARK: &[u8] = b"sb1 ";
-/// How long the parts of the first line are: a ULID, milliseconds since 1970, a signature in base64.
+/// The lengths of the fields: a ULID, milliseconds since 1970, a signature in base64.
 const NODE: usize = 26;
 const TIME: usize = 13;
 const SIGNATURE: usize = 43;
-/// How long the first line is.
+/// The length of the first line.
 const HEAD: usize = MARK.len() + NODE + 1 + TIME + 1 + SIGNATURE + 1;
 
-/// How often the same kind of refusal is logged.
+/// How often rejections of the same kind are logged.
 const LOGGED: Duration = Duration::from_secs(60);
 
 /// Signs and verifies, if the cluster has a key.
 pub struct Signer {
-    /// The first one signs, all of them verify; none: nothing is signed.
-    keys: Vec<Keys>,
+    /// The first one signs, all of them verify; if empty, nothing is signed.
+    keys: Vec<SigningKeys>,
     node: String,
-    /// When a refusal was last logged.
+    /// When a rejection was last logged.
     logged: Mutex<HashMap<Purpose, Instant>>,
 }
 
-/// A message that may be believed.
+/// A verified message.
 #[derive(Clone, Debug)]
-pub struct Opened {
-    /// The message itself.
+pub struct VerifiedMessage {
+    /// The message without the signature.
     pub body: Bytes,
-    /// Who signed it; `None` if the cluster has no key.
-    pub signed: Option<Signed>,
+    /// The signature; `None` if the cluster has no key.
+    pub signed: Option<VerifiedSignature>,
 }
 
-/// What is known of a signature that was verified.
+/// A verified signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signed {
+#[non_exhaustive]
+pub struct VerifiedSignature {
     /// The node that signed: one connection of one process.
     pub node: String,
     /// When it signed, by its clock, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Tells this message from every other one.
+    /// Identifies the message.
     pub id: [u8; 16],
-    /// Whether it was signed with the first of the cluster's keys, not with one that is about to be replaced.
+    /// Whether the first of the cluster's keys was used, not one that is being replaced.
     pub is_current: bool,
 }
 
@@ -81,25 +82,25 @@ impl Signer {
     ///
     /// # Errors
     /// A secret is too short.
-    pub fn new(secrets: Option<&Secrets>) -> Result<Self, Error> {
-        let keys = secrets.map(Keys::derive).transpose()?.unwrap_or_default();
+    pub fn new(secrets: Option<&ClusterSecrets>) -> Result<Self, Error> {
+        let keys = secrets.map(SigningKeys::derive).transpose()?.unwrap_or_default();
         Ok(Self { keys, node: Ulid::generate().to_string(), logged: Mutex::default() })
     }
 
-    /// Whether the cluster has a key.
+    /// Returns whether the cluster has a key.
     pub fn has_key(&self) -> bool {
         !self.keys.is_empty()
     }
 
-    /// Secrets for another use than signatures, made from the cluster's keys, in their order.
+    /// Derives secrets for another use from the cluster's keys, in their order.
     pub fn secrets(&self, purpose: &str) -> Vec<[u8; 32]> {
         self.keys.iter().filter_map(|keys| keys.secret(purpose)).collect()
     }
 
-    /// Writes a message as JSON, signed for this place.
+    /// Serializes a message as JSON, signed for this place.
     ///
     /// # Errors
-    /// It cannot be written as JSON.
+    /// It cannot be serialized.
     pub fn write(
         &self,
         purpose: Purpose,
@@ -109,7 +110,7 @@ impl Signer {
         self.write_after(purpose, place, message, 0)
     }
 
-    /// As [`write`](Self::write), with a time that is later than `before_ms`, whatever the clock says.
+    /// Like [`write`](Self::write), with a time later than `before_ms`, whatever the clock says.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -133,7 +134,7 @@ impl Signer {
         self.sign_after(purpose, place, body, 0)
     }
 
-    /// As [`sign`](Self::sign), with a time that is later than `before_ms`, whatever the clock says.
+    /// Like [`sign`](Self::sign), with a time later than `before_ms`, whatever the clock says.
     pub fn sign_after(
         &self,
         purpose: Purpose,
@@ -154,7 +155,7 @@ impl Signer {
         self.complete(purpose, place, whole, at_ms)
     }
 
-    /// Fills in the first line, for which room was left.
+    /// Writes the first line into the space that was reserved for it.
     fn complete(&self, purpose: Purpose, place: &[&str], mut whole: Vec<u8>, at_ms: u64) -> Bytes {
         let time = format!("{at_ms:0TIME$}");
         let text = covered(place, &self.node, &time, &whole[HEAD..]);
@@ -165,39 +166,47 @@ impl Signer {
         whole.into()
     }
 
-    /// Returns the message, if it may be believed at this place. A cluster without a key believes signed messages too, unseen.
+    /// Returns the message, if it is valid at this place. A cluster without a key accepts signed messages without
+    /// verifying them.
     ///
     /// # Errors
-    /// It is not signed with one of the cluster's keys, or was signed for another place or purpose.
-    pub fn open(&self, purpose: Purpose, place: &[&str], bytes: &Bytes) -> Result<Opened, Error> {
-        let head = Head::read(bytes);
+    /// It is not signed with one of the cluster's keys, or for another place or purpose.
+    pub fn open(
+        &self,
+        purpose: Purpose,
+        place: &[&str],
+        bytes: &Bytes,
+    ) -> Result<VerifiedMessage, Error> {
+        let head = SignatureLine::read(bytes);
         if self.keys.is_empty() {
             let body = head.map_or_else(|| bytes.clone(), |_| bytes.slice(HEAD..));
-            return Ok(Opened { body, signed: None });
+            return Ok(VerifiedMessage { body, signed: None });
         }
         let unsigned = || Error::Unsigned { what: purpose.what() };
         let head = head.ok_or_else(unsigned)?;
         let text = covered(place, head.node, head.time, &bytes[HEAD..]);
-        let fits = |keys: &Keys| hmac::verify(keys.of(purpose), &text, &head.signature).is_ok();
+        let fits =
+            |keys: &SigningKeys| hmac::verify(keys.of(purpose), &text, &head.signature).is_ok();
         let key = self.keys.iter().position(fits).ok_or_else(unsigned)?;
         let mut id = [0; 16];
         id.copy_from_slice(&head.signature[..16]);
         let at_ms = head.time.parse().map_err(|_| unsigned())?;
-        let signed = Signed { node: head.node.to_owned(), at_ms, id, is_current: key == 0 };
-        Ok(Opened { body: bytes.slice(HEAD..), signed: Some(signed) })
+        let signed =
+            VerifiedSignature { node: head.node.to_owned(), at_ms, id, is_current: key == 0 };
+        Ok(VerifiedMessage { body: bytes.slice(HEAD..), signed: Some(signed) })
     }
 
-    /// As [`open`](Self::open), for a message that was signed around this moment.
+    /// Like [`open`](Self::open), for a message that must be recent.
     ///
     /// # Errors
-    /// As [`open`](Self::open), or it was signed earlier or later than [`WINDOW`] allows.
-    pub fn open_fresh(
+    /// As [`open`](Self::open), or its time is outside of [`WINDOW`].
+    pub(crate) fn open_fresh(
         &self,
         purpose: Purpose,
         place: &[&str],
         bytes: &Bytes,
         now_ms: u64,
-    ) -> Result<Opened, Error> {
+    ) -> Result<VerifiedMessage, Error> {
         let opened = self.open(purpose, place, bytes)?;
         match &opened.signed {
             Some(signed) if !signed.is_fresh(now_ms) => Err(Error::Stale {
@@ -208,7 +217,7 @@ impl Signer {
         }
     }
 
-    /// Logs that something was refused: each kind once a minute, for whoever sends such things may send many.
+    /// Logs a rejection: each kind once a minute, since an attacker may send many.
     pub fn refused(&self, purpose: Purpose, place: &str, error: &Error) {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.get(&purpose).is_none_or(|logged| logged.elapsed() >= LOGGED) {
@@ -220,26 +229,26 @@ impl Signer {
     }
 }
 
-impl Signed {
-    /// Whether it was signed around this moment.
-    pub fn is_fresh(&self, now_ms: u64) -> bool {
+impl VerifiedSignature {
+    /// Returns whether it was signed within [`WINDOW`] of `now_ms`.
+    pub(crate) fn is_fresh(&self, now_ms: u64) -> bool {
         u128::from(self.at_ms.abs_diff(now_ms)) <= WINDOW.as_millis()
     }
 }
 
-/// Whether a message looks like a signed one.
+/// Returns whether a message looks signed.
 pub fn is_signed(bytes: &[u8]) -> bool {
-    Head::read(bytes).is_some()
+    SignatureLine::read(bytes).is_some()
 }
 
 /// The first line of a signed message.
-struct Head<'a> {
+struct SignatureLine<'a> {
     node: &'a str,
     time: &'a str,
     signature: [u8; 32],
 }
 
-impl<'a> Head<'a> {
+impl<'a> SignatureLine<'a> {
     fn read(bytes: &'a [u8]) -> Option<Self> {
         let line = bytes.get(..HEAD)?.strip_prefix(MARK)?.strip_suffix(b"\n")?;
         let mut parts = std::str::from_utf8(line).ok()?.split(' ');
@@ -250,7 +259,8 @@ impl<'a> Head<'a> {
     }
 }
 
-/// What a signature covers. Each part stands behind its length, so that no two lists of parts are the same text.
+/// Returns what a signature covers. Each part is prefixed by its length, so that different lists of parts never give
+/// the same bytes.
 fn covered(place: &[&str], node: &str, time: &str, body: &[u8]) -> Vec<u8> {
     let body = digest(&SHA256, body);
     let mut text = Vec::with_capacity(256);

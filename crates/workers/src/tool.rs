@@ -1,8 +1,8 @@
-//! A tool that a worker runs: it looks like any other.
+//! A tool that a worker runs.
 //!
-//! What is certain decides what is said. A call that was refused, or that nobody was there to take, did not run, and another
-//! worker may be asked. A call that may do harm when it runs twice begins only when its worker has said that it has it and was
-//! told to: before that it is certain not to have run, after that it is never asked for again.
+//! Errors say only what is certain. A call that was refused, or that no worker received, did not run, and another
+//! worker may get it. A call that must not run twice starts only after its worker has accepted it and was told to:
+//! before that it certainly did not run, after that it is never sent again.
 
 mod attempt;
 
@@ -19,17 +19,17 @@ use tokio::time::sleep;
 use crate::{
     groups::Group,
     sign::WINDOW,
-    wire::{self, Refusal, Request},
+    wire::{self, WorkerRefusal, WorkerRequest},
 };
-use attempt::{Ending, Lost};
+use attempt::{AttemptEnding, LostReason};
 
-/// How long to wait, each time that all workers are busy, before they are asked again.
+/// The pauses before busy workers are tried again.
 const PAUSES_MS: [u64; 6] = [20, 50, 100, 200, 400, 800];
 
-/// How often a call is asked for that nobody has said to have.
+/// How often a call is sent that no worker accepts.
 const UNTAKEN: usize = 4;
 
-/// How many workers are asked one by one after one has refused.
+/// How many workers are tried one by one after one has refused.
 const ASKED: usize = 8;
 
 /// A tool of a group of workers.
@@ -85,30 +85,30 @@ impl WorkerTool {
             return Err(ToolError::unreachable(&self.spec.name, nats));
         }
         let call = cx.call_id.unwrap_or_else(CallId::generate);
-        let mut request = Request::new(call, &self.tool, args, cx);
+        let mut request = WorkerRequest::new(call, &self.tool, args, cx);
         let _laid_down = self.lay_down(&mut request).await?;
         let mut may_repeat = durable::may_repeat(&self.spec);
         request.waits = !may_repeat;
         let mut untaken = 0;
         loop {
             match self.ask(&request, cx).await? {
-                Ending::Answered(outcome) => return outcome,
-                Ending::Refused(refusal) => return Err(self.refused(refusal)),
-                Ending::Nobody => return Err(self.nobody()),
-                Ending::Lost(lost) if may_repeat => {
+                AttemptEnding::Answered(outcome) => return outcome,
+                AttemptEnding::Refused(refusal) => return Err(self.refused(refusal)),
+                AttemptEnding::Nobody => return Err(self.nobody()),
+                AttemptEnding::Lost(lost) if may_repeat => {
                     let (name, group) = (&self.spec.name, self.group.name());
                     tracing::warn!("'{name}' is asked of another worker of '{group}': {lost}");
                     may_repeat = false;
-                    // Whoever had it is told to stop, and must not take this one for that.
+                    // The worker that had it is told to stop, and must not confuse it with this attempt.
                     request.call = CallId::generate();
                 }
-                Ending::Lost(lost) => return Err(self.lost(&lost)),
-                Ending::Untaken => {
+                AttemptEnding::Lost(lost) => return Err(self.lost(&lost)),
+                AttemptEnding::Untaken => {
                     untaken += 1;
                     if untaken == UNTAKEN {
                         return Err(self.nobody());
                     }
-                    // Whoever may have it still is told to forget it.
+                    // A worker that may still have it is told to drop it.
                     request.call = CallId::generate();
                 }
             }
@@ -116,8 +116,12 @@ impl WorkerTool {
         }
     }
 
-    /// Asks the group, and where a worker refuses, others of it; when all are busy, again after a while.
-    async fn ask(&self, request: &Request, cx: &CallContext) -> Result<Ending, ToolError> {
+    /// Sends the call to the group, and to further workers if one refuses; if all are busy, again after a pause.
+    async fn ask(
+        &self,
+        request: &WorkerRequest,
+        cx: &CallContext,
+    ) -> Result<AttemptEnding, ToolError> {
         let unwritable =
             |error: crate::Error| ToolError::new(ErrorKind::Internal, error.to_string());
         let names = self.group.cluster().names();
@@ -126,30 +130,35 @@ impl WorkerTool {
             let payload = wire::write(request).map_err(unwritable)?;
             let subject = names.calls(self.group.name(), &self.tool);
             let mut ending = self.attempt(subject, request, payload.clone(), cx).await;
-            let Ending::Refused(mut refusal) = ending else { return Ok(ending) };
+            let AttemptEnding::Refused(mut refusal) = ending else { return Ok(ending) };
             for worker in self.group.workers_with(&self.tool, ASKED) {
                 let subject = names.calls_to(&worker);
                 ending = self.attempt(subject, request, payload.clone(), cx).await;
                 match ending {
-                    Ending::Nobody => {}
-                    Ending::Refused(Refusal::Busy) => refusal = Refusal::Busy,
-                    Ending::Refused(_) => {}
-                    Ending::Answered(_) | Ending::Lost(_) | Ending::Untaken => return Ok(ending),
+                    AttemptEnding::Nobody => {}
+                    AttemptEnding::Refused(WorkerRefusal::Busy) => refusal = WorkerRefusal::Busy,
+                    AttemptEnding::Refused(_) => {}
+                    AttemptEnding::Answered(_)
+                    | AttemptEnding::Lost(_)
+                    | AttemptEnding::Untaken => return Ok(ending),
                 }
             }
             match pauses.next() {
-                // No pause would change that.
-                _ if matches!(refusal, Refusal::Unsigned | Refusal::Stale) => {
-                    return Ok(Ending::Refused(refusal));
+                // Waiting would not change that.
+                _ if matches!(refusal, WorkerRefusal::Unsigned | WorkerRefusal::Stale) => {
+                    return Ok(AttemptEnding::Refused(refusal));
                 }
                 Some(pause) => sleep(pause).await,
-                None => return Ok(Ending::Refused(refusal)),
+                None => return Ok(AttemptEnding::Refused(refusal)),
             }
         }
     }
 
-    /// Lays down arguments that are too large for a message; they are taken away when the call is over.
-    async fn lay_down(&self, request: &mut Request) -> Result<Option<LargeArguments>, ToolError> {
+    /// Stores arguments that are too large for a message; they are deleted when the call ends.
+    async fn lay_down(
+        &self,
+        request: &mut WorkerRequest,
+    ) -> Result<Option<LargeArguments>, ToolError> {
         let unreachable = |error: crate::Error| {
             let nats = format!("NATS at {}", self.group.cluster().address());
             ToolError::unreachable(&self.spec.name, nats).caused_by(error)
@@ -169,23 +178,23 @@ impl WorkerTool {
         ToolError::unreachable(&self.spec.name, worker)
     }
 
-    fn refused(&self, refusal: Refusal) -> ToolError {
+    fn refused(&self, refusal: WorkerRefusal) -> ToolError {
         let (name, group) = (&self.spec.name, self.group.name());
         match refusal {
-            Refusal::Busy => {
+            WorkerRefusal::Busy => {
                 let text = format!(
                     "Tool '{name}' was not run: all workers of group '{group}' are busy; try again later"
                 );
                 ToolError::new(ErrorKind::Overloaded, text)
             }
-            Refusal::Unsigned => {
+            WorkerRefusal::Unsigned => {
                 let text = format!(
                     "Tool '{name}' was not run by a worker of group '{group}': the request is not signed with this cluster's key"
                 );
                 ToolError::new(ErrorKind::Unavailable, text)
                     .with_hint("Every gateway and worker needs the same `[cluster] key`.")
             }
-            Refusal::Stale => {
+            WorkerRefusal::Stale => {
                 let text = format!(
                     "Tool '{name}' was not run by a worker of group '{group}': the request was signed more than {} s before or after the worker's time",
                     WINDOW.as_secs()
@@ -193,12 +202,14 @@ impl WorkerTool {
                 ToolError::new(ErrorKind::Unavailable, text)
                     .with_hint("Keep the clocks of gateways and workers in step (NTP).")
             }
-            Refusal::Leaving | Refusal::Unknown | Refusal::Untold => self.nobody(),
+            WorkerRefusal::Leaving | WorkerRefusal::Unknown | WorkerRefusal::Untold => {
+                self.nobody()
+            }
         }
     }
 
-    /// What is true of a call that nobody answered for.
-    fn lost(&self, lost: &Lost) -> ToolError {
+    /// Returns the error of a call without a final reply.
+    fn lost(&self, lost: &LostReason) -> ToolError {
         let name = &self.spec.name;
         if self.spec.is_read_only() {
             let text = format!("Tool '{name}' is unavailable: {lost}");
@@ -209,7 +220,7 @@ impl WorkerTool {
     }
 }
 
-/// Arguments in the object store, taken away when dropped.
+/// Arguments in the object store, deleted when dropped.
 struct LargeArguments {
     group: Arc<Group>,
     place: String,

@@ -1,7 +1,7 @@
-//! What a cluster needs of its servers: messages, buckets, a queue of jobs, large objects.
+//! The trait for the cluster's servers: messages, buckets, a queue of jobs, large objects.
 //!
-//! `nats.rs` implements it with NATS; `memory.rs` in this process, for tests. Errors say what went wrong at the servers; callers add
-//! what they tried.
+//! `nats.rs` implements it with NATS; `memory.rs` in memory, for tests. Errors say what went wrong at the servers;
+//! callers add what they tried.
 
 use std::time::Duration;
 
@@ -10,117 +10,127 @@ use futures_util::{Stream, stream::BoxStream};
 use switchboard_toolcall::{BoxError, BoxFuture};
 use tokio::sync::watch;
 
-use crate::{Bucket, Error, jobs::Figures, nats::Nats};
+use crate::{Bucket, Error, jobs::QueueFigures, nats::NatsTransport};
 
-/// What a server answers.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, BoxError>>;
+/// The future of an operation.
+pub type TransportFuture<'a, T> = BoxFuture<'a, Result<T, BoxError>>;
 
 /// A connection to the servers.
-pub trait Transport: Send + Sync {
-    /// Where the servers are, without secrets.
+pub trait ClusterTransport: Send + Sync {
+    /// Returns the servers' addresses, without secrets.
     fn address(&self) -> &str;
 
-    /// Whether the servers can be reached now.
+    /// Returns whether the servers can be reached now.
     fn is_connected(&self) -> bool;
 
-    /// A number that grows with each connection that is made.
+    /// Returns a number that increments with each connection.
     fn connections(&self) -> watch::Receiver<u64>;
 
-    /// What is wrong with the connection, if something is.
+    /// Returns what is wrong with the connection, if anything.
     fn problem(&self) -> Option<String>;
 
-    /// How many bytes a message may have; 0 before the first connection.
+    /// Returns the largest message in bytes; 0 before the first connection.
     fn max_payload(&self) -> usize;
 
-    /// Sends a message. If it names a `reply` and nobody subscribes to the subject, a message without a payload comes back there.
-    fn publish(&self, subject: String, reply: Option<String>, payload: Bytes) -> Answer<'_, ()>;
+    /// Publishes a message. If it has a `reply` and nobody subscribes to the subject, an empty message is sent there.
+    fn publish(
+        &self,
+        subject: String,
+        reply: Option<String>,
+        payload: Bytes,
+    ) -> TransportFuture<'_, ()>;
 
-    /// Subscribes to a subject, which may have wildcards. Of the subscribers of one `queue`, one gets each message.
+    /// Subscribes to a subject, which may have wildcards. Each message goes to one subscriber of a `queue`.
     fn subscribe(
         &self,
         subject: String,
         queue: Option<String>,
-    ) -> Answer<'_, Box<dyn Subscription>>;
+    ) -> TransportFuture<'_, Box<dyn Subscription>>;
 
-    /// Waits until all that was published is on its way.
+    /// Waits until everything published was sent.
     fn flush(&self) -> BoxFuture<'_, ()>;
 
-    /// A bucket, which is created if it does not exist.
+    /// Opens a bucket; creates it if it does not exist.
     fn bucket(&self, bucket: Bucket) -> BoxFuture<'_, Result<&dyn KeyValue, Error>>;
 
-    /// Creates a bucket again, which the servers may have lost when they were restarted.
+    /// Creates a bucket again, which the servers may have lost in a restart.
     fn renew(&self, bucket: Bucket) -> BoxFuture<'_, Result<(), Error>>;
 
-    /// The queue of durable calls.
+    /// Returns the queue of durable calls.
     fn queue(&self) -> &dyn WorkQueue;
 
-    /// Objects that are too large for a message.
+    /// Returns the store for objects that are too large for a message.
     fn objects(&self) -> &dyn Objects;
 
-    /// NATS itself, for what only it can do; `None` in memory.
-    fn nats(&self) -> Option<&Nats> {
+    /// Returns the NATS connection. `None` in memory.
+    fn nats(&self) -> Option<&NatsTransport> {
         None
     }
 }
 
-/// A message as it was received.
+/// A received message.
 #[derive(Clone, Debug)]
-pub struct Message {
-    /// The subject to which it was published.
+pub struct ClusterMessage {
+    /// Its subject.
     pub subject: String,
-    /// Where an answer is expected.
+    /// Where replies go.
     pub reply: Option<String>,
-    /// What it says.
+    /// Its payload.
     pub payload: Bytes,
-    /// Whether it comes from the servers, and says that nobody subscribes to what was published.
+    /// Whether it comes from the servers, and says that nobody subscribes to the subject.
     pub no_responders: bool,
 }
 
 /// The messages of a subscription, which ends when it is dropped.
-pub trait Subscription: Stream<Item = Message> + Send + Unpin {
-    /// Ends the subscription; what the servers have sent already still comes.
-    fn drain(&mut self) -> Answer<'_, ()>;
+pub trait Subscription: Stream<Item = ClusterMessage> + Send + Unpin {
+    /// Ends the subscription; messages that were already sent still arrive.
+    fn drain(&mut self) -> TransportFuture<'_, ()>;
 }
 
-/// A bucket of entries, each with one value and a revision that grows with every change of the bucket.
+/// A bucket of entries, each with one value and a revision that increments with every change of the bucket.
 pub trait KeyValue: Send + Sync {
-    /// The entry, also of a value that was removed; `None` if there was never one, or it has expired.
-    fn get<'a>(&'a self, key: &'a str) -> Answer<'a, Option<Entry>>;
+    /// Returns the entry, even if its value was removed. `None` if there was never one, or it has expired.
+    fn get<'a>(&'a self, key: &'a str) -> TransportFuture<'a, Option<KeyValueEntry>>;
 
     /// Writes a value. Returns its revision.
-    fn put<'a>(&'a self, key: &'a str, value: Bytes) -> Answer<'a, u64>;
+    fn put<'a>(&'a self, key: &'a str, value: Bytes) -> TransportFuture<'a, u64>;
 
     /// Writes a value unless there is one. Returns its revision, or `None` if there is one.
-    fn create<'a>(&'a self, key: &'a str, value: Bytes) -> Answer<'a, Option<u64>>;
+    fn create<'a>(&'a self, key: &'a str, value: Bytes) -> TransportFuture<'a, Option<u64>>;
 
-    /// Writes a value in the place of the one with this revision. Returns its revision, or `None` if the entry has another one.
-    fn update<'a>(&'a self, key: &'a str, value: Bytes, revision: u64) -> Answer<'a, Option<u64>>;
+    /// Replaces the value with this revision. Returns the new revision, or `None` if the entry has another one.
+    fn update<'a>(
+        &'a self,
+        key: &'a str,
+        value: Bytes,
+        revision: u64,
+    ) -> TransportFuture<'a, Option<u64>>;
 
-    /// Removes a value; an entry without one takes its place.
-    fn remove<'a>(&'a self, key: &'a str) -> Answer<'a, ()>;
+    /// Removes a value; an entry without a value remains.
+    fn remove<'a>(&'a self, key: &'a str) -> TransportFuture<'a, ()>;
 
-    /// Removes an entry, and says nothing to those who watch.
-    fn erase<'a>(&'a self, key: &'a str) -> Answer<'a, ()>;
+    /// Removes an entry without notifying watchers.
+    fn erase<'a>(&'a self, key: &'a str) -> TransportFuture<'a, ()>;
 
-    /// The entries that there are, then those that change.
-    fn watch(&self) -> Answer<'_, Watch>;
+    /// Streams the existing entries, then the changes.
+    fn watch(&self) -> TransportFuture<'_, EntryStream>;
 
-    /// The entries that change from now on.
-    fn watch_new(&self) -> Answer<'_, Watch>;
+    /// Streams the changes from now on.
+    fn watch_new(&self) -> TransportFuture<'_, EntryStream>;
 
-    /// How many entries there are, also of values that were removed.
-    fn count(&self) -> Answer<'_, u64>;
+    /// Returns the number of entries, including those whose value was removed.
+    fn count(&self) -> TransportFuture<'_, u64>;
 
-    /// The keys of all values.
-    fn keys(&self) -> Answer<'_, Vec<String>>;
+    /// Returns the keys of all values.
+    fn keys(&self) -> TransportFuture<'_, Vec<String>>;
 }
 
-/// Entries of a bucket as they change.
-pub type Watch = BoxStream<'static, Result<Entry, BoxError>>;
+/// A stream of entries.
+pub type EntryStream = BoxStream<'static, Result<KeyValueEntry, BoxError>>;
 
 /// An entry of a bucket.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct KeyValueEntry {
     /// Its key.
     pub key: String,
     /// Its value; `None` if it was removed.
@@ -129,74 +139,84 @@ pub struct Entry {
     pub revision: u64,
     /// How long ago it was written, by the servers' clock.
     pub age: Duration,
-    /// Whether all entries are known that there were when the watch began.
+    /// Whether all entries that existed when the watch began have arrived.
     pub is_current: bool,
 }
 
 /// The queue of durable calls, and the dead letters.
 pub trait WorkQueue: Send + Sync {
-    /// Stores a message, once for each id within ten minutes. Returns its number in its stream.
-    fn publish<'a>(&'a self, subject: &'a str, id: &'a str, payload: Bytes) -> Answer<'a, u64>;
+    /// Stores a message, once for each id within ten minutes. Returns its sequence number.
+    fn publish<'a>(
+        &'a self,
+        subject: &'a str,
+        id: &'a str,
+        payload: Bytes,
+    ) -> TransportFuture<'a, u64>;
 
-    /// The jobs of a group. A job that is delivered and not acknowledged within `ack_wait` is delivered again.
-    fn consumer<'a>(&'a self, group: &'a str, ack_wait: Duration) -> Answer<'a, Box<dyn Consumer>>;
+    /// Returns a consumer of a group's jobs. A job that is not acknowledged within `ack_wait` is redelivered.
+    fn consumer<'a>(
+        &'a self,
+        group: &'a str,
+        ack_wait: Duration,
+    ) -> TransportFuture<'a, Box<dyn Consumer>>;
 
     /// Deletes the job with this number.
-    fn delete(&self, number: u64) -> Answer<'_, ()>;
+    fn delete(&self, number: u64) -> TransportFuture<'_, ()>;
 
-    /// How long the queues of all groups are, by group.
-    fn figures(&self) -> Answer<'_, Vec<Figures>>;
+    /// Returns the queue lengths of all groups, by group.
+    fn figures(&self) -> TransportFuture<'_, Vec<QueueFigures>>;
 }
 
 /// Takes jobs from the queue of a group, which all its workers share.
 pub trait Consumer: Send {
-    /// The next job; `None` if there is none for so long.
-    fn next(&mut self, wait: Duration) -> Answer<'_, Option<Delivery>>;
+    /// Returns the next job. `None` if there is none within `wait`.
+    fn next(&mut self, wait: Duration) -> TransportFuture<'_, Option<Delivery>>;
 }
 
-/// A job as it was delivered.
+/// A delivered job.
+#[non_exhaustive]
 pub struct Delivery {
-    /// The subject to which it was published.
+    /// Its subject.
     pub subject: String,
-    /// What was published.
+    /// Its payload.
     pub payload: Bytes,
-    /// Its number in the stream.
+    /// Its sequence number.
     pub number: u64,
     /// How often it was delivered.
     pub delivered: u64,
     /// When it was published, by the servers' clock, in milliseconds since 1970.
     pub published_ms: u64,
-    /// Tells the queue what becomes of it.
+    /// Acknowledges it.
     pub acks: Box<dyn Acks>,
 }
 
-/// Tells the queue what becomes of a delivered job.
+/// Acknowledges a delivered job.
 pub trait Acks: Send + Sync {
     /// Acknowledges; for [`Ack::Done`], waits until the queue confirms it.
-    fn ack(&self, ack: Ack) -> Answer<'_, ()>;
+    fn ack(&self, ack: Ack) -> TransportFuture<'_, ()>;
 }
 
-/// What becomes of a delivered job.
+/// How a delivered job is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ack {
-    /// It is done, and leaves the queue.
+    /// It is done, and removed from the queue.
     Done,
-    /// It is delivered again after so long.
+    /// It is redelivered after this delay.
     Retry(Duration),
-    /// Somebody is at it: the wait for an acknowledgement begins anew.
+    /// It is in progress: the ack wait restarts.
     Progress,
-    /// It leaves the queue, although nobody could do it.
+    /// It is removed from the queue without being done.
     Discard,
 }
 
-/// Objects that are too large for a message.
+/// A store for objects that are too large for a message.
 pub trait Objects: Send + Sync {
     /// Stores an object.
-    fn put<'a>(&'a self, name: &'a str, bytes: Bytes) -> Answer<'a, ()>;
+    fn put<'a>(&'a self, name: &'a str, bytes: Bytes) -> TransportFuture<'a, ()>;
 
-    /// The object of this name.
-    fn get<'a>(&'a self, name: &'a str) -> Answer<'a, Bytes>;
+    /// Returns the object with this name.
+    fn get<'a>(&'a self, name: &'a str) -> TransportFuture<'a, Bytes>;
 
     /// Deletes an object.
-    fn delete<'a>(&'a self, name: &'a str) -> Answer<'a, ()>;
+    fn delete<'a>(&'a self, name: &'a str) -> TransportFuture<'a, ()>;
 }

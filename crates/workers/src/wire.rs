@@ -1,9 +1,9 @@
-//! What gateways and workers say to each other: JSON, in NATS messages.
+//! The messages between gateways and workers: JSON, in NATS messages.
 //!
-//! A call is one [`Request`] to the subject of its tool. On the subject of its answer come, in this order: `Accepted` (or
-//! `Refused`, and nothing else), any number of `Progress` and `Alive`, and one `Result` (or `Large`).
-//! A call that [waits](Request::waits) begins when the worker is told to ([`GO`]) after `Accepted`. Who hears of a call that it
-//! does not wait for answers with an empty message where it can: the worker then gives it up.
+//! A call is one [`WorkerRequest`] to the subject of its tool. On its reply subject follow, in this order: `Accepted` (or
+//! `Refused`, and nothing else), any number of `Progress` and `Alive`, and one `Result` (or `Large`). A call that
+//! [waits](WorkerRequest::waits) starts when the worker is told to ([`GO`]) after `Accepted`. A gateway that gets a reply to
+//! a call that nobody waits for responds with an empty message if it can: the worker then cancels the call.
 
 mod outcome;
 
@@ -16,53 +16,53 @@ use switchboard_toolcall::{
 };
 use tokio::time::Instant;
 
-pub use outcome::{Failure, Outcome, Output};
+pub use outcome::{WireFailure, WireOutcome, WireOutput};
 
 use crate::Error;
 
-/// A call, as a worker is asked to run it.
+/// A call for a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Request {
-    /// The gateway's id of the execution.
+pub struct WorkerRequest {
+    /// The gateway's id of the call.
     pub call: CallId,
     /// The tool's name at the worker.
     pub tool: String,
     /// The arguments.
     pub args: Map<String, Value>,
-    /// Where the arguments lie that are too large for a message; `args` is then empty.
+    /// The name of the object with the arguments, if they are too large for a message; `args` is then empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub large_args: Option<String>,
-    /// Whether the worker begins only when it is told to: a call that must not run twice then certainly has not begun as
-    /// long as nobody has heard that it was taken.
+    /// Whether the worker must wait for [`GO`]: a call that must not run twice then certainly has not started while no
+    /// acceptance was received.
     #[serde(default)]
     pub waits: bool,
-    /// How long it may take from now on: clocks of machines differ, so no moment is named.
+    /// The remaining time: a duration, since clocks of machines differ.
     pub time_left_ms: u64,
-    /// Whether somebody wants to hear how far it is.
+    /// Whether the caller wants progress updates.
     #[serde(default)]
     pub wants_progress: bool,
-    /// Who asks.
+    /// Who makes the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
-    /// The program that the caller uses, as it names itself.
+    /// The client program, as it names itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// What a trusted issuer says of who asks.
+    /// The claims of a trusted issuer about the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Value>,
-    /// The conversation that the call is part of.
+    /// The conversation that the call belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
-    /// The caller's word for this very act.
+    /// The idempotency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// The trace that the call is part of: W3C's `traceparent`.
+    /// The trace that the call belongs to: W3C's `traceparent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
 }
 
-impl Request {
-    /// What a tool that was called so asks of a worker.
+impl WorkerRequest {
+    /// Creates the request of a call.
     pub fn new(call: CallId, tool: &str, args: Map<String, Value>, cx: &CallContext) -> Self {
         let mut request = Self {
             call,
@@ -83,14 +83,14 @@ impl Request {
         request
     }
 
-    /// Notes how long it may take from now on.
-    pub fn time_left(&mut self, cx: &CallContext) {
+    /// Sets the remaining time.
+    pub(crate) fn time_left(&mut self, cx: &CallContext) {
         let left = cx.deadline.map(|at| at.saturating_duration_since(Instant::now()));
         let left = left.unwrap_or(Duration::MAX).as_millis();
         self.time_left_ms = u64::try_from(left).unwrap_or(u64::MAX);
     }
 
-    /// What surrounds the call at the worker.
+    /// Returns the call's context at the worker.
     pub fn context(&self) -> CallContext {
         let trace = self.traceparent.as_deref();
         let trace = trace.and_then(|parent| TraceContext::parse(parent, None));
@@ -98,51 +98,51 @@ impl Request {
             timeout: Some(Duration::from_millis(self.time_left_ms)),
             caller: self.caller.as_deref().map(Arc::from),
             client: self.client.as_deref().and_then(client_name),
-            // The gateway has decided about the tool; of calls at the worker, a caller knows its own.
+            // The gateway has checked the policy; at the worker, a caller may know of its own calls.
             visibility: Visibility::default().watching(self.caller.is_none()),
             claims: self.claims.clone().map(Arc::new),
             conversation: self.conversation.as_deref().map(Arc::from),
             idempotency_key: self.idempotency_key.as_deref().map(Arc::from),
             trace: trace.map(Arc::new),
-            // Whoever asked cuts it as its own settings say.
+            // The gateway truncates by its own settings.
             whole: true,
             ..CallContext::default()
         }
     }
 }
 
-/// What a worker says of a call.
+/// A worker's reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reply {
-    /// It has the call and runs it.
+pub enum WorkerReply {
+    /// It has accepted the call and runs it.
     Accepted {
         /// The worker.
         worker: String,
     },
-    /// It does not run the call, and never will: another worker may.
-    Refused(Refusal),
-    /// How far the call is.
-    Progress(Step),
-    /// It is still at it.
+    /// It refuses the call: another worker may take it.
+    Refused(WorkerRefusal),
+    /// A progress update.
+    Progress(ProgressStep),
+    /// A heartbeat.
     Alive,
-    /// What came of it.
-    Result(Outcome),
-    /// What came of it, too large for a message: an [`Outcome`], and where it lies.
+    /// The outcome.
+    Result(WireOutcome),
+    /// The outcome, too large for a message: the name of an object with an [`WireOutcome`].
     Large(String),
 }
 
-/// Why a worker does not run a call.
+/// Why a worker refuses a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Refusal {
-    /// It has as many calls as it can run.
+pub enum WorkerRefusal {
+    /// All its slots are taken.
     Busy,
-    /// It is about to leave.
+    /// It is stopping.
     Leaving,
     /// It does not have the tool (any more).
     Unknown,
-    /// It was not told to begin.
+    /// It was not told to start.
     Untold,
     /// The request is not signed with the key of the worker's cluster.
     Unsigned,
@@ -150,54 +150,54 @@ pub enum Refusal {
     Stale,
 }
 
-/// A report of progress.
+/// A progress update.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct ProgressStep {
     /// How much is done.
     pub progress: f64,
-    /// How much there is to do.
+    /// The total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
-    /// What is going on.
+    /// A message for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-impl From<ProgressUpdate> for Step {
+impl From<ProgressUpdate> for ProgressStep {
     fn from(ProgressUpdate { progress, total, message }: ProgressUpdate) -> Self {
         Self { progress, total, message }
     }
 }
 
-impl From<Step> for ProgressUpdate {
-    fn from(Step { progress, total, message }: Step) -> Self {
+impl From<ProgressStep> for ProgressUpdate {
+    fn from(ProgressStep { progress, total, message }: ProgressStep) -> Self {
         Self { progress, total, message }
     }
 }
 
-/// What a worker, or all of a group, is told beside calls.
+/// A notice to one worker, or to all of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Notice {
-    /// Nobody waits for this call any more.
+pub enum WorkerNotice {
+    /// The call is cancelled.
     Cancel(CallId),
 }
 
-/// What tells a worker to begin with a call that waits for that, at the address that `Accepted` came from.
+/// Tells a worker to start an accepted call, sent to where `Accepted` came from.
 pub const GO: &[u8] = b"go";
 
-/// Stands in a bucket for what is too large for it.
+/// Replaces a value that is too large for a bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LargeObject {
-    /// Where it lies.
+pub struct LargeObjectRef {
+    /// The object's name.
     pub large: String,
 }
 
-/// A message as the bytes that are sent.
+/// Serializes a message.
 ///
 /// # Errors
-/// It cannot be written as JSON.
+/// It cannot be serialized.
 pub fn write(message: &impl Serialize) -> Result<bytes::Bytes, Error> {
     let mut bytes = Vec::with_capacity(128);
     write_to(&mut bytes, message).map(|()| bytes.into())
@@ -212,10 +212,10 @@ pub(crate) fn write_to(bytes: &mut Vec<u8>, message: &impl Serialize) -> Result<
     serde_json::to_writer(bytes, message).map_err(garbled)
 }
 
-/// A message from the bytes that came; `what` names it in the error.
+/// Deserializes a message; `what` names it in the error.
 ///
 /// # Errors
-/// It is something else.
+/// It cannot be parsed.
 pub fn read<'a, T: Deserialize<'a>>(what: &'static str, bytes: &'a [u8]) -> Result<T, Error> {
     serde_json::from_slice(bytes).map_err(|reason| Error::Garbled { what, reason: reason.into() })
 }

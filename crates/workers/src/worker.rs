@@ -1,13 +1,13 @@
-//! The worker's side: tools of an executor, offered to a group, run for whoever asks.
+//! The worker's side: offers an executor's tools to a group, and runs its calls.
 //!
-//! `announce.rs` says that we are there and what we offer, `listen.rs` hears what we are asked, `calls.rs` runs a call,
-//! `running.rs` knows which calls run and ends them, `alive.rs` says that they do.
+//! `announce.rs` renews the presence and the offer, `listen.rs` receives requests, `calls.rs` runs a call, `running_calls.rs`
+//! tracks running calls, `heartbeat.rs` sends their heartbeats.
 
-mod alive;
+mod heartbeat;
 mod announce;
 mod listen;
 mod calls;
-mod running;
+mod running_calls;
 
 use std::{
     sync::{
@@ -26,60 +26,60 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use ulid::Ulid;
 
 use crate::{
-    Cluster, Error, Runner,
-    offer::{Offer, OfferedTool, Presence},
-    sign::Seen,
+    Cluster, Error, JobRunner,
+    offer::{OfferedTool, Presence, WorkerOffer},
+    sign::SeenRequests,
 };
-use listen::Subscriptions;
-use running::RunningCalls;
+use listen::WorkerSubscriptions;
+use running_calls::RunningCalls;
 
-/// How long running calls may go on after we are told to stop (SPEC GW-4).
+/// How long running calls may take after `stop` (SPEC GW-4).
 const DRAINED: Duration = Duration::from_secs(10);
 
-/// How long calls that are cancelled then may take to end.
+/// How long calls that are then cancelled may take to end.
 const ENDED: Duration = Duration::from_secs(3);
 
-/// How long NATS may take to hear that we are gone.
+/// How long withdrawing the presence may take.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// Which of an executor's tools are offered.
-pub type Choice = Arc<dyn Fn(&RegisteredTool) -> bool + Send + Sync>;
+/// Decides which of an executor's tools are offered.
+pub type OfferFilter = Arc<dyn Fn(&RegisteredTool) -> bool + Send + Sync>;
 
-/// Offers the tools of an executor to a group, until it is told to stop.
-pub struct Worker(Arc<Shared>);
+/// Offers the tools of an executor to a group, until it is stopped.
+pub struct Worker(Arc<WorkerInner>);
 
 /// What all tasks of a worker share.
-struct Shared {
+struct WorkerInner {
     cluster: Cluster,
     group: String,
     id: String,
     executor: ToolExecutor,
-    choice: Choice,
+    choice: OfferFilter,
     capacity: usize,
     slots: Arc<Semaphore>,
     running: Arc<RunningCalls>,
-    offer: Mutex<Arc<Offer>>,
-    /// Rung when something of what we say of ourselves has changed.
+    offer: Mutex<Arc<WorkerOffer>>,
+    /// Notified when the presence or the offer has changed.
     bell: Notify,
     leaving: AtomicBool,
-    /// Where we hear that nobody waits for a call.
+    /// The subject for responses of gateways.
     inbox: String,
-    /// The requests that were taken.
-    seen: Seen,
+    /// The accepted requests.
+    seen: SeenRequests,
     started: u64,
 }
 
 impl Worker {
-    /// A worker of `group` that runs `capacity` calls at once. Says nothing yet.
+    /// Creates a worker of `group` that runs `capacity` calls at once. Does not announce itself yet.
     ///
     /// # Errors
-    /// The group cannot be called so, or nothing could run.
+    /// The group's name is invalid, or `capacity` is 0.
     pub fn new(
         cluster: Cluster,
         group: &str,
         capacity: usize,
         executor: ToolExecutor,
-        choice: Choice,
+        choice: OfferFilter,
     ) -> Result<Self, Error> {
         check_group(group)?;
         if capacity == 0 || capacity > Semaphore::MAX_PERMITS {
@@ -87,7 +87,7 @@ impl Worker {
             return Err(Error::Worker { key: "concurrency", reason });
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let shared = Shared {
+        let shared = WorkerInner {
             inbox: cluster.new_inbox(),
             cluster,
             group: group.to_owned(),
@@ -97,10 +97,10 @@ impl Worker {
             capacity,
             slots: Arc::new(Semaphore::new(capacity)),
             running: Arc::default(),
-            offer: Mutex::new(Arc::new(Offer { hash: String::new(), tools: Vec::new() })),
+            offer: Mutex::new(Arc::new(WorkerOffer { hash: String::new(), tools: Vec::new() })),
             bell: Notify::new(),
             leaving: AtomicBool::new(false),
-            seen: Seen::default(),
+            seen: SeenRequests::default(),
             started: now.as_secs(),
         };
         let offer = shared.look()?;
@@ -108,37 +108,37 @@ impl Worker {
         Ok(Self(Arc::new(shared)))
     }
 
-    /// Its id, unlike any other's.
+    /// Returns its unique id.
     pub fn id(&self) -> &str {
         &self.0.id
     }
 
-    /// Where it offers its tools.
+    /// Returns the cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.0.cluster
     }
 
-    /// What it offers now.
-    pub fn offer(&self) -> Arc<Offer> {
+    /// Returns what it offers now.
+    pub fn offer(&self) -> Arc<WorkerOffer> {
         self.0.offer()
     }
 
-    /// The slots that its calls take, for what else runs here.
+    /// Returns the slots of its calls, for other work in this process.
     pub fn slots(&self) -> &Arc<Semaphore> {
         &self.0.slots
     }
 
-    /// Offers the tools until `stop` fires; then lets running calls finish, cancels those that do not, answers all and
-    /// says goodbye.
+    /// Offers the tools until `stop` fires; then lets running calls finish, cancels those that do not, sends all
+    /// replies and withdraws.
     ///
     /// # Errors
     /// The connection was closed.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Error> {
         let shared = self.0;
-        let mut listening = Subscriptions::start(&shared).await?;
+        let mut listening = WorkerSubscriptions::start(&shared).await?;
         let announcing = AbortOnDropHandle::new(tokio::spawn(announce::run(shared.clone())));
-        // Queued calls are taken as long as others are, and have as long to end.
-        let runner = Runner::new(
+        // Durable calls are taken as long as others are, and have as long to end.
+        let runner = JobRunner::new(
             shared.cluster.jobs(),
             &shared.group,
             &shared.id,
@@ -150,7 +150,7 @@ impl Worker {
         let queued = AbortOnDropHandle::new(tokio::spawn(async move {
             runner.run(told, DRAINED).await;
         }));
-        let _alive = AbortOnDropHandle::new(tokio::spawn(alive::run(shared.clone())));
+        let _alive = AbortOnDropHandle::new(tokio::spawn(heartbeat::run(shared.clone())));
         let mut version = shared.executor.tools().version();
         loop {
             shared.offer_anew()?;
@@ -168,7 +168,7 @@ impl Worker {
         }
         if timeout(DRAINED, shared.running.idle()).await.is_err() {
             shared.running.cancel_all();
-            // Whoever does not end even then is answered for by whoever asked.
+            // The gateway reports a call that does not end even then.
             _ = timeout(ENDED, shared.running.idle()).await;
         }
         // It has waited for its own calls at the same time.
@@ -176,10 +176,10 @@ impl Worker {
         drop(announcing);
         let goodbye = async {
             announce::withdraw(&shared).await;
-            // What was answered last is on its way before we end.
+            // The last replies are sent before we end.
             shared.cluster.flush().await;
         };
-        // Where NATS is away, nobody hears it.
+        // If NATS is unreachable, the entry expires.
         if shared.cluster.is_connected() {
             _ = timeout(GOODBYE, goodbye).await;
         }
@@ -187,16 +187,16 @@ impl Worker {
     }
 }
 
-impl Shared {
-    fn offer(&self) -> Arc<Offer> {
+impl WorkerInner {
+    fn offer(&self) -> Arc<WorkerOffer> {
         self.offer.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What is to be offered now.
-    fn look(&self) -> Result<Offer, Error> {
+    /// Returns what should be offered now.
+    fn look(&self) -> Result<WorkerOffer, Error> {
         let all = self.executor.tools().listed();
         let chosen = all.iter().filter(|tool| (self.choice)(tool));
-        Offer::new(chosen.map(|tool| OfferedTool::from(&**tool)).collect())
+        WorkerOffer::new(chosen.map(|tool| OfferedTool::from(&**tool)).collect())
     }
 
     fn offer_anew(&self) -> Result<(), Error> {
@@ -213,7 +213,7 @@ impl Shared {
         self.leaving.load(Ordering::Acquire)
     }
 
-    fn presence(&self, offer: &Offer) -> Presence {
+    fn presence(&self, offer: &WorkerOffer) -> Presence {
         Presence {
             group: self.group.clone(),
             worker: self.id.clone(),
@@ -227,10 +227,10 @@ impl Shared {
     }
 }
 
-/// Whether a group can be called so, wherever its tools are shown.
+/// Checks a group's name.
 ///
 /// # Errors
-/// It cannot: the text says why.
+/// The name is invalid: the text says why.
 pub fn check_group(group: &str) -> Result<(), Error> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if group.is_empty() || group.len() > 64 || !group.chars().all(is_plain) || group.contains("__")

@@ -1,4 +1,4 @@
-//! Switches and dims, and makes sure that it happened.
+//! Switches and dims devices, and checks that they did it.
 
 mod write;
 
@@ -16,11 +16,11 @@ use crate::{
 };
 use write::Write;
 
-/// What a dimmer takes for "as bright as last time", and as full.
+/// The value that means "as bright as last time" to a dimmer, and the full one.
 const RESTORE: u64 = 255;
 const FULL: u64 = 99;
 
-/// What a device is to do.
+/// What a device should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ControlAction {
@@ -39,7 +39,7 @@ impl ControlAction {
     }
 }
 
-/// What somebody asks of a device.
+/// A request to a device.
 #[derive(Clone, Copy)]
 pub(crate) struct ControlOrder {
     action: ControlAction,
@@ -49,7 +49,7 @@ pub(crate) struct ControlOrder {
 
 impl ControlOrder {
     /// # Errors
-    /// The level is missing, or does not go with the action.
+    /// Fails if the level is missing, or does not fit the action.
     pub(crate) fn of(action: ControlAction, level: Option<u8>) -> Result<Self, ToolError> {
         match (action, level) {
             (ControlAction::Dim, None) => Err(ToolError::invalid(
@@ -62,7 +62,7 @@ impl ControlOrder {
         }
     }
 
-    /// How it is told to this device.
+    /// Returns the write for this device.
     fn for_device(self, device: Device<'_>) -> Result<ControlWrite, ToolError> {
         let exactly = |value: Value| ControlWrite {
             value: value.clone(),
@@ -82,7 +82,7 @@ impl ControlOrder {
     }
 }
 
-/// What is written, and what must come back.
+/// The value to write, and the value to expect.
 struct ControlWrite {
     value: Value,
     wanted: ExpectedValue,
@@ -95,7 +95,7 @@ enum ExpectedValue {
 }
 
 impl ExpectedValue {
-    /// Whether a value is as wanted.
+    /// Whether a reported value is the expected one.
     fn is(&self, seen: &Value) -> bool {
         match self {
             Self::Exactly(value) => match (value.as_f64(), seen.as_f64()) {
@@ -107,18 +107,18 @@ impl ExpectedValue {
     }
 }
 
-/// How this household does it.
+/// Settings and memory for writes to a device.
 pub(crate) struct DeviceHabits {
-    /// How long it may take to be confirmed.
+    /// How long the confirmation may take.
     pub(crate) within: Duration,
-    /// The level that a dimmer was last seen at when it was on.
+    /// The last known level of a dimmer that was on.
     pub(crate) last_level: Option<u64>,
 }
 
-/// Does it, within the time, and tells what is known of it.
+/// Writes within the time limit. Returns what is known about the outcome.
 ///
 /// # Errors
-/// The device cannot do it, refuses, or cannot be reached.
+/// Fails if the device cannot do it, refuses, or cannot be reached.
 pub(crate) async fn run(
     network: &dyn Network,
     device: Device<'_>,
@@ -134,32 +134,32 @@ pub(crate) async fn run(
     };
     let end = Instant::now() + within;
     let restores = telling.value == RESTORE;
-    // If the level is to be restored, half of the time is left for full light.
+    // If the level is to be restored, half of the time is left to try full brightness.
     let first_end = if restores { Instant::now() + within / 2 } else { end };
     let mut outcome = write.carry_out(&telling, first_end).await?;
     let is_dark = write.seen.as_ref().and_then(Value::as_f64) == Some(0.0);
     if restores && is_dark && matches!(outcome, WriteOutcome::Unseen(_)) {
-        // It remembers no level; perhaps we do.
+        // The device remembers no level; we may.
         let value = last_level.unwrap_or(FULL).into();
         outcome = write.carry_out(&ControlWrite { value, ..telling }, end).await?;
     }
     Ok(told(device, order, outcome, write.seen.as_ref(), within))
 }
 
-/// Why nothing, or not enough, is known to have happened.
+/// Why a write failed, or its outcome is unknown.
 pub(crate) enum ControlFailure {
     /// It was not sent.
     Refused(ToolError),
-    /// It was not sent: what the device can do is not known yet, for this reason.
+    /// It was not sent: the device's capabilities are not known yet, for this reason.
     NotReady(String),
-    /// The way there is broken.
+    /// The network cannot be reached.
     Network(Error),
     /// The connection broke after it was sent.
     Unknown(Error),
 }
 
 impl ControlFailure {
-    /// The error of the tool.
+    /// Converts it to the error of the tool.
     pub(crate) fn of_tool(self, tool: &str) -> ToolError {
         match self {
             Self::Refused(error) => error,
@@ -179,17 +179,17 @@ impl ControlFailure {
     }
 }
 
-/// What a write came to.
+/// The outcome of a write.
 enum WriteOutcome {
-    /// The value came back.
+    /// The device reported the value.
     Confirmed(WriteAck),
-    /// The gateway took it; the value did not come back.
+    /// The gateway accepted it, but the device did not report the value.
     Unseen(WriteAck),
     /// The gateway has not answered.
     Unanswered,
 }
 
-/// Says that nobody can tell yet what a device can do, and what to do about it.
+/// Returns the text for a device whose capabilities are not known yet, with advice.
 fn not_ready(device: Device<'_>) -> String {
     let way_out = match device.node().status {
         NodeStatus::Asleep => "It is asleep: wake it up, and try again",

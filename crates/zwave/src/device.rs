@@ -1,4 +1,4 @@
-//! A node that people use, and what it can do.
+//! A node that people use, and its capabilities.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::{
     time,
 };
 
-/// What a device is.
+/// The kind of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeviceKind {
     Switch,
@@ -16,7 +16,7 @@ pub(crate) enum DeviceKind {
     Thermostat,
     Sensor,
     Other,
-    /// Nothing tells yet: it has not been asked for all that it can do.
+    /// Unknown: its interview is incomplete.
     Unknown,
 }
 
@@ -33,7 +33,7 @@ impl DeviceKind {
         }
     }
 
-    /// The actions of `control_zwave_device` that it takes.
+    /// Returns the actions of `control_zwave_device` that it supports.
     pub(crate) fn actions(self) -> &'static [&'static str] {
         match self {
             Self::Switch => &["on", "off"],
@@ -45,7 +45,7 @@ impl DeviceKind {
 
 const SWITCH: u64 = 37;
 const DIMMER: u64 = 38;
-/// Which command classes tell what else a device is; the first that it has decides.
+/// The command classes that decide the kind of other devices; the first match wins.
 const TELLING: [(DeviceKind, &[u64]); 3] = [
     (DeviceKind::Lock, &[98, 118]),
     (DeviceKind::Thermostat, &[64, 67]),
@@ -57,7 +57,7 @@ const TELLING: [(DeviceKind, &[u64]); 3] = [
 pub(crate) struct Device<'a>(&'a ZwaveNode);
 
 impl<'a> Device<'a> {
-    /// The node as a device if it is one.
+    /// Returns the node as a device; `None` if it is not one.
     pub(crate) fn of(node: &'a ZwaveNode) -> Option<Self> {
         node.is_device.then_some(Self(node))
     }
@@ -66,7 +66,7 @@ impl<'a> Device<'a> {
         self.0
     }
 
-    /// Its name, or what gateways call a node without one.
+    /// Returns its name, or the gateways' default name if it has none.
     pub(crate) fn name(&self) -> String {
         match self.0.name.trim() {
             "" => format!("nodeID_{}", self.0.id),
@@ -96,23 +96,23 @@ impl<'a> Device<'a> {
         }
     }
 
-    /// Whether a switch or a dimmer may be among what is not known of it yet.
+    /// Returns whether it may turn out to be a switch or a dimmer.
     pub(crate) fn awaits_interview(&self) -> bool {
         !self.0.ready && self.control().is_none()
     }
 
-    /// Whether it may become known within seconds what it can do: right after its gateway was started.
+    /// Returns whether its capabilities may become known within seconds: right after its gateway was started.
     pub(crate) fn is_being_interviewed(&self) -> bool {
         let can_answer = !self.is_inactive() && self.0.status != NodeStatus::Asleep;
         self.awaits_interview() && can_answer
     }
 
-    /// Dead or failed.
+    /// Whether it is dead or failed.
     pub(crate) fn is_inactive(&self) -> bool {
         self.0.failed || self.0.status == NodeStatus::Dead
     }
 
-    /// What it is and how it is doing, in words.
+    /// Describes its kind and status.
     pub(crate) fn line(&self, now: u64) -> String {
         let node = self.0;
         let kind = match self.kind() {
@@ -130,7 +130,7 @@ impl<'a> Device<'a> {
         line
     }
 
-    /// The same for programs.
+    /// The same as JSON.
     pub(crate) fn to_json(self, now: u64) -> Value {
         let node = self.0;
         let mut device = json!({
@@ -152,8 +152,8 @@ impl<'a> Device<'a> {
 
     /// Returns the value that shows whether a switch or a dimmer is on.
     ///
-    /// Of a device with several parts it is that of the first one: the lowest endpoint, on which a dimmer comes before a
-    /// switch, since it can do more.
+    /// If the device has several endpoints, it is that of the lowest one; there, a dimmer comes before a switch, since it can
+    /// do more.
     pub(crate) fn control(&self) -> Option<&'a ValueReading> {
         let is_state = |reading: &&ValueReading| {
             matches!(reading.id.command_class, SWITCH | DIMMER)
@@ -164,7 +164,7 @@ impl<'a> Device<'a> {
         self.0.values.iter().filter(is_state).min_by_key(order)
     }
 
-    /// The value that is written to switch it.
+    /// Returns the id of the value that is written to switch it.
     pub(crate) fn target(&self) -> Option<ValueId> {
         self.control().map(|control| control.id.sibling("targetValue"))
     }
@@ -182,25 +182,25 @@ impl<'a> Device<'a> {
     }
 }
 
-/// A switch's or a dimmer's value in words.
+/// Describes the value of a switch or a dimmer.
 pub(crate) fn shown(value: &Value) -> String {
     match (value.as_bool(), value.as_f64()) {
         (Some(true), _) => "on".to_owned(),
         (Some(false), _) => "off".to_owned(),
         (_, Some(0.0)) => "off".to_owned(),
-        // What some report that have only that.
+        // Some devices report 255 for "on".
         (_, Some(255.0)) => "on".to_owned(),
         (_, Some(level)) if (1.0..=99.0).contains(&level) => format!("on at {}%", percent(level)),
         _ => value.to_string(),
     }
 }
 
-/// What people say (0 to 100) as a dimmer takes it (0 to 99).
+/// Converts percent (0 to 100) to a dimmer's level (0 to 99).
 pub(crate) fn level(percent: u8) -> u64 {
     (u64::from(percent) * 99 + 50) / 100
 }
 
-/// A dimmer's level as people say it.
+/// Converts a dimmer's level to percent.
 fn percent(level: f64) -> u64 {
     // Levels are small whole numbers.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 100")]

@@ -1,13 +1,13 @@
-//! Which device people mean.
+//! Finds the device that a text names.
 
 use switchboard_toolcall::ToolError;
 
 use crate::{device::Device, network::ZwaveNode, unicode};
 
-/// How alike a name must be to be suggested.
+/// How similar a name must be to be suggested.
 const CLOSE: f64 = 0.8;
 
-/// Returns the one device that `words` mean: a name, `Location/Name` or an id; case and spacing aside.
+/// Returns the one device that `words` name: a name, `Location/Name` or an id; ignores case and spacing.
 ///
 /// # Errors
 /// Returns an error if no device, or more than one, matches.
@@ -21,7 +21,7 @@ pub(crate) fn device<'a>(nodes: &'a [ZwaveNode], words: &str) -> Result<Device<'
         &|device| plain(&device.path()) == plain_words || plain(&device.name()) == plain_words,
         &|device| is_id(device.node().id, &plain_words),
     ];
-    // Nobody means a device without a name by saying nothing.
+    // An empty name does not mean a device without a name.
     if plain_words.is_empty() {
         return Err(ToolError::invalid("'deviceName' must not be empty"));
     }
@@ -48,7 +48,7 @@ fn is_id(id: u64, words: &str) -> bool {
 
 fn ambiguous<'a>(words: &str, meant: impl Iterator<Item = Device<'a>>) -> ToolError {
     let meant: Vec<_> = meant.collect();
-    // Two names that look alike need their ids, however they are encoded.
+    // Two names that look alike are shown with their ids, even if they are encoded differently.
     let paths: Vec<_> = meant.iter().map(|device| unicode::composed(&device.path())).collect();
     let names = meant.iter().zip(&paths).map(|(device, path)| {
         let is_alone = paths.iter().filter(|other| *other == path).count() == 1;
@@ -75,7 +75,7 @@ fn unknown(words: &str, plain_words: &str, devices: Vec<Device<'_>>) -> ToolErro
     ToolError::invalid(format!("'deviceName': no device is called '{words}'. {hint}"))
 }
 
-/// From 0 to 1. What contains the other is as good as alike.
+/// Returns the similarity, from 0 to 1. A name that contains the other counts as very similar.
 fn likeness(device: &Device<'_>, plain_words: &str) -> f64 {
     let of = |name: String| match plain(&name) {
         name if name.contains(plain_words) || plain_words.contains(&name) => 0.95,

@@ -1,4 +1,4 @@
-//! How the way to the devices is, and how the devices are.
+//! Reports the state of the connection to the devices, and of the devices.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
     network::{Error, Hop, HopState, Network, NodeStatus, ZwaveNode},
 };
 
-/// How long a report is good for.
+/// How long a report is cached.
 const KEPT: Duration = Duration::from_secs(60);
 
 /// The last report.
@@ -20,14 +20,14 @@ pub(crate) struct HealthCache(Mutex<Option<HealthReport>>);
 
 struct HealthReport {
     made: Instant,
-    /// The way to the devices, as it was then.
+    /// The hops to the devices, as they were then.
     hops: Vec<Hop>,
     latency: Duration,
     outcome: Result<Vec<(NodeStatus, usize)>, Error>,
 }
 
 impl HealthCache {
-    /// The report of the last minute, or a new one; a way that has changed since makes a new one, too.
+    /// Returns the report of the last minute, or a new one; also a new one if the hops have changed since.
     pub(crate) async fn check(&self, network: &dyn Network) -> ToolText {
         let mut last = self.0.lock().await;
         if let Some(report) = &*last

@@ -1,7 +1,7 @@
 //! Z-Wave devices as tools (SPEC HM-1).
 //!
-//! [`connect`] makes a [`Network`] of the settings: zwave-js-ui's MQTT gateway (`mqtt/`) or zwave-js-server's WebSocket
-//! (`server/`). [`tools`] makes the six tools over any network. Who runs and serves the tools is left to others.
+//! [`connect`] creates a [`Network`] from the settings: zwave-js-ui's MQTT gateway (`mqtt/`) or zwave-js-server's WebSocket
+//! (`server/`). [`tools`] creates the six tools over any network. Running and serving the tools is left to others.
 //!
 //! ```no_run
 //! use serde_json::json;
@@ -48,12 +48,12 @@ pub use tools::{ARGUMENT_ALIASES, tools};
 use mqtt::MqttNetwork;
 use server::ServerNetwork;
 
-/// Connects to the network of the settings, in the background: what is not there yet may come later.
+/// Connects to the configured network, in the background: it need not be reachable yet.
 ///
 /// Must be called within a tokio runtime.
 ///
 /// # Errors
-/// The settings make no sense.
+/// Fails if the settings are invalid.
 pub fn connect(config: &Config) -> Result<Arc<dyn Network>, Error> {
     let ca = config.ca.as_deref();
     match (&config.mqtt, &config.server) {

@@ -1,10 +1,10 @@
-//! Which devices there are.
+//! Lists devices.
 
 use serde_json::{Value, json};
 
 use crate::{device::Device, network::ZwaveNode, time, unicode};
 
-/// A list for people and for programs.
+/// A tool's result, as text for people and as JSON for programs.
 pub(crate) struct ToolText {
     pub(crate) text: String,
     pub(crate) structured: Value,
@@ -34,7 +34,7 @@ pub(crate) fn page(nodes: &[ZwaveNode], limit: usize, offset: usize) -> ToolText
     ToolText { text, structured }
 }
 
-/// The devices whose name or location has `filter` in it; dead and failed ones only where they are wanted.
+/// Returns the devices whose name or location contains `filter`; dead and failed ones only on request.
 pub(crate) fn matching(nodes: &[ZwaveNode], filter: &str, include_inactive: bool) -> ToolText {
     let now = time::now();
     let filter = unicode::folded(filter.trim());
@@ -60,7 +60,7 @@ pub(crate) fn matching(nodes: &[ZwaveNode], filter: &str, include_inactive: bool
     }
 }
 
-/// One device, for who wants to be sure of it.
+/// Describes one device in detail.
 pub(crate) fn verified(device: Device<'_>) -> ToolText {
     let now = time::now();
     let actions = match device.kind().actions() {

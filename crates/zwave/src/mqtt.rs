@@ -1,4 +1,4 @@
-//! zwave-js-ui's MQTT gateway: asked through its API topics, watched through its value topics.
+//! zwave-js-ui's MQTT gateway: requests go to its API topics, reports come on its value topics.
 
 mod state;
 mod connection;
@@ -29,7 +29,7 @@ pub struct MqttNetwork {
 }
 
 impl MqttNetwork {
-    /// Connects in the background, and again whenever the connection is lost.
+    /// Connects in the background, and reconnects whenever the connection is lost.
     ///
     /// # Errors
     /// The prefix cannot be used.
@@ -85,7 +85,7 @@ impl Network for MqttNetwork {
     }
 
     fn updated<'a>(&'a self, _: &'a ZwaveNode, _: &'a ValueId) -> BoxFuture<'a, Option<u64>> {
-        // `getNodes` says so of each value.
+        // The values of `getNodes` have it already.
         Box::pin(std::future::ready(None))
     }
 

@@ -1,16 +1,16 @@
-//! The seam: what the tools need of a Z-Wave network, whoever speaks with it.
+//! The trait for a Z-Wave network, which the tools use.
 
 use futures_util::stream::BoxStream;
 use serde_json::Value;
 use switchboard_mqtt::{BrokerAddressError, PrefixError, TrustError};
 use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
 
-/// A Z-Wave network. It connects by itself, and again when the connection is lost.
+/// A Z-Wave network. It connects in the background, and reconnects when the connection is lost.
 pub trait Network: Send + Sync {
-    /// Every node with its values, as the gateway has them now.
+    /// Returns every node with its values, as the gateway has them now.
     fn nodes(&self) -> BoxFuture<'_, Result<Vec<ZwaveNode>, Error>>;
 
-    /// Writes a value and returns what the gateway says of it, which may take long: the caller sets the limit.
+    /// Writes a value. Returns the gateway's reply, which may take long: the caller sets the limit.
     fn write<'a>(
         &'a self,
         node: &'a ZwaveNode,
@@ -18,41 +18,41 @@ pub trait Network: Send + Sync {
         value: Value,
     ) -> BoxFuture<'a, Result<WriteAck, Error>>;
 
-    /// Asks the device itself for a value; null if it does not answer.
+    /// Reads a value from the device itself; null if it does not respond.
     fn poll<'a>(
         &'a self,
         node: &'a ZwaveNode,
         id: &'a ValueId,
     ) -> BoxFuture<'a, Result<Value, Error>>;
 
-    /// When a value was last reported, in milliseconds of Unix time, where [`nodes`](Self::nodes) does not say.
+    /// Returns when a value was last reported, in milliseconds of Unix time, if [`nodes`](Self::nodes) does not say.
     fn updated<'a>(&'a self, node: &'a ZwaveNode, id: &'a ValueId) -> BoxFuture<'a, Option<u64>>;
 
-    /// A value each time the network reports it from now on.
+    /// Returns a stream of a value's reports from now on.
     fn watch(&self, node: &ZwaveNode, id: &ValueId) -> BoxStream<'static, Value>;
 
-    /// The way to the devices, nearest first, as it is known now.
+    /// Returns the hops to the devices, nearest first, as they are known now.
     fn hops(&self) -> Vec<Hop>;
 }
 
 /// A node, and what is known of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ZwaveNode {
-    /// Its number in the network.
+    /// Its node id.
     pub id: u64,
-    /// What people call it; may be empty.
+    /// Its name; may be empty.
     pub name: String,
     /// Where it is; may be empty.
     pub location: String,
-    /// The controller and virtual nodes are none.
+    /// Whether it is a device: the controller and virtual nodes are not.
     pub is_device: bool,
-    /// Whether it answers.
+    /// Its status.
     pub status: NodeStatus,
-    /// Whether the controller has given it up.
+    /// Whether the controller has marked it as failed.
     pub failed: bool,
-    /// Whether it has been asked for all that it can do.
+    /// Whether its interview is complete.
     pub ready: bool,
-    /// When it was last heard, in milliseconds of Unix time.
+    /// When it last sent something, in milliseconds of Unix time.
     pub last_active: Option<u64>,
     /// Maker and product.
     pub product: Option<String>,
@@ -60,10 +60,10 @@ pub struct ZwaveNode {
     pub values: Vec<ValueReading>,
 }
 
-/// Whether a node answers.
+/// The status of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeStatus {
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     Unknown,
     /// It sleeps to save its battery, and listens when it wakes up.
@@ -80,7 +80,7 @@ impl NodeStatus {
     /// Every status, in the order in which they are counted.
     pub const ALL: [Self; 5] = [Self::Alive, Self::Awake, Self::Asleep, Self::Dead, Self::Unknown];
 
-    /// The word for it.
+    /// Returns its name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -91,33 +91,33 @@ impl NodeStatus {
         }
     }
 
-    /// The status with this word, in any case.
+    /// Parses a status, ignoring case.
     pub(crate) fn of_word(word: &str) -> Self {
         let is_it = |status: &Self| status.word().eq_ignore_ascii_case(word);
         Self::ALL.into_iter().find(is_it).unwrap_or_default()
     }
 }
 
-/// Which value of a node.
+/// Identifies a value of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValueId {
     /// The command class that it belongs to.
     pub command_class: u64,
-    /// The part of the device.
+    /// The endpoint of the device.
     pub endpoint: u64,
-    /// A word or a number.
+    /// A name or a number.
     pub property: Value,
-    /// A further word or number, where the property is not enough.
+    /// The property's key, if it has one.
     pub property_key: Option<Value>,
 }
 
 impl ValueId {
-    /// The same value's sibling with another property.
+    /// Returns the id of another property with the same command class and endpoint.
     pub(crate) fn sibling(&self, property: &str) -> Self {
         Self { property: property.into(), property_key: None, ..self.clone() }
     }
 
-    /// As both gateways write it.
+    /// Returns it as JSON, in the format of both gateways.
     pub(crate) fn to_json(&self) -> Value {
         let mut id = serde_json::json!({
             "commandClass": self.command_class, "endpoint": self.endpoint, "property": self.property,
@@ -129,47 +129,47 @@ impl ValueId {
     }
 }
 
-/// A value, and what is known of it.
+/// A value with its metadata.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValueReading {
     /// Which one.
     pub id: ValueId,
     /// What people call it.
     pub label: String,
-    /// What its number counts.
+    /// The unit of its number.
     pub unit: Option<String>,
     /// Whether it can be read.
     pub readable: bool,
     /// The value if known.
     pub value: Option<Value>,
-    /// What single values stand for.
+    /// The labels of single values.
     pub states: Vec<(Value, String)>,
     /// When it was last reported, in milliseconds of Unix time.
     pub updated: Option<u64>,
 }
 
-/// What the gateway says of a write.
+/// The gateway's reply to a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteAck {
     /// Z-Wave JS's `SetValueStatus`.
     pub status: u64,
-    /// What it says beside it.
+    /// Its message.
     pub message: Option<String>,
 }
 
 impl WriteAck {
-    /// Whether the device took it, as far as the gateway knows.
+    /// Whether the device accepted it, as far as the gateway knows.
     pub fn is_ok(&self) -> bool {
         matches!(self.status, 255 | 254 | 1)
     }
 
-    /// Whether the device itself has said that it did it (supervision). All else that is reported right after a write may
-    /// be the gateway's guess: zwave-js takes a value for the device's as soon as the radio frame is acknowledged.
+    /// Whether the device itself has confirmed it (supervision). Any other report right after a write may be the gateway's
+    /// guess: zwave-js assumes the new value as soon as the radio frame is acknowledged.
     pub fn is_supervised(&self) -> bool {
         self.status == 255
     }
 
-    /// The word for the status.
+    /// Returns the status's name.
     pub fn word(&self) -> &'static str {
         match self.status {
             255 => "Success",
@@ -185,30 +185,30 @@ impl WriteAck {
     }
 }
 
-/// One step of the way to the devices.
+/// One hop on the way to the devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// `broker`, `gateway`, `server` or `driver`.
     pub name: &'static str,
-    /// Whether it is there.
+    /// Whether it is reachable.
     pub state: HopState,
-    /// Which one, or why not.
+    /// Which one it is, or why it is not reachable.
     pub detail: String,
 }
 
-/// Whether a hop is there.
+/// Whether a hop is reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HopState {
-    /// It is.
+    /// It is reachable.
     Up,
-    /// It is not.
+    /// It is not reachable.
     Down,
-    /// It has not been heard of.
+    /// Unknown.
     Unknown,
 }
 
 impl HopState {
-    /// The word for it.
+    /// Returns its name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Up => "up",
@@ -218,7 +218,7 @@ impl HopState {
     }
 }
 
-/// What can go wrong on the way to the devices.
+/// An error on the way to the devices.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -228,7 +228,7 @@ pub enum Error {
     /// An address in the settings cannot be used.
     #[error("`{address}` is no address of {what}: {reason}")]
     Address {
-        /// What it should lead to, with an example.
+        /// What it should look like, with an example.
         what: &'static str,
         /// As it was given, without its password.
         address: String,
@@ -244,38 +244,38 @@ pub enum Error {
     /// The settings name a broker and a server.
     #[error("Z-Wave is reached over `mqtt` or over `server`; only one of them can be set")]
     TwoWays,
-    /// It is not there; nothing was asked.
+    /// It could not be reached; nothing was sent.
     #[error("{service} could not be reached: {reason}. Check: {check}")]
     Unreachable {
-        /// What was to be reached.
+        /// What could not be reached.
         service: String,
         /// Why it could not be.
         reason: String,
         /// What people can look at.
         check: &'static str,
     },
-    /// It was asked, and then the connection broke or no answer came.
+    /// The request was sent, and then the connection broke or no reply came.
     #[error("{service} could not be reached any more: {reason}. Check: {check}")]
     Lost {
-        /// What was asked.
+        /// The request.
         service: String,
         /// What happened.
         reason: String,
         /// What people can look at.
         check: &'static str,
     },
-    /// It answered that it would not.
+    /// The gateway refused the request.
     #[error("the Z-Wave gateway refused `{asked}`: {reason}")]
     Refused {
-        /// What was asked for.
+        /// The request.
         asked: String,
-        /// Its words.
+        /// The gateway's message.
         reason: String,
     },
 }
 
 impl Error {
-    /// The error of a tool that met this one.
+    /// Converts it to the error of a tool.
     pub(crate) fn of_tool(self, tool: &str) -> ToolError {
         match &self {
             Self::Unreachable { .. } | Self::Lost { .. } => ToolError::new(

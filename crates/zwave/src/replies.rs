@@ -1,4 +1,4 @@
-//! Answers that are waited for, by the id of the request.
+//! Pending replies, by the id of the request.
 
 use std::{
     collections::HashMap,
@@ -8,11 +8,11 @@ use std::{
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-/// Who waits for which answer.
+/// Pending replies, by id.
 #[derive(Default)]
 pub(crate) struct PendingReplies(Mutex<HashMap<String, oneshot::Sender<Value>>>);
 
-/// One answer that is waited for; nobody waits any more when it is dropped.
+/// A pending reply; dropping it stops waiting.
 pub(crate) struct AwaitedReply<'a> {
     replies: &'a PendingReplies,
     id: String,
@@ -20,22 +20,22 @@ pub(crate) struct AwaitedReply<'a> {
 }
 
 impl PendingReplies {
-    /// Waits for the answer to `id` from now on.
+    /// Waits for the reply to `id` from now on.
     pub(crate) fn expect(&self, id: &str) -> AwaitedReply<'_> {
         let (sender, receiver) = oneshot::channel();
         self.waiting().insert(id.to_owned(), sender);
         AwaitedReply { replies: self, id: id.to_owned(), receiver }
     }
 
-    /// Hands an answer to who waits for it. Late ones are dropped.
+    /// Delivers a reply to its waiter. Late ones are dropped.
     pub(crate) fn answer(&self, id: &str, answer: Value) {
         if let Some(sender) = self.waiting().remove(id) {
-            // Who no longer listens does not want it.
+            // The waiter may be gone.
             let _ = sender.send(answer);
         }
     }
 
-    /// Tells all who wait that no answer will come.
+    /// Ends all pending waits: no reply will come.
     pub(crate) fn give_up(&self) {
         self.waiting().clear();
     }
@@ -46,7 +46,7 @@ impl PendingReplies {
 }
 
 impl AwaitedReply<'_> {
-    /// The answer; `None` if none will come.
+    /// Returns the reply; `None` if the connection was lost before it came.
     pub(crate) async fn answer(mut self) -> Option<Value> {
         (&mut self.receiver).await.ok()
     }

@@ -1,11 +1,11 @@
-//! What is reported, as a stream.
+//! Reports as a stream.
 
 use std::sync::Arc;
 
 use futures_util::{Stream, stream};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-/// Everything that is reported from now on. What comes too fast is left out: who waits for it asks later.
+/// Returns all reports from now on. A slow reader misses some, and polls later.
 pub(crate) fn stream<T: Send + Sync + 'static>(
     receiver: Receiver<Arc<T>>,
 ) -> impl Stream<Item = Arc<T>> + Send {

@@ -1,4 +1,4 @@
-//! What the tools answer with, for programs: the schemas of `structuredContent`.
+//! The tools' output schemas (`structuredContent`).
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub(crate) fn verified() -> Value {
     schema
 }
 
-/// What came of an order.
+/// The outcome of an order.
 pub(crate) fn control() -> Value {
     let properties = json!({
         "device": {"type": "string", "description": "Location/Name"},
@@ -42,7 +42,7 @@ pub(crate) fn control() -> Value {
     object(properties, &["device", "id", "action", "sent", "confirmed", "status", "value"])
 }
 
-/// What a device measures.
+/// A device's measurements.
 pub(crate) fn sensors() -> Value {
     let values = json!({
         "label": {"type": "string"},
@@ -116,7 +116,7 @@ fn count() -> Value {
     json!({"type": "integer", "minimum": 0})
 }
 
-/// More may come with later versions, so further properties are no mistake.
+/// Allows further properties, since later versions may add some.
 fn object(properties: Value, required: &[&str]) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }

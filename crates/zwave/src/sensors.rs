@@ -1,4 +1,4 @@
-//! What a device measures.
+//! A device's measurements.
 
 use serde_json::{Value, json};
 
@@ -9,12 +9,12 @@ use crate::{
     time,
 };
 
-/// Command classes that tell of the device and not of the world: association, firmware, configuration and the like.
+/// Command classes about the device itself, not its measurements: association, firmware, configuration and the like.
 const HOUSEKEEPING: &[u64] = &[
     32, 34, 85, 86, 89, 90, 91, 94, 96, 108, 112, 114, 115, 122, 132, 133, 134, 135, 142, 152, 159,
 ];
 
-/// All that the device measures, with units and age.
+/// Returns all measurements of the device, with units and age.
 pub(crate) async fn read(network: &dyn Network, device: Device<'_>) -> ToolText {
     let mut readings: Vec<_> =
         device.node().values.iter().filter(|reading| is_measured(reading)).cloned().collect();
@@ -26,7 +26,7 @@ pub(crate) async fn read(network: &dyn Network, device: Device<'_>) -> ToolText 
     told(device, &readings, stale_because(&device), time::now())
 }
 
-/// The values as they were when they were last read, for when they cannot be read now.
+/// Returns the last known values, for when they cannot be read now.
 pub(crate) fn remembered(device: Device<'_>, reason: &str) -> ToolText {
     let readings: Vec<_> =
         device.node().values.iter().filter(|reading| is_measured(reading)).cloned().collect();
@@ -63,7 +63,7 @@ fn told(
     ToolText { text, structured }
 }
 
-/// Why what is known of a device may no longer be so.
+/// Returns why a device's values may be outdated.
 fn stale_because(device: &Device<'_>) -> Option<String> {
     let node = device.node();
     let heard = node.last_active.map(|then| time::ago(time::age(then, time::now())));
@@ -113,7 +113,7 @@ fn to_json(reading: &ValueReading, now: u64) -> Value {
     value
 }
 
-/// What the value stands for, where it stands for something.
+/// Returns the name of the value, if it has one.
 fn word(reading: &ValueReading) -> Option<&str> {
     let value = reading.value.as_ref()?;
     let state = reading.states.iter().find(|(state, _)| state == value);

@@ -17,15 +17,15 @@ use crate::{
     network::{Error, Hop, HopState, Network, ValueId, WriteAck, ZwaveNode},
     reports,
 };
-use connection::{ServerConnection, ServerLink, ValueUpdate};
+use connection::{ConnectionState, ServerConnection, ValueUpdate};
 
-/// How long a call waits for a connection that is being made.
+/// How long a call waits for a connection that is being opened.
 const CONNECT: Duration = Duration::from_secs(3);
-/// How long a call waits for one more attempt where the server was down.
+/// How long a call waits for one more attempt if the server was down.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long the server may take to answer.
 const ANSWER: Duration = Duration::from_secs(4);
-/// The same for a write, which waits for its device; who asked gives up long before.
+/// The same for a write, which waits for its device; callers time out long before.
 const WRITTEN: Duration = Duration::from_secs(60);
 
 const CHECK: &str = "is zwave-js-server running (in zwave-js-ui: Settings, Home Assistant, WS Server), and are host and port right?";
@@ -37,7 +37,7 @@ pub struct ServerNetwork {
 }
 
 impl ServerNetwork {
-    /// Connects in the background, and again whenever the connection is lost.
+    /// Connects in the background, and reconnects whenever the connection is lost.
     ///
     /// # Errors
     /// The address cannot be used, or the certificates of `ca`.
@@ -87,22 +87,24 @@ impl ServerNetwork {
         }
     }
 
-    /// Where commands are taken, as soon as the connection is there.
+    /// Returns the sender of commands, as soon as the connection is open.
     async fn ready(&self) -> Result<connection::RequestSender, Error> {
         let mut link = self.connection.link.subscribe();
-        let is_settled = |link: &ServerLink| !matches!(link, ServerLink::Connecting);
-        // Whether it is settled or not is looked at below.
+        let is_settled = |link: &ConnectionState| !matches!(link, ConnectionState::Connecting);
+        // Whether it is settled is checked below.
         let _ = timeout(CONNECT, link.wait_for(is_settled)).await;
-        let is_down = matches!(&*link.borrow_and_update(), ServerLink::Down(_));
+        let is_down = matches!(&*link.borrow_and_update(), ConnectionState::Down(_));
         if is_down {
-            // It may be back: one more attempt, whatever comes of it.
+            // The server may be back: one more attempt.
             self.connection.wanted.notify_one();
             let _ = timeout(AGAIN, link.changed()).await;
         }
         match &*link.borrow() {
-            ServerLink::Up(requests, _) => Ok(requests.clone()),
-            ServerLink::Connecting => Err(self.unreachable("it has not answered yet".to_owned())),
-            ServerLink::Down(reason) => Err(self.unreachable(reason.clone())),
+            ConnectionState::Up(requests, _) => Ok(requests.clone()),
+            ConnectionState::Connecting => {
+                Err(self.unreachable("it has not answered yet".to_owned()))
+            }
+            ConnectionState::Down(reason) => Err(self.unreachable(reason.clone())),
         }
     }
 
@@ -124,7 +126,7 @@ impl Drop for ServerNetwork {
 impl Network for ServerNetwork {
     fn nodes(&self) -> BoxFuture<'_, Result<Vec<ZwaveNode>, Error>> {
         Box::pin(async {
-            // Asked again, it tells the whole state again; events go on.
+            // Sending it again returns the whole state again; events continue.
             let state = self.ask("start_listening", json!({}), ANSWER).await?;
             let nodes = state["state"]["nodes"].as_array();
             Ok(nodes.into_iter().flatten().filter_map(wire::node).collect())
@@ -157,7 +159,7 @@ impl Network for ServerNetwork {
     fn updated<'a>(&'a self, node: &'a ZwaveNode, id: &'a ValueId) -> BoxFuture<'a, Option<u64>> {
         Box::pin(async move {
             let message = json!({"nodeId": node.id, "valueId": id.to_json()});
-            // Older servers do not know; then nobody does.
+            // Older servers do not have this command.
             self.ask("node.get_value_timestamp", message, ANSWER).await.ok()?["timestamp"].as_u64()
         })
     }
@@ -174,15 +176,15 @@ impl Network for ServerNetwork {
     fn hops(&self) -> Vec<Hop> {
         let address = &self.connection.address;
         let (server, driver) = match &*self.connection.link.borrow() {
-            // It only listens while its driver works.
-            ServerLink::Up(_, version) => {
+            // The server only accepts connections while its driver works.
+            ConnectionState::Up(_, version) => {
                 ((HopState::Up, address.clone()), (HopState::Up, version.clone()))
             }
-            ServerLink::Connecting => (
+            ConnectionState::Connecting => (
                 (HopState::Unknown, format!("{address}: it has not answered yet")),
                 (HopState::Unknown, "not heard of".to_owned()),
             ),
-            ServerLink::Down(reason) => (
+            ConnectionState::Down(reason) => (
                 (HopState::Down, format!("{address}: {reason}")),
                 (HopState::Unknown, "not heard of".to_owned()),
             ),

@@ -24,15 +24,15 @@ use crate::{
     schemas, sensors,
 };
 
-/// What models call arguments of our tools: (tool, given, expected). Gateways rename these without any config (SPEC AN-3),
-/// and leave alone what a tool declares under the name that is given.
+/// Names that models use for arguments of our tools: (tool, used, expected). Gateways rename these without any config (SPEC
+/// AN-3), unless the tool declares an argument with the used name.
 pub const ARGUMENT_ALIASES: [(&str, &str, &str); 3] = [
     ("control_zwave_device", "device_name", "deviceName"),
     ("control_zwave_device", "command", "action"),
     ("control_zwave_device", "brightness", "level"),
 ];
 
-/// How often is looked whether a device has been interviewed.
+/// How often it is checked whether a device has been interviewed.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The tools over a network, in the order of the contract.
@@ -127,7 +127,7 @@ impl ZwaveToolKind {
         let mut spec = ToolSpec::new(name, description, parameters);
         spec.output_schema = Some(self.answer());
         spec.annotations = match self {
-            // Light that is on is put out again as easily.
+            // A light can be switched back as easily.
             Self::Control => Annotations {
                 read_only: Some(false),
                 idempotent: Some(true),
@@ -139,7 +139,7 @@ impl ZwaveToolKind {
         spec
     }
 
-    /// What it answers with, for programs.
+    /// Returns its output schema.
     fn answer(self) -> Value {
         match self {
             Self::Page => schemas::page(),
@@ -173,7 +173,7 @@ impl Tool for ZwaveTool {
         _: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            // What the schema lets pass and we cannot read: 3.0, or numbers beyond all bounds.
+            // The schema accepts it and we cannot convert it: 3.0, or numbers out of range.
             let args = ZwaveArguments::of(&args).map_err(ToolError::invalid)?;
             self.home.run(self.what, args, &self.spec.name).await.map(output)
         })
@@ -214,7 +214,7 @@ impl ZwaveArguments {
     }
 }
 
-/// Text for people, structure for programs.
+/// Returns text for people, and JSON for programs.
 fn output(listed: ToolText) -> ToolOutput {
     let parts = vec![Part::text(listed.text)];
     let fields = Map::from_iter([("structuredContent".to_owned(), listed.structured)]);
@@ -284,8 +284,8 @@ impl ToolDeps {
         Ok(nodes)
     }
 
-    /// Returns the nodes as soon as it is known what the device of this name can do, at the latest when the time for a
-    /// write is over: right after its start, a gateway knows nothing of devices but their names.
+    /// Returns the nodes as soon as the capabilities of the device with this name are known, at the latest when the time for a
+    /// write is over: right after its start, a gateway knows only the names of devices.
     async fn interviewed(&self, device_name: &str) -> Result<Vec<ZwaveNode>, Error> {
         let end = Instant::now() + self.confirm_within;
         loop {
@@ -302,7 +302,7 @@ impl ToolDeps {
         self.levels.lock().unwrap_or_else(PoisonError::into_inner).get(&node).copied()
     }
 
-    /// The error, and for who asked for values what they last were.
+    /// Returns the error, with the last known values if they were requested.
     fn unavailable(
         &self,
         what: ZwaveToolKind,

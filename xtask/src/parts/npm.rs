@@ -8,7 +8,7 @@ use super::stamp::Stamp;
 use super::{Part, declaration};
 use crate::shell::Run;
 
-/// Installs the part's npm packages, where it has any and they are not there yet.
+/// Installs the part's npm packages, if it has any and they are not installed yet.
 pub(super) fn install(part: &Part) -> Result<()> {
     let Some(package) = declaration(part, "package.json")? else {
         return Ok(());
@@ -37,7 +37,7 @@ pub(super) fn install(part: &Part) -> Result<()> {
     // `npm ci` takes exactly what the lock file says, and starts by removing node_modules with its stamp.
     let ci = ["ci", "--no-audit", "--no-fund"];
     Run::new("npm").arguments(ci).within(&part.installed).quiet()?;
-    // It leaves no folder where a package needs no other.
+    // npm creates no folder if a package has no dependencies.
     fs::create_dir_all(part.installed.join("node_modules"))?;
     stamp.write()
 }

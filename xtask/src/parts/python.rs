@@ -8,7 +8,7 @@ use super::stamp::Stamp;
 use super::{Part, declaration};
 use crate::shell::Run;
 
-/// Installs the part's Python packages, where it has any and they are not there yet.
+/// Installs the part's Python packages, if it has any and they are not installed yet.
 pub(super) fn install(part: &Part) -> Result<()> {
     let Some(requirements) = declaration(part, "requirements.txt")? else {
         return Ok(());
@@ -45,13 +45,13 @@ pub(super) fn install(part: &Part) -> Result<()> {
         .arguments(["-m", "venv", "--clear", "venv"])
         .within(&part.installed)
         .quiet()?;
-    // --no-deps: what is not pinned does not come in, and `pip check` says so where it was needed.
+    // --no-deps: packages that are not pinned are not installed, and `pip check` reports those that are missing.
     let pip = || {
         Run::new(venv.join("bin/pip"))
             .within(&part.installed)
             .arguments(["--disable-pip-version-check"])
     };
-    // --require-hashes: a package with another SHA-256 is refused, whoever serves it.
+    // --require-hashes: a package with another SHA-256 is refused, whichever server sends it.
     let from = ["--require-hashes", "-r", "requirements.txt"];
     pip().arguments(["install", "--no-deps"]).arguments(from).quiet()?;
     pip().arguments(["check"]).quiet()?;

@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 
 /// A file inside the installed folder that holds all that the installation was made from.
 ///
-/// It holds the inputs themselves: they are small, and unlike a hash they can be compared by eye. It lies inside what
-/// it vouches for, so that it goes when that is removed.
+/// It holds the inputs themselves: they are small, and unlike a hash they can be compared by eye. It is stored inside the
+/// folder that it describes, so that it is removed with it.
 pub(crate) struct Stamp {
     path: PathBuf,
     inputs: String,

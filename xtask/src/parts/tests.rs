@@ -31,7 +31,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A leftover in the temporary folder harms nobody.
+        // A leftover in the temporary folder does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -47,7 +47,7 @@ fn a_stamp_is_current_only_for_the_inputs_it_was_written_for() {
     assert!(!stamp(&["v22", "lock"]).is_current(), "another Node.js");
     assert!(!stamp(&["v20", "other"]).is_current(), "another lock file");
 
-    // It lies inside what it vouches for.
+    // It is stored inside the folder that it describes.
     fs::remove_dir_all(&scratch.0).unwrap();
     assert!(!stamp(&["v20", "lock"]).is_current());
 }

@@ -1,4 +1,4 @@
-//! What a token says: until when it is good, who bears it, which tools that one may see.
+//! The claims of a token: when it expires, who its bearer is, which tools it may see.
 
 use std::{
     sync::Arc,
@@ -8,18 +8,18 @@ use std::{
 use serde_json::{Map, Value};
 use switchboard_toolcall::ToolPatterns;
 
-use super::{JwtConfig, shares::Shares};
+use super::{JwtConfig, quotas::CallerQuotas};
 use crate::{Caller, rate::Quota};
 
-/// What stands before the names of those who come with a JWT, so that none can take a token's name.
+/// The prefix of JWT callers' names, so that none can take a token's name.
 pub(crate) const PREFIX: &str = "jwt:";
 
-/// Who bears a token whose signature is right.
+/// The bearer of a verified token.
 pub(super) struct JwtBearer {
     pub(super) caller: Caller,
-    /// What is left of the caller's share.
+    /// The caller's quota.
     pub(super) quota: Arc<Quota>,
-    /// The keys that it was checked with.
+    /// The version of the keys that it was verified with.
     pub(super) generation: u64,
     not_before: Option<f64>,
     expires: f64,
@@ -30,7 +30,7 @@ impl JwtBearer {
         claims: Map<String, Value>,
         config: &JwtConfig,
         generation: u64,
-        shares: &Shares,
+        shares: &CallerQuotas,
     ) -> Result<Self, String> {
         let time = |name: &str| match claims.get(name) {
             None => Ok(None),
@@ -55,13 +55,13 @@ impl JwtBearer {
         Ok(Self { caller, quota, generation, not_before, expires })
     }
 
-    /// Returns when it is no longer good, `None` if that is too far away to be said.
+    /// Returns when it expires. `None` if that is out of range.
     pub(super) fn expires_after(&self, leeway: Duration) -> Option<SystemTime> {
         let expires = Duration::try_from_secs_f64(self.expires).ok()?;
         UNIX_EPOCH.checked_add(expires)?.checked_add(leeway)
     }
 
-    /// Whether it is good now.
+    /// Checks that it is valid now.
     pub(super) fn check_times(&self, now: SystemTime, leeway: Duration) -> Result<(), String> {
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let leeway = leeway.as_secs_f64();
@@ -83,7 +83,7 @@ fn name(claims: &Map<String, Value>, claim: &str) -> Result<Arc<str>, String> {
     }
 }
 
-/// The tools that the claim lists: an array, or one text with spaces between. Without the claim there are none.
+/// Returns the tools of the claim: an array, or one text separated by spaces. None without the claim.
 fn tools(claims: &Map<String, Value>, claim: &str) -> Result<ToolPatterns, String> {
     let wrong = || format!("its claim `{claim}` is not a list of patterns");
     let patterns: Vec<&str> = match claims.get(claim) {
@@ -115,7 +115,7 @@ mod tests {
         let mut claims = json!({"sub": "ada", "exp": 1000});
         claims.as_object_mut().unwrap().append(more.as_object_mut().unwrap());
         let Value::Object(claims) = claims else { unreachable!() };
-        JwtBearer::new(claims, &config(), 0, &Shares::new(&config()))
+        JwtBearer::new(claims, &config(), 0, &CallerQuotas::new(&config()))
     }
 
     // GW-2

@@ -9,17 +9,17 @@ use switchboard_toolcall::HumanDuration;
 use crate::rate::Rate;
 
 /// The settings of `[serve.jwt]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JwtConfig {
-    /// Who makes the tokens: their claim `iss`, and where MCP clients are sent to get one.
+    /// The issuer of the tokens: their claim `iss`, and where MCP clients are sent to get one.
     pub issuer: String,
-    /// Whom the tokens must be for: their claim `aud`, one or several.
+    /// The audience of the tokens: their claim `aud`, one or several.
     pub audience: OneOrMany,
-    /// The issuer's public keys: a file or an address; where unset, the issuer says where they are.
+    /// The issuer's public keys: a file or a URL; discovered from the issuer if unset.
     #[serde(default)]
     pub jwks: Option<String>,
-    /// Which signatures are taken.
+    /// The accepted signature algorithms.
     #[serde(default = "asymmetric")]
     pub algorithms: Vec<String>,
     /// How far clocks may be apart.
@@ -28,34 +28,34 @@ pub struct JwtConfig {
     /// The claim that is the caller's name.
     #[serde(default = "subject")]
     pub name_claim: String,
-    /// The claim that lists the tools that the caller may see; all may be seen where this is unset.
+    /// The claim that lists the tools that the caller may see; all if unset.
     #[serde(default)]
     pub tools_claim: Option<String>,
-    /// The claim that says, with `true`, that the caller may decide about held calls; nobody may where this is unset.
+    /// The claim that says, with `true`, that the caller may decide about held calls; nobody may if unset.
     #[serde(default)]
     pub approve_claim: Option<String>,
-    /// The claim that says, with `true`, that the caller knows of everybody's calls; nobody does if this is unset.
+    /// The claim that says, with `true`, that the caller may know of everybody's calls; nobody may if unset.
     #[serde(default)]
     pub watch_claim: Option<String>,
-    /// How many requests each caller may make in a time; no limit where unset.
+    /// The rate limit of each caller; none if unset.
     #[serde(default)]
     pub rate: Option<Rate>,
     /// How many requests each caller may have at once.
     #[serde(default = "half_of_what_runs")]
     pub concurrent: usize,
-    /// The scopes that clients should ask the issuer for.
+    /// The scopes that clients should request from the issuer.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// How long keys from an address are good for.
+    /// How long keys from a URL are cached.
     #[serde(default = "keep_keys")]
     pub keep_keys: HumanDuration,
-    /// How long after one look at the address the next may follow, whoever asks.
+    /// The shortest interval between two requests of the keys.
     #[serde(default = "look_pause")]
     pub look_pause: HumanDuration,
 }
 
 /// One text, or a list of them.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum OneOrMany {
     /// One.
@@ -73,7 +73,7 @@ impl OneOrMany {
     }
 }
 
-/// The algorithms of these names. A public key must never be taken for a shared secret, so those of the latter are not.
+/// Parses the names of algorithms. Symmetric ones are rejected: a public key must never be used as a shared secret.
 pub(super) fn algorithms(names: &[String]) -> Result<Vec<Algorithm>, String> {
     let known = |name: &String| match name.parse::<Algorithm>() {
         Ok(algorithm) if algorithm.family() != AlgorithmFamily::Hmac => Ok(algorithm),
@@ -102,7 +102,7 @@ fn subject() -> String {
     "sub".to_owned()
 }
 
-/// So that no one caller takes every slot of the executor.
+/// So that no single caller takes every slot of the executor.
 fn half_of_what_runs() -> usize {
     128
 }

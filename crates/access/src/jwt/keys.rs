@@ -1,5 +1,5 @@
-//! The issuer's public keys: from a file that is read again when it changes, or from an address that is asked again when
-//! a key is not known. Where neither can be read, the keys that were there stay.
+//! The issuer's public keys: from a file that is read again when it changes, or from a URL that is requested again if a
+//! key is unknown. If that fails, the known keys stay.
 
 mod fetch;
 mod set;
@@ -16,33 +16,33 @@ use tokio::{sync::Mutex, time::Instant};
 
 use super::JwtConfig;
 use crate::Rejection;
-use fetch::Address;
-use set::Key;
+use fetch::KeySetUrl;
+use set::VerifyingKey;
 
-/// How long a look at a file is good for.
+/// How long the state of a file is cached.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// The keys that are known now.
-pub(super) struct Keys {
-    source: KeySource,
+/// The known keys.
+pub(super) struct JwtKeys {
+    source: JwtKeySource,
     known: RwLock<CachedKeys>,
-    /// Held while the address is asked, so that a crowd asks once.
+    /// Locked during a request, so that concurrent callers share it.
     asking: Mutex<()>,
     keep: Duration,
     pause: Duration,
 }
 
-enum KeySource {
+enum JwtKeySource {
     File(PathBuf),
-    Address(Address),
+    Address(KeySetUrl),
 }
 
 #[derive(Default)]
 struct CachedKeys {
-    keys: Arc<[Key]>,
-    /// Counts the changes.
+    keys: Arc<[VerifyingKey]>,
+    /// Increments with each change.
     generation: u64,
-    /// The file as it was read.
+    /// The file's state when it was read.
     stamp: Option<(SystemTime, u64)>,
     looked: Option<Instant>,
 }
@@ -59,41 +59,43 @@ pub enum KeysError {
         /// Why it failed.
         source: io::Error,
     },
-    /// The address cannot be used.
+    /// The URL is invalid.
     #[error("`[serve.jwt] jwks`: `{address}` {reason}")]
     Address {
-        /// The address.
+        /// The URL.
         address: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// What was read is no key set.
+    /// It is not a key set.
     #[error("the keys in `{from}` cannot be used: {reason}")]
     Format {
-        /// Where they are.
+        /// Where it was read.
         from: String,
         /// What is wrong.
         reason: String,
     },
 }
 
-impl Keys {
-    /// Keys from where the settings say; those in a file are read at once.
+impl JwtKeys {
+    /// Opens the configured source; a file is read at once.
     pub(super) fn open(config: &JwtConfig) -> Result<Self, KeysError> {
         let source = match config.jwks.as_deref() {
-            None => KeySource::Address(Address::of_issuer(&config.issuer)?),
-            Some(place) if place.contains("://") => KeySource::Address(Address::of_keys(place)?),
-            Some(file) => KeySource::File(PathBuf::from(file)),
+            None => JwtKeySource::Address(KeySetUrl::of_issuer(&config.issuer)?),
+            Some(place) if place.contains("://") => {
+                JwtKeySource::Address(KeySetUrl::of_keys(place)?)
+            }
+            Some(file) => JwtKeySource::File(PathBuf::from(file)),
         };
         let (keep, pause) = (config.keep_keys.0, config.look_pause.0);
         let keys = Self { source, known: RwLock::default(), asking: Mutex::default(), keep, pause };
-        if let KeySource::File(path) = &keys.source {
+        if let JwtKeySource::File(path) = &keys.source {
             keys.read(path)?;
         }
         Ok(keys)
     }
 
-    /// Looks whether there are newer keys, without waiting for an address, and returns the count of changes.
+    /// Checks for newer keys, without waiting for a request. Returns the version of the keys.
     pub(super) fn refresh(self: &Arc<Self>) -> u64 {
         let (looked, generation) = {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -101,14 +103,14 @@ impl Keys {
         };
         let is_older = |age| looked.is_none_or(|looked| looked.elapsed() >= age);
         match &self.source {
-            KeySource::File(path) if is_older(FRESH) => {
+            JwtKeySource::File(path) if is_older(FRESH) => {
                 if let Err(error) = self.read(path) {
                     let error = &error as &dyn std::error::Error;
                     tracing::warn!(error, "the issuer's keys stay as they were");
                 }
                 self.known.read().unwrap_or_else(PoisonError::into_inner).generation
             }
-            KeySource::Address(address)
+            JwtKeySource::Address(address)
                 if looked.is_some() && is_older(self.keep.max(self.pause)) =>
             {
                 let (keys, address) = (self.clone(), address.clone());
@@ -119,13 +121,16 @@ impl Keys {
         }
     }
 
-    /// The keys that may have signed a token with this header, and the count of changes.
+    /// Returns the keys that may have signed a token with this header, and their version.
     ///
     /// # Errors
-    /// There are no keys at all, because the address does not answer.
-    pub(super) async fn matching(&self, header: &Header) -> Result<(Vec<Key>, u64), Rejection> {
+    /// There are no keys at all, because the URL does not respond.
+    pub(super) async fn matching(
+        &self,
+        header: &Header,
+    ) -> Result<(Vec<VerifyingKey>, u64), Rejection> {
         let found = self.known_for(header);
-        let KeySource::Address(address) = &self.source else { return Ok(found) };
+        let JwtKeySource::Address(address) = &self.source else { return Ok(found) };
         if !found.0.is_empty() {
             return Ok(found);
         }
@@ -138,14 +143,14 @@ impl Keys {
         }
     }
 
-    fn known_for(&self, header: &Header) -> (Vec<Key>, u64) {
+    fn known_for(&self, header: &Header) -> (Vec<VerifyingKey>, u64) {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let fitting = known.keys.iter().filter(|key| key.fits(header)).cloned().collect();
         (fitting, known.generation)
     }
 
-    /// Asks the address, unless that was done just now.
-    async fn ask(&self, address: &Address) {
+    /// Requests the URL, unless that was done just now.
+    async fn ask(&self, address: &KeySetUrl) {
         let _asking = self.asking.lock().await;
         let looked = self.known.read().unwrap_or_else(PoisonError::into_inner).looked;
         if looked.is_some_and(|looked| looked.elapsed() < self.pause) {
@@ -180,7 +185,7 @@ impl Keys {
 }
 
 impl CachedKeys {
-    fn take(&mut self, keys: Vec<Key>) {
+    fn take(&mut self, keys: Vec<VerifyingKey>) {
         self.keys = keys.into();
         self.generation += 1;
     }

@@ -1,4 +1,4 @@
-//! Signatures, checked by ring, which is in the house for TLS already.
+//! Verifies signatures with ring, which TLS uses already.
 
 use jsonwebtoken::{
     Algorithm, DecodingKey, DecodingKeyKind,
@@ -16,13 +16,13 @@ static RING: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Makes ring the one who checks.
+/// Installs ring as the provider of jsonwebtoken.
 pub(super) fn install() {
-    // It may be so already.
+    // It may be installed already.
     let _ = RING.install_default();
 }
 
-/// What is wrong, for who bears the token.
+/// Returns what is wrong with a token, for its bearer.
 pub(super) fn reason(error: &Error, config: &JwtConfig) -> String {
     match error.kind() {
         ErrorKind::InvalidSignature => "its signature is wrong".to_owned(),
@@ -38,29 +38,29 @@ pub(super) fn reason(error: &Error, config: &JwtConfig) -> String {
     }
 }
 
-/// Checks signatures of one kind with one key.
+/// Verifies signatures of one algorithm with one key.
 struct RingVerifier {
     algorithm: Algorithm,
-    method: Method,
+    method: SignatureMethod,
     key: DecodingKey,
 }
 
-enum Method {
+enum SignatureMethod {
     Rsa(&'static known::RsaParameters),
     Curve(&'static dyn known::VerificationAlgorithm),
 }
 
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
     let method = match algorithm {
-        Algorithm::RS256 => Method::Rsa(&known::RSA_PKCS1_2048_8192_SHA256),
-        Algorithm::RS384 => Method::Rsa(&known::RSA_PKCS1_2048_8192_SHA384),
-        Algorithm::RS512 => Method::Rsa(&known::RSA_PKCS1_2048_8192_SHA512),
-        Algorithm::PS256 => Method::Rsa(&known::RSA_PSS_2048_8192_SHA256),
-        Algorithm::PS384 => Method::Rsa(&known::RSA_PSS_2048_8192_SHA384),
-        Algorithm::PS512 => Method::Rsa(&known::RSA_PSS_2048_8192_SHA512),
-        Algorithm::ES256 => Method::Curve(&known::ECDSA_P256_SHA256_FIXED),
-        Algorithm::ES384 => Method::Curve(&known::ECDSA_P384_SHA384_FIXED),
-        Algorithm::EdDSA => Method::Curve(&known::ED25519),
+        Algorithm::RS256 => SignatureMethod::Rsa(&known::RSA_PKCS1_2048_8192_SHA256),
+        Algorithm::RS384 => SignatureMethod::Rsa(&known::RSA_PKCS1_2048_8192_SHA384),
+        Algorithm::RS512 => SignatureMethod::Rsa(&known::RSA_PKCS1_2048_8192_SHA512),
+        Algorithm::PS256 => SignatureMethod::Rsa(&known::RSA_PSS_2048_8192_SHA256),
+        Algorithm::PS384 => SignatureMethod::Rsa(&known::RSA_PSS_2048_8192_SHA384),
+        Algorithm::PS512 => SignatureMethod::Rsa(&known::RSA_PSS_2048_8192_SHA512),
+        Algorithm::ES256 => SignatureMethod::Curve(&known::ECDSA_P256_SHA256_FIXED),
+        Algorithm::ES384 => SignatureMethod::Curve(&known::ECDSA_P384_SHA384_FIXED),
+        Algorithm::EdDSA => SignatureMethod::Curve(&known::ED25519),
         _ => return Err(ErrorKind::UnsupportedAlgorithm.into()),
     };
     if key.family() != algorithm.family() {
@@ -72,10 +72,10 @@ fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerif
 impl Verifier<Vec<u8>> for RingVerifier {
     fn verify(&self, message: &[u8], signed: &Vec<u8>) -> Result<(), signature::Error> {
         let outcome = match (&self.method, self.key.kind()) {
-            (Method::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
+            (SignatureMethod::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
                 known::RsaPublicKeyComponents { n, e }.verify(parameters, message, signed)
             }
-            (Method::Curve(algorithm), DecodingKeyKind::SecretOrDer(point)) => {
+            (SignatureMethod::Curve(algorithm), DecodingKeyKind::SecretOrDer(point)) => {
                 known::UnparsedPublicKey::new(*algorithm, point).verify(message, signed)
             }
             _ => return Err(signature::Error::new()),

@@ -1,4 +1,4 @@
-//! What is kept of a token, and what is asked for when one is made.
+//! Stored and new tokens.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
@@ -7,17 +7,17 @@ use switchboard_toolcall::ToolPatterns;
 use super::{PREFIX, TokensError};
 use crate::{jwt, rate::Rate};
 
-/// What is kept of a token.
+/// What is stored of a token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TokenEntry {
-    /// Its name, which records call the caller.
+    /// Its name, which is the caller's in records.
     pub name: String,
     /// The hash of the secret, in base64.
     hash: String,
-    /// Which tools it may see (globs); all where unset.
+    /// Patterns of the tools that it may see; all if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// How many requests it may make in a time.
+    /// Its rate limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// How many requests it may have at once.
@@ -29,21 +29,21 @@ pub struct TokenEntry {
     /// Whether it may decide about held calls.
     #[serde(default, skip_serializing_if = "is_false")]
     pub approve: bool,
-    /// Whether it knows of everybody's calls, not only of its own.
+    /// Whether it may know of everybody's calls, not only of its own.
     #[serde(default, skip_serializing_if = "is_false")]
     pub watch: bool,
-    /// When it was made.
+    /// When it was created.
     pub created: jiff::Timestamp,
 }
 
-/// A token to be made.
+/// A new token.
 #[derive(Clone, Debug, Default)]
 pub struct NewToken {
     /// Its name.
     pub name: String,
-    /// Which tools it may see (globs); all where unset.
+    /// Patterns of the tools that it may see; all if unset.
     pub tools: Option<Vec<String>>,
-    /// How many requests it may make in a time.
+    /// Its rate limit.
     pub rate: Option<Rate>,
     /// How many requests it may have at once.
     pub concurrent: Option<usize>,
@@ -51,18 +51,18 @@ pub struct NewToken {
     pub admin: bool,
     /// Whether it may decide about held calls.
     pub approve: bool,
-    /// Whether it knows of everybody's calls, not only of its own.
+    /// Whether it may know of everybody's calls, not only of its own.
     pub watch: bool,
 }
 
 impl TokenEntry {
-    /// The hash of its secret.
+    /// Returns the hash of its secret.
     pub(super) fn hash(&self) -> Result<[u8; 32], TokensError> {
         let hash = URL_SAFE_NO_PAD.decode(&self.hash).ok().and_then(|hash| hash.try_into().ok());
         hash.ok_or_else(|| self.wrong("its hash is damaged"))
     }
 
-    /// Which tools it may see; all where unset.
+    /// Returns the tools that it may see; all if `None`.
     pub(super) fn globs(&self) -> Result<Option<ToolPatterns>, TokensError> {
         let globs = self.tools.as_ref().map(|tools| ToolPatterns::new(tools)).transpose();
         globs.map_err(|error| self.wrong(&error.to_string()))
@@ -74,10 +74,10 @@ impl TokenEntry {
 }
 
 impl NewToken {
-    /// The token as it is kept, and its secret, which is kept nowhere.
+    /// Returns the token to store, and its secret, which is not stored.
     ///
     /// # Errors
-    /// It makes no sense: it has no name, or one of a JWT, a glob is none, or nothing could run with it.
+    /// It has no name or that of a JWT caller, a pattern is invalid, or its limits allow nothing.
     pub fn entry(self) -> Result<(TokenEntry, String), TokensError> {
         if self.name.trim().is_empty() {
             return Err(TokensError::Invalid("a token needs a name".to_owned()));

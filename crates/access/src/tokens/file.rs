@@ -1,4 +1,4 @@
-//! The file where tokens are kept, as hashes.
+//! The file of token hashes.
 
 use std::{
     fs,
@@ -11,13 +11,13 @@ use switchboard_runtime::private_files;
 
 use super::{TokenEntry, TokensError};
 
-/// By what it is seen that the file is another one.
+/// Returns what changes when the file does.
 pub(super) fn stamp(file: &Path) -> Option<(SystemTime, u64)> {
     let data = fs::metadata(file).ok()?;
     Some((data.modified().ok()?, data.len()))
 }
 
-/// What the file holds; nothing where it is not there.
+/// Reads the file; empty if it does not exist.
 pub(super) fn read(file: &Path) -> Result<Vec<TokenEntry>, TokensError> {
     match fs::read(file) {
         Ok(text) => serde_json::from_slice(&text)
@@ -27,7 +27,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<TokenEntry>, TokensError> {
     }
 }
 
-/// Writes the whole file beside and moves it into place, so that nobody reads half of it.
+/// Writes a new file and moves it into place, so that readers never see half of it.
 pub(super) fn write(file: &Path, entries: &[TokenEntry]) -> Result<(), TokensError> {
     let failed = |source| TokensError::File { what: "write", path: file.to_owned(), source };
     let text = serde_json::to_string_pretty(entries).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use switchboard_agent::StopCause;
 use switchboard_runtime::{
     CallEnd, CallStart, Policy, RecordClose, RecordOpen, Recorder, RegisteredTool, ToolExecutor,
-    policy::Answer, toolcall::CallContext,
+    policy::PolicyCheck, toolcall::CallContext,
 };
 use switchboard_testkit::Fake;
 use switchboard_toolcall::serde_json::Value;
@@ -56,8 +56,13 @@ async fn a_dropped_run_leaves_a_valid_conversation() {
 struct Silent;
 
 impl Policy for Silent {
-    fn check<'a>(&'a self, _: &'a RegisteredTool, _: &'a Value, _: &'a CallContext) -> Answer<'a> {
-        Answer::Later(Box::pin(std::future::pending()))
+    fn check<'a>(
+        &'a self,
+        _: &'a RegisteredTool,
+        _: &'a Value,
+        _: &'a CallContext,
+    ) -> PolicyCheck<'a> {
+        PolicyCheck::Pending(Box::pin(std::future::pending()))
     }
 }
 

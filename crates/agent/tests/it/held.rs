@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use switchboard_agent::StopCause;
 use switchboard_runtime::{
     Approver, PolicyConfig, RulePolicy, Ruling, ToolExecutor,
-    approval::{Asked, Decision, Held, Question},
+    approval::{ApprovalRequest, AskOutcome, PendingDecision, PersonDecision},
 };
 use switchboard_testkit::Fake;
 use switchboard_toolcall::BoxError;
@@ -16,13 +16,13 @@ use crate::scripted::{Stage, calls, says};
 struct Slow(Ruling);
 
 impl Approver for Slow {
-    fn ask(&self, _: Question) -> Result<Asked<'_>, BoxError> {
+    fn ask(&self, _: ApprovalRequest) -> Result<AskOutcome<'_>, BoxError> {
         let decision = Box::pin(async {
             tokio::time::sleep(Duration::from_secs(60)).await;
-            Ok(Decision { ruling: self.0, by: None, reason: Some("too late".to_owned()) })
+            Ok(PersonDecision { ruling: self.0, by: None, reason: Some("too late".to_owned()) })
         });
         let expires = std::time::SystemTime::now();
-        Ok(Asked::Held(Held { id: "k7mq".into(), expires, decision }))
+        Ok(AskOutcome::Held(PendingDecision { id: "k7mq".into(), expires, decision }))
     }
 }
 

@@ -1,9 +1,9 @@
-//! A held call as the person who decides sees it: every character, nothing cut.
+//! The arguments of a held call as the person who decides sees them: every character visible, nothing cut.
 
 use serde_json::Value;
 use switchboard_toolcall::json;
 
-/// Lays the arguments out over several lines, each with this in front. What cannot be seen is written as an escape.
+/// Formats the arguments over several lines, each starting with `indent`. Invisible characters become escapes.
 pub(crate) fn indented(arguments: &str, indent: &str) -> String {
     let laid_out = serde_json::from_str::<Value>(arguments)
         .and_then(|value| serde_json::to_string_pretty(&value))

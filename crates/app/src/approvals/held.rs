@@ -15,10 +15,10 @@ use crate::{
     terminal::{self, ask, text},
 };
 
-/// What the progress of a held call says before the id of its approval.
+/// How the progress message of a held call begins; the id of its approval follows.
 const HELD: &str = "waits for a person to allow it: approval ";
 
-/// How often it is looked whether somebody decided elsewhere.
+/// How often to check whether somebody decided elsewhere.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The held calls of this command: the person at this terminal is asked, or told how to allow them.
@@ -32,14 +32,16 @@ impl HeldCalls {
         Self { queue: queue(loaded), asked: Vec::new() }
     }
 
-    /// Hears of the progress of a call, which may say that it is held.
-    pub(crate) fn hear(&mut self, message: &str) {
-        let Some((id, queue)) = message.strip_prefix(HELD).zip(self.queue.as_ref()) else { return };
+    /// Takes a progress message of a call. Returns whether it says that the call is held.
+    pub(crate) fn hear(&mut self, message: &str) -> bool {
+        let Some((id, queue)) = message.strip_prefix(HELD).zip(self.queue.as_ref()) else {
+            return false;
+        };
         if self.asked.iter().any(|(asked, _)| asked == id) {
-            return;
+            return true;
         }
-        // Only what the queue knows is a held call; a tool may say anything of its progress.
-        let Ok(held) = queue.find(id) else { return };
+        // Ignored unless the queue has this id: a tool may write the same text into its progress.
+        let Ok(held) = queue.find(id) else { return false };
         let may_answer = !held.four_eyes || Decider::Owner.is_other_than(held.asked_by.as_deref());
         let task = match ask::is_possible() && may_answer {
             true => {
@@ -55,6 +57,7 @@ impl HeldCalls {
             }
         };
         self.asked.push((id.to_owned(), task));
+        true
     }
 }
 

@@ -1,4 +1,4 @@
-//! Somebody at this terminal, who is asked with one key for an answer. Who decides elsewhere meanwhile is heard too.
+//! Asks the person at this terminal, who answers with one key. A decision made elsewhere meanwhile counts, too.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use switchboard_approvals::{
 };
 use switchboard_runtime::{
     Approver, Ruling,
-    approval::{Asked, Decision, Held, Question},
+    approval::{ApprovalRequest, AskOutcome, PendingDecision, PersonDecision},
 };
 use switchboard_toolcall::{BoxError, text::visible};
 
@@ -22,11 +22,11 @@ use crate::{
     },
 };
 
-/// What to do where who asks cannot allow.
+/// What to do if the caller may not allow its own call.
 const OTHER_EYES: &str = "With `[policy] four_eyes`, who asks cannot allow. Call it through `switchboard serve`, where somebody \
     else with a token of `switchboard token new --approve` allows it.";
 
-/// Somebody at this terminal.
+/// Asks the person at this terminal.
 pub(super) struct TerminalApprover {
     queue: Arc<ApprovalQueue>,
 }
@@ -36,12 +36,12 @@ impl TerminalApprover {
         Self { queue }
     }
 
-    /// Asks at the terminal, and lays the answer on the queue as anybody would.
+    /// Asks at the terminal, and gives the answer to the queue, as `switchboard approve` does.
     pub(super) async fn answer(&self, shown: &ShownCall<'_>, id: &str) -> Result<(), BoxError> {
         let _turn = ask::turn().await;
         let _pause = SpinnerPause::begin();
         let paint = Paint::stderr(ColorChoice::Auto);
-        // Before the question is there: what is typed at its sight is an answer.
+        // Opened before the question is shown, so that every key pressed after it counts as the answer.
         let mut keys = KeyPresses::open()?;
         let note = self.queue.find(id).ok().and_then(|pending| pending.note);
         terminal::tell(&asked(shown, note.as_deref(), paint));
@@ -65,7 +65,7 @@ impl TerminalApprover {
                 terminal::tell(&format!("{} not remembered: {reason}", paint.yellow("warning:")));
                 Ok(())
             }
-            // Whoever was faster has decided.
+            // `Closed`: somebody else has decided already.
             Err(Error::Closed { .. }) | Ok(_) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -73,16 +73,16 @@ impl TerminalApprover {
 }
 
 impl Approver for TerminalApprover {
-    fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
+    fn ask(&self, question: ApprovalRequest) -> Result<AskOutcome<'_>, BoxError> {
         if question.four_eyes && !Decider::Owner.is_other_than(question.caller.as_deref()) {
             return Ok(match self.queue.match_rules(&question)? {
-                RuleLookup::Allowed(decision) => Asked::Decided(decision),
-                RuleLookup::Ask { .. } => Asked::Nobody(OTHER_EYES.to_owned()),
+                RuleLookup::Allowed(decision) => AskOutcome::Decided(decision),
+                RuleLookup::Ask { .. } => AskOutcome::Nobody(OTHER_EYES.to_owned()),
             });
         }
         let shown = question.clone();
-        let Held { id, expires, mut decision } = match self.queue.ask(question)? {
-            Asked::Held(held) => held,
+        let PendingDecision { id, expires, mut decision } = match self.queue.ask(question)? {
+            AskOutcome::Held(held) => held,
             other => return Ok(other),
         };
         let word = id.clone();
@@ -99,12 +99,12 @@ impl Approver for TerminalApprover {
             answered?;
             decision.await
         });
-        Ok(Asked::Held(Held { id, expires, decision }))
+        Ok(AskOutcome::Held(PendingDecision { id, expires, decision }))
     }
 }
 
-/// The question was taken away before it was answered here.
-fn tell_elsewhere(decision: Option<&Decision>) {
+/// Says how the call was decided elsewhere before it was answered here.
+fn tell_elsewhere(decision: Option<&PersonDecision>) {
     let Some(decision) = decision else { return };
     let by = decision.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
     terminal::tell(&match decision.ruling {
@@ -114,7 +114,7 @@ fn tell_elsewhere(decision: Option<&Decision>) {
     });
 }
 
-/// What is shown of a call that a person decides about.
+/// The parts of a call that are shown to the person who decides.
 pub(super) struct ShownCall<'a> {
     pub(super) tool: &'a str,
     pub(super) arguments: &'a str,
@@ -122,8 +122,8 @@ pub(super) struct ShownCall<'a> {
 }
 
 impl<'a> ShownCall<'a> {
-    fn of(question: &'a Question) -> Self {
-        let Question { tool, arguments, rule, .. } = question;
+    fn of(question: &'a ApprovalRequest) -> Self {
+        let ApprovalRequest { tool, arguments, rule, .. } = question;
         Self { tool, arguments, rule }
     }
 }
@@ -149,7 +149,7 @@ fn asked(shown: &ShownCall<'_>, note: Option<&str>, paint: Paint) -> String {
     )
 }
 
-/// What a key says; `None` if it says nothing.
+/// Returns the decision that a key stands for; `None` if it stands for none.
 fn meant(key: KeyPress) -> Option<ApprovalDecision> {
     let (allow, remember) = match key {
         KeyPress::Letter('y' | 'Y') => (true, None),
@@ -161,7 +161,7 @@ fn meant(key: KeyPress) -> Option<ApprovalDecision> {
     Some(ApprovalDecision { allow, by: who(), decider: Decider::Owner, reason: None, remember })
 }
 
-/// Who sits at this terminal.
+/// Returns the name of the person at this terminal.
 pub(crate) fn who() -> String {
     match environment::variable("USER").ok().filter(|name| !name.is_empty()) {
         Some(name) => format!("{name} at a terminal"),

@@ -1,21 +1,44 @@
-//! `key=value` pairs: the schema says what each value is; `key:=JSON` says it itself.
+//! `key=value` pairs, typed by the tool's schema, and `key:=JSON`, typed by itself. A first word that is not a pair is the
+//! value of the only required parameter.
 
 use anyhow::{anyhow, bail};
 use serde_json::{Map, Number, Value, map::Entry};
 
 use super::{json, schema::Schema};
 
-/// Reads the pairs into an object.
-pub(super) fn read(words: &[String], schema: &Value) -> anyhow::Result<Map<String, Value>> {
+const FORMS: &str = "arguments are key=value or key:=JSON pairs, a JSON object in single quotes \
+                     ('{\"name\":\"value\"}'), or - for one on stdin";
+
+/// Reads the pairs into an object. If `schema` is `None`, the tool does not exist, and a value without a key is ignored.
+pub(super) fn read(words: &[String], schema: Option<&Value>) -> anyhow::Result<Map<String, Value>> {
     let mut arguments = Map::new();
-    for word in words {
-        let pair = Pair::parse(word)?;
-        let (path, schema) = locate(pair.key, Schema::of(schema));
+    let tool = Schema::of(schema.unwrap_or(&Value::Null));
+    for (index, word) in words.iter().enumerate() {
+        let pair = match (Pair::parse(word, tool)?, tool.only_parameter()) {
+            (Some(pair), _) => pair,
+            (None, _) if index > 0 => {
+                bail!("`{word}` is not a key=value pair; a value with spaces needs quotes; {FORMS}")
+            }
+            (None, Some(key)) => Pair { key, text: word, is_json: false },
+            (None, None) if schema.is_none() => continue,
+            (None, None) => return Err(nowhere(word, tool)),
+        };
+        let (path, schema) = locate(pair.key, tool);
         let value = pair.value(schema)?;
         insert(&mut arguments, &path, value, schema)
             .map_err(|problem| anyhow!("`{word}`: {problem}"))?;
     }
     Ok(arguments)
+}
+
+/// Returns the error for a value without a key if the tool does not have exactly one parameter that it could be for.
+fn nowhere(word: &str, tool: Schema<'_>) -> anyhow::Error {
+    let names: Vec<_> = tool.properties().iter().map(|(name, _)| format!("`{name}`")).collect();
+    let why = match &names[..] {
+        [] => "no parameters are declared".to_owned(),
+        names => format!("there is more than one parameter: {}", names.join(", ")),
+    };
+    anyhow!("`{word}` is neither a JSON object nor a key=value pair, and {why}; {FORMS}")
 }
 
 struct Pair<'a> {
@@ -25,10 +48,9 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    fn parse(word: &'a str) -> anyhow::Result<Self> {
-        let Some((key, text)) = word.split_once('=') else {
-            bail!("`{word}` is not a key=value pair");
-        };
+    /// Reads a pair; returns `None` if the word is a value without a key.
+    fn parse(word: &'a str, tool: Schema<'_>) -> anyhow::Result<Option<Self>> {
+        let Some((key, text)) = word.split_once('=') else { return Ok(None) };
         let (key, is_json) = match key.strip_suffix(':') {
             Some(key) => (key, true),
             None => (key, false),
@@ -36,7 +58,10 @@ impl<'a> Pair<'a> {
         if key.is_empty() {
             bail!("`{word}` has no key before the `=`");
         }
-        Ok(Self { key, text, is_json })
+        // An address such as https://host/?q=1 has a `=` too.
+        let is_key = is_name(key) || locate(key, tool).1.is_some();
+        let is_pair = is_key || tool.only_parameter().is_none();
+        Ok(is_pair.then_some(Self { key, text, is_json }))
     }
 
     fn value(&self, schema: Option<Schema<'_>>) -> anyhow::Result<Value> {
@@ -49,8 +74,13 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// The way to the parameter that `key` names, and what the schema says of it. A dot leads into an object
-/// where the schema declares that object and no parameter of the whole name.
+/// Whether `key` looks like the name of a parameter.
+fn is_name(key: &str) -> bool {
+    key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$' | '@'))
+}
+
+/// Returns the path to the parameter that `key` names, and its schema. A dot leads into an object if the schema
+/// declares that object, and no parameter whose name is the whole `key`.
 fn locate<'k, 's>(key: &'k str, schema: Schema<'s>) -> (Vec<&'k str>, Option<Schema<'s>>) {
     if let Some(property) = schema.property(key) {
         return (vec![key], Some(property));
@@ -70,7 +100,7 @@ fn locate<'k, 's>(key: &'k str, schema: Schema<'s>) -> (Vec<&'k str>, Option<Sch
     }
 }
 
-/// The value that `text` is by the schema; what does not fit stays text, for validation to name.
+/// Converts `text` to the type that the schema declares; text that does not fit stays text, for validation to report.
 fn typed(
     text: &str,
     schema: Schema<'_>,
@@ -116,7 +146,7 @@ fn typed(
     Ok(text.into())
 }
 
-/// The value of a parameter that nobody declared: JSON if it is JSON, but a string is what it is.
+/// The value of an undeclared parameter: parsed if it is JSON other than a string, else the text itself.
 fn guessed(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(Value::String(_)) | Err(_) => text.into(),
@@ -157,7 +187,7 @@ fn insert(
     }
 }
 
-/// A parameter that is given again becomes a list, or a longer one.
+/// Adds the value of a repeated parameter: a single value becomes a list first.
 fn append(list: &mut Value, value: Value) {
     if !list.is_array() {
         *list = Value::Array(vec![list.take()]);

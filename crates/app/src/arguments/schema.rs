@@ -1,8 +1,8 @@
-//! What a JSON Schema says of a parameter: enough to read it from the command line and to show it.
+//! Reads JSON Schemas of parameters, as far as the command line needs it to parse and to show them.
 
 use serde_json::{Map, Value};
 
-/// How many parts of a schema are looked at; more is nothing that people wrote for people.
+/// How many parts of a schema are read at most; schemas written by people have fewer.
 const MOST_PARTS: usize = 64;
 
 /// A part of a schema; references lead into the whole.
@@ -33,13 +33,30 @@ impl<'a> Schema<'a> {
         entries.map(|(name, part)| (name.as_str(), Self { part, ..self })).collect()
     }
 
-    /// What the items of a list are.
+    /// Returns the parameter that a value without a key is for: the only required one, or the only one.
+    pub(crate) fn only_parameter(self) -> Option<&'a str> {
+        // With these keywords, which parameters are required may depend on other parameters.
+        if ["$ref", "allOf", "anyOf", "oneOf"].iter().any(|key| self.part.get(key).is_some()) {
+            return None;
+        }
+        let required = self.part.get("required").and_then(Value::as_array);
+        match required.map_or(&[][..], Vec::as_slice) {
+            [one] => one.as_str(),
+            [] => match &self.properties()[..] {
+                [(name, _)] => Some(name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns the schema of the items of a list.
     pub(crate) fn items(self) -> Option<Self> {
         let part = self.parts().into_iter().find_map(|part| part.get("items"))?;
         Some(Self { part, ..self })
     }
 
-    /// The names of the allowed types; `None` if the schema does not say.
+    /// Returns the names of the allowed types; none if the schema does not say.
     pub(crate) fn types(self) -> Vec<&'a str> {
         let mut types = Vec::new();
         for part in self.parts() {
@@ -61,7 +78,7 @@ impl<'a> Schema<'a> {
         types
     }
 
-    /// The values that it is limited to, if it is.
+    /// Returns the only allowed values; none if the schema does not limit them.
     pub(crate) fn options(self) -> Vec<&'a Value> {
         let parts = self.parts().into_iter();
         let listed = parts.flat_map(|part| {
@@ -71,12 +88,12 @@ impl<'a> Schema<'a> {
         listed.collect()
     }
 
-    /// What a keyword says, in the first part that has it.
+    /// Returns the value of a keyword in the first part that has it.
     pub(crate) fn keyword(self, name: &str) -> Option<&'a Value> {
         self.parts().into_iter().find_map(|part| part.get(name))
     }
 
-    /// The part itself, what it refers to and what it is composed of.
+    /// Returns the part itself, the parts that it refers to and those that it is composed of.
     fn parts(self) -> Vec<&'a Value> {
         let mut parts = vec![self.part];
         let mut next = 0;

@@ -59,9 +59,15 @@ fn wrong_json_shows_where_it_broke() {
     assert!(error.contains("line 1, column 10\n  1 | {\"a\": tru}\n    |          ^\n"), "{error}");
     for (word, says) in [
         ("[1]", "not array"),
-        ("5", "not integer"),
         ("\"text\"", "not string"),
-        ("hello", "`hello` is neither a JSON object nor a key=value pair"),
+        (
+            "hello",
+            "`hello` is neither a JSON object nor a key=value pair, and there is more than one parameter: `text`, ",
+        ),
+        (
+            "5",
+            "; arguments are key=value or key:=JSON pairs, a JSON object in single quotes ('{\"name\":\"value\"}'), or -",
+        ),
         ("", "neither"),
     ] {
         let error = check(&[word]).unwrap_err();
@@ -146,6 +152,46 @@ fn what_cannot_be_a_pair_is_named() {
     assert!(check(&["=5"]).unwrap_err().contains("no key"));
     assert!(check(&["count=1", "count=2"]).unwrap_err().contains("given twice"));
     assert!(check(&["options={oops"]).unwrap_err().contains("the value of `options`"));
+}
+
+#[test]
+fn a_value_alone_is_for_the_only_parameter_that_must_be_there() {
+    let zone = json!({"type": "object", "required": ["zone"], "properties": {
+        "zone": {"type": "string"}, "digits": {"type": "integer"}, "a/b": {"type": "string"},
+    }});
+    let check = |words: &[&str]| check_with(words, &zone, b"");
+    assert_eq!(check(&["Europe/Berlin"]), Ok(json!({"zone": "Europe/Berlin"})));
+    assert_eq!(check(&["2+2", "digits=3"]), Ok(json!({"zone": "2+2", "digits": 3})));
+    assert_eq!(check(&["5"]), Ok(json!({"zone": "5"})));
+    assert_eq!(check(&[""]), Ok(json!({"zone": ""})));
+    // What could be a parameter's name before the `=` makes a pair; other text does not.
+    let address = "https://host/?q=1&r=2";
+    assert_eq!(check(&[address]), Ok(json!({"zone": address})));
+    assert_eq!(check(&["2 * x == 4"]), Ok(json!({"zone": "2 * x == 4"})));
+    assert_eq!(check(&["x=4"]), Ok(json!({"x": 4})));
+    assert_eq!(check(&["a/b=4"]), Ok(json!({"a/b": "4"})));
+    assert_eq!(check(&["{}"]), Ok(json!({})));
+    for (words, says) in [
+        (&["2", "+", "2"][..], "`+` is not a key=value pair; a value with spaces needs quotes"),
+        (&["digits=1", "late"], "`late` is not a key=value pair"),
+        (&["UTC", "zone=UTC"], "`zone` is given twice"),
+        (&["[1]"], "must be a JSON object"),
+        (&["UTC", "{}"], "cannot stand beside"),
+    ] {
+        let error = check(words).unwrap_err();
+        assert!(error.contains(says), "{words:?}: {error}");
+    }
+    let optional = json!({"properties": {"count": {"type": "integer"}}});
+    assert_eq!(check_with(&["5"], &optional, b""), Ok(json!({"count": 5})));
+    let either =
+        json!({"required": ["a"], "anyOf": [{"required": ["b"]}], "properties": {"a": {}}});
+    assert!(check_with(&["5"], &either, b"").is_err());
+    let none = check_with(&["5"], &json!({"type": "object"}), b"").unwrap_err();
+    assert!(none.contains("no parameters are declared"), "{none}");
+    // There is no such tool, which the executor says.
+    let words = ["5".to_owned(), "a=1".to_owned()];
+    let read = read(&words, None, &mut &b""[..]).unwrap();
+    assert_eq!(Value::Object(read), json!({"a": 1}));
 }
 
 fn json_values() -> impl Strategy<Value = Value> {

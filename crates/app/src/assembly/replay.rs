@@ -53,7 +53,7 @@ impl App {
         self.executor.tools().add_shared(tool).map_err(|error| error.to_string())
     }
 
-    /// Results that are cut name `read_result`, so it is there unless it was recorded itself.
+    /// Adds `read_result`, which cut results refer to, unless it is among the recorded tools.
     fn add_reader_of_results(&self, definitions: &[ToolDefinition], problems: &mut Vec<String>) {
         let is_reader = |tool: &Arc<dyn Tool>| tool.spec().name == "read_result";
         let reader = services::all(&self.executor).into_iter().find(is_reader);

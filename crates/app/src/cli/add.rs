@@ -1,16 +1,19 @@
 //! Arguments of the commands that change the config: `add`, `remove`, `enable`, `disable`, `init`, `connect`.
 
 use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCandidates;
+
+use crate::completion;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   switchboard add time -- uvx mcp-server-time
-  switchboard add docs https://docs.example/mcp --header 'Authorization: Bearer …'
+  switchboard add docs https://docs.example/mcp --header 'X-Api-Key: …'
   switchboard add npm:@modelcontextprotocol/server-filesystem -- ~/notes
   switchboard add pypi:mcp-server-git
-  switchboard add github npm:@modelcontextprotocol/server-github --env GITHUB_TOKEN=…
+  switchboard add npm:@modelcontextprotocol/server-github --env GITHUB_TOKEN=…
 
-The server is started or asked once, and written into the config only if it answers. A value that looks like a
+The server is started or asked once, and written into the config only if it answers. A value that looks like a \
 secret goes into secrets.env beside your config, which only you can read; the config gets ${NAME}.
 
 Exit status: 0 added, 1 the server does not answer, 2 wrong usage or config.")]
@@ -70,6 +73,7 @@ pub(crate) struct PlaceArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ServerNameArgs {
     /// The server's name, as `switchboard doctor` shows it
+    #[arg(add = ArgValueCandidates::new(completion::server_names))]
     pub(crate) name: String,
 
     #[command(flatten)]
@@ -85,10 +89,11 @@ pub(crate) struct InitArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   switchboard connect claude-code
-  switchboard connect cursor --print                 show what would be written
+  switchboard connect cursor --print  show what would be written
   switchboard connect vscode --url http://127.0.0.1:7300/mcp
+  switchboard connect claude --remove                take it out again
 
-The client's config is changed in place, with a copy of the old one beside it (.bak). The client starts
+The client's config is changed in place, with a copy of the old one beside it (.bak). The client starts \
 `switchboard serve --stdio` with the config that is in use here; with --url it connects to a gateway instead.
 
 Exit status: 0 success, 2 wrong usage, or the client's config cannot be read.")]
@@ -103,6 +108,10 @@ pub(crate) struct ConnectArgs {
     /// The token that the client sends with --url
     #[arg(long, value_name = "TOKEN", requires = "url")]
     pub(crate) token: Option<String>,
+
+    /// Take Switchboard out of the client's config
+    #[arg(long, conflicts_with_all = ["url", "token"])]
+    pub(crate) remove: bool,
 
     /// Print the file and what would change, and write nothing
     #[arg(long)]

@@ -1,21 +1,25 @@
-//! What can be written after `switchboard approve`.
+//! Arguments of `switchboard approve`.
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
+
+use crate::completion;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchboard approve                               the calls that wait
-  switchboard approve k7mq                          allow one, this once; it is shown first
+  switchboard approve                the calls that wait
+  switchboard approve k7mq           allow one, this once; it is shown first
   switchboard approve k7mq --deny --reason 'not on a Friday'
-  switchboard approve k7mq --always                 allow it, and from now on with these arguments
-  switchboard approve --rules                       what is allowed for good
-  switchboard approve --forget w2xe                 ask again
+  switchboard approve k7mq --always  allow it, always with these arguments
+  switchboard approve --rules        what is allowed for good
+  switchboard approve --forget w2xe  ask again
 
 Reaches the calls of every `serve`, `chat` and `voice` of the same user on this machine.
 
 Exit status: 0 success, 1 there is no such approval, or it is over, 2 wrong usage or config.")]
 pub(crate) struct ApproveArgs {
     /// The id of an approval, or how it begins
+    #[arg(add = ArgValueCandidates::new(completion::approval_ids))]
     pub(crate) id: Option<String>,
 
     /// Do not let the call run
@@ -43,7 +47,7 @@ pub(crate) struct ApproveArgs {
     pub(crate) rules: bool,
 
     /// Forget what is allowed for good: such calls are asked about again
-    #[arg(long, value_name = "RULE", conflicts_with_all = ["id", "rules"])]
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["id", "rules"], add = ArgValueCandidates::new(completion::approval_rules))]
     pub(crate) forget: Option<String>,
 
     /// Print JSON: an array of approvals or rules, or the one that was changed

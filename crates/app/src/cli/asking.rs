@@ -3,12 +3,15 @@
 use std::num::NonZeroU32;
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use switchboard_toolcall::HumanDuration;
+
+use crate::completion;
 
 /// The model and its tools; the same for `ask`, `chat` and `voice`.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
-    #[arg(long, short, value_name = "MODEL", help = MODEL, long_help = MODEL_HELP)]
+    #[arg(long, short, value_name = "MODEL", help = MODEL, long_help = MODEL_HELP, add = ArgValueCandidates::new(completion::model_names))]
     pub(crate) model: Option<String>,
 
     /// Offer only the tools whose names match; may be repeated [default: the model's `tools`, else all]
@@ -24,8 +27,8 @@ pub(crate) struct ModelArgs {
     pub(crate) max_iterations: Option<NonZeroU32>,
 }
 
-const MODEL: &str = "The model: a name of [models.*], PROVIDER:MODEL[@URL] or script:FILE
-[default: the first of [models.*], else a model of the Ollama at $OLLAMA_HOST or its usual port]";
+const MODEL: &str = "The model: a name of [models.*], PROVIDER:MODEL[@URL], or demo
+[default: the first of [models.*], else one that $ANTHROPIC_API_KEY or $OPENAI_API_KEY is for, else one of an Ollama]";
 
 const MODEL_HELP: &str = "The model that is asked:
   local                        the one of [models.local] in the config
@@ -33,22 +36,22 @@ const MODEL_HELP: &str = "The model that is asked:
   openai:gpt-5-mini            OpenAI, with the key in $OPENAI_API_KEY
   openai:NAME@http://host/v1   a server that speaks OpenAI's chat completions, key or not
   ollama:qwen3:0.6b[@http://host:11434]
-  script:demo                  none: two turns that are built in, to see how it works
-  script:FILE                  none: a file of turns
-Default: the first of [models.*]. Without one, a model of the Ollama that answers at
-$OLLAMA_HOST or its usual port; one that can call tools, where it has one";
+  demo                         none: answers that are built in, to see how it works
+  script:FILE                  none: answers of a file
+Default: the first of [models.*]. Without one: $ANTHROPIC_API_KEY, then $OPENAI_API_KEY, with the model above. \
+Without these: a model of the Ollama at $OLLAMA_HOST or its usual port, one that can call tools if it has one";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   switchboard ask \"How many cm are 2 inch?\"
-  switchboard ask -m ollama:qwen3:0.6b --tools 'math_*,get_*' \"What is 17% of 345?\"
+  switchboard ask -m ollama:qwen3:0.6b --tools 'math_*' \"What is 17% of 345?\"
   git diff | switchboard ask \"Summarise this change\"
   switchboard ask - < question.txt
-  switchboard ask --json -m script:demo \"Try it without a model\"
+  switchboard ask --json -m demo \"Try it without a model\"
 
 What comes through a pipe or from a file on stdin follows the question; a word - says where it goes.
 
-Exit status: 0 there is an answer, 1 the model failed or gave none, 2 wrong usage or config,
+Exit status: 0 there is an answer, 1 the model failed or gave none, 2 wrong usage or config, \
 130 Ctrl-C.")]
 pub(crate) struct AskArgs {
     /// The question; - stands for stdin
@@ -80,11 +83,11 @@ pub(crate) struct AskArgs {
   switchboard chat
   switchboard chat -m anthropic:claude-sonnet-4-5 --tools 'git__*'
   switchboard chat --list
-  switchboard chat --resume                       the last one, with its model
+  switchboard chat --resume  the last one, with its model
 
-Commands: /help, /tools, /model [NAME], /save [FILE], /clear, /quit.
-Ctrl-C cancels what the model does; at the prompt it clears the line, and twice it ends the chat,
-as Ctrl-D does. After each turn the chat is saved under $XDG_STATE_HOME/switchboard/chats.
+Commands: /help, /tools, /model [NAME], /save [FILE], /clear, /quit. \
+Ctrl-C cancels what the model does; at the prompt it clears the line, and twice it ends the chat, \
+as Ctrl-D does. After each turn the chat is saved under $XDG_STATE_HOME/switchboard/chats. \
 Without a terminal each line of stdin is a turn.
 
 Exit status: 0 success, 1 a turn failed and nobody sat there to see it, 2 wrong usage or config.")]
@@ -93,7 +96,7 @@ pub(crate) struct ChatArgs {
     pub(crate) model_args: ModelArgs,
 
     /// Go on with a saved chat: its id or the beginning of it, or a file [default: the last one]
-    #[arg(long, value_name = "ID|FILE", num_args = 0..=1)]
+    #[arg(long, value_name = "ID|FILE", num_args = 0..=1, add = ArgValueCandidates::new(completion::chat_ids))]
     pub(crate) resume: Option<Option<String>>,
 
     /// List the saved chats, the last one first

@@ -3,23 +3,26 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::ArgValueCandidates;
 use switchboard_audit::{Filter, HumanTime};
 use switchboard_toolcall::HumanDuration;
 
+use crate::completion;
+
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchboard calls                                  the latest 50
-  switchboard calls --tool 'zwave__*' --since 1h     of one server's tools, within the last hour
-  switchboard calls --failed --since 2026-07-28      what failed since that day
-  switchboard calls --slow 5s                        what took longer than 5 seconds
-  switchboard calls --unknown                        what a crash left without an end
-  switchboard calls --follow                         calls as they end
-  switchboard calls show 01M7Q                       all about one; the beginning of its id is enough
+  switchboard calls                               the latest 50
+  switchboard calls --tool 'zwave__*' --since 1h  one server's, of the last hour
+  switchboard calls --failed --since 2026-07-28   what failed since that day
+  switchboard calls --slow 5s                     what took longer than that
+  switchboard calls --unknown                     what a crash interrupted
+  switchboard calls -n 5 --follow                 5, then calls as they end
+  switchboard calls show 01M7Q                    one of them; its id may be cut
   switchboard calls stats --since 7d
   switchboard calls export --format csv --output calls.csv
   switchboard calls export --as mocks --tool 'git__*' --output mocks.json
 
-Exit status: 0 success, also where there are no calls; 1 there is no such call, the records are damaged or cannot be
+Exit status: 0 success, also where there are no calls; 1 there is no such call, the records are damaged or cannot be \
 read; 2 wrong usage or config.")]
 pub(crate) struct CallsArgs {
     #[command(subcommand)]
@@ -28,8 +31,8 @@ pub(crate) struct CallsArgs {
     #[command(flatten)]
     pub(crate) filters: Filters,
 
-    /// How many to show, the newest; 0 for all [default: 50, with --json 1000]
-    #[arg(long, value_name = "N", conflicts_with = "follow")]
+    /// How many to show, the newest; 0 for all [default: 50, with --json 1000, with --follow none]
+    #[arg(long, short = 'n', value_name = "N")]
     pub(crate) limit: Option<usize>,
 
     /// Show calls as they end, and queued calls as they change, until Ctrl-C
@@ -58,11 +61,11 @@ impl CallsArgs {
 #[derive(Debug, Default, PartialEq, Args)]
 pub(crate) struct Filters {
     /// Only calls of tools whose name matches
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", add = ArgValueCandidates::new(completion::tool_names))]
     pub(crate) tool: Option<String>,
 
     /// Only calls of this server's tools
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion::server_names))]
     pub(crate) server: Option<String>,
 
     /// Only calls that this caller made: a token's name, or `command line`
@@ -134,6 +137,7 @@ pub(crate) enum CallsAction {
 #[derive(Debug, Args)]
 pub(crate) struct ShowCallArgs {
     /// The call's id, or the beginning of it
+    #[arg(add = ArgValueCandidates::new(completion::call_ids))]
     pub(crate) id: String,
 
     /// Look for it among the calls of all nodes of `[cluster]`
@@ -162,11 +166,11 @@ pub(crate) struct StatsArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchboard calls export > calls.jsonl             a line per call, oldest first, with its result
+  switchboard calls export > calls.jsonl     a line per call, oldest first
   switchboard calls export --format csv --since 7d --output week.csv
   switchboard calls export --as mocks --output mocks.json
-  switchboard tools --config mocks.json              the recorded answers as tools of a config
-  switchboard --replay mocks.json ask \"…\"            … or in place of all real tools
+  switchboard tools --config mocks.json      the answers, as tools
+  switchboard --replay mocks.json ask \"…\"  in place of all real tools
 
 Several answers to the same arguments are given in their order, the last one again and again.")]
 pub(crate) struct ExportArgs {
@@ -234,10 +238,10 @@ pub(crate) enum PolicyAction {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchboard policy test --since 7d                        the rules in use
-  switchboard policy test --since 7d --config new.toml      other rules, before they are used
+  switchboard policy test --since 7d                    the rules in use
+  switchboard policy test --since 7d --config new.toml  other rules
 
-Calls that never came to the rules (unknown tools, wrong arguments) are left out. A tool that is not there any more is
+Calls that never came to the rules (unknown tools, wrong arguments) are left out. A tool that is not there any more is \
 judged by its name alone.
 
 Exit status: 0 whatever the rules say, 1 the records cannot be read, 2 wrong usage or config.")]

@@ -1,7 +1,10 @@
-//! What can be written after `switchboard token`.
+//! Arguments of `switchboard token`.
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use switchboard_access::Rate;
+
+use crate::completion;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -29,18 +32,20 @@ pub(crate) enum TokenAction {
     /// Sign tokens that were made before the cluster had its present key; without a name, list them
     Sign {
         /// Their names
+        #[arg(add = ArgValueCandidates::new(completion::token_names))]
         names: Vec<String>,
     },
     /// Make a token worthless
     Revoke {
         /// Its name
+        #[arg(add = ArgValueCandidates::new(completion::token_names))]
         name: String,
     },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct NewTokenArgs {
-    /// Who will bear it; records call the caller so
+    /// Who will use it: the name of the caller in records
     #[arg(long)]
     pub(crate) name: String,
 

@@ -1,28 +1,28 @@
-//! What can be said to `switchboard voice`.
+//! Arguments of `switchboard voice`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use switchboard_voice::{
     Config, SpeechConfig,
-    config::{Destination, Origin},
+    config::{AudioSource, Destination},
 };
 
 use super::ModelArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchboard voice --mqtt mqtt://127.0.0.1 --source none            typed requests only
+  switchboard voice --mqtt mqtt://127.0.0.1 --source none   typed requests only
   switchboard voice --stt tcp://127.0.0.1:10300 --tts tcp://127.0.0.1:10200
-  switchboard voice --wake tcp://127.0.0.1:10400 --stt … --tts …     after a wake word
-  switchboard voice --source wav:question.wav --output wav:answer.wav --stt … --tts …
+  switchboard voice --wake tcp://127.0.0.1:10400 --stt … --tts …
+  switchboard voice --source wav:question.wav --output wav:answer.wav --stt …
   arecord -t raw -f S16_LE -r 16000 | switchboard voice --source stdin --stt …
 
-Over MQTT it says what was said (voice/transcription), answered (voice/ai-response), what it does (voice/state)
-and what does not work (voice/error). It answers {\"text\":\"…\"} on voice/request, and listens at once after a
+Over MQTT it says what was said (voice/transcription), answered (voice/ai-response), what it does (voice/state) \
+and what does not work (voice/error). It answers {\"text\":\"…\"} on voice/request, and listens at once after a \
 message on voice/listen. What is not given comes from [voice] in the config.
 
-Exit status: 0 told to stop, or all of a file was answered; 1 an answer of a file failed; 2 wrong usage or
+Exit status: 0 told to stop, or all of a file was answered; 1 an answer of a file failed; 2 wrong usage or \
 config.")]
 pub(crate) struct VoiceArgs {
     /// The MQTT broker [default: none]
@@ -40,7 +40,7 @@ pub(crate) struct VoiceArgs {
     /// Where sound comes from: mic, mic:DEVICE, wav:FILE, mqtt, stdin or none. Raw sound is 16 kHz mono, 16 bits
     /// [default: mic if there is --stt, else none]
     #[arg(long)]
-    pub(crate) source: Option<Origin>,
+    pub(crate) source: Option<AudioSource>,
 
     /// What turns speech into text: tcp://HOST:PORT (Wyoming) or http://HOST:PORT/v1 (as OpenAI does)
     #[arg(long, value_name = "ADDRESS")]
@@ -77,7 +77,7 @@ impl VoiceArgs {
         config.source = self.source.clone().or(config.source);
         config.output = self.output.clone().or(config.output);
         config.prompt = self.model_args.system.clone().or(config.prompt);
-        // Another address of a service that is set up keeps how it is asked.
+        // A new address for a configured service keeps the service's other settings.
         let moved = |address: &Option<String>, known: Option<SpeechConfig>| match address {
             Some(url) => Some(SpeechConfig {
                 url: url.clone(),

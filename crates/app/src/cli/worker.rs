@@ -1,4 +1,4 @@
-//! What can be said to `switchboard worker`.
+//! Arguments of `switchboard worker`.
 
 use clap::Args;
 use switchboard_workers::{Config, WorkerConfig};
@@ -6,11 +6,11 @@ use switchboard_workers::{Config, WorkerConfig};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   switchboard worker --nats nats://nas:4222 --group gpu
-  switchboard worker --group gpu --concurrency 1        one call at a time
-  switchboard worker --group calc --tools math_eval     a built-in tool
+  switchboard worker --group gpu --concurrency 1     one call at a time
+  switchboard worker --group calc --tools math_eval  a built-in tool
 
-Gateways whose config has [cluster] nats list the tools as gpu__NAME. Offered are the tools of [[tools]] and of
-[servers.*]; --tools chooses among these and the built-in ones. What is not given comes from [cluster] and [worker] in
+Gateways whose config has [cluster] nats list the tools as gpu__NAME. Offered are the tools of [[tools]] and of \
+[servers.*]; --tools chooses among these and the built-in ones. What is not given comes from [cluster] and [worker] in \
 the config. SIGTERM and Ctrl-C let running calls finish. Logs go to stderr.
 
 Exit status: 0 told to stop, 2 wrong usage or config, or nothing to offer.")]

@@ -1,4 +1,4 @@
-//! What can be said to `switchboard zwave`.
+//! Arguments of `switchboard zwave`.
 
 use std::path::PathBuf;
 
@@ -7,9 +7,9 @@ use switchboard_zwave::Config;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchboard zwave                                  zwave-js-ui at the MQTT broker of this machine
-  switchboard zwave --mqtt mqtt://user:secret@nas:1883 --prefix zwave --gateway Home
-  switchboard zwave --server ws://nas:3000           a zwave-js-server, as Home Assistant uses it
+  switchboard zwave                         zwave-js-ui at this machine's MQTT
+  switchboard zwave --mqtt mqtt://user:secret@nas:1883 --gateway Home
+  switchboard zwave --server ws://nas:3000  a zwave-js-server (Home Assistant)
 
 In the config of an MCP client:
   [servers.zwave]

@@ -1,24 +1,98 @@
 //! `switchboard add`: a server is tried, and written into the config if it answers.
 
 mod source;
-mod secrets;
 mod check;
 
 use std::process::ExitCode;
 
 use anyhow::bail;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use self::source::ServerSource;
-use super::{edit_servers, import::keep_trust};
+use self::{check::CheckFailure, source::ServerSource};
+use super::{
+    edit_servers, login,
+    secret_values::{MovedSecrets, SecretChoice, ServerEntry},
+};
 use crate::{
-    cli::{AddArgs, Cli},
-    settings::{FILE_NAME, own_config},
-    terminal::{self, Paint, text},
+    cli::{AddArgs, Cli, LoginArgs},
+    settings::edit::ConfigEditor,
+    terminal::{self, Paint, ask, text},
 };
 
 pub(super) fn run(add: &AddArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let mut config = edit_servers::open(&add.place, cli)?;
+    let tried = match try_server(add, &config, SecretChoice::of_terminal(add.plain_secrets))? {
+        Ok(tried) => tried,
+        Err(NoAnswer { name, reason }) => {
+            tell_failure(&name, &reason, Paint::stderr(cli.color));
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let notes = tried.write(&mut config)?;
+    let TriedServer { name, settings, tools, wants_sign_in, .. } = tried;
+    let shown = config.file().display().to_string();
+    if add.json {
+        let report = json!({"name": name, "config": shown, "settings": settings, "tools": tools, "sign_in": wants_sign_in, "notes": notes});
+        terminal::print(&report.to_string())?;
+    } else {
+        let paint = Paint::stdout(cli.color);
+        match wants_sign_in {
+            true => terminal::print(&sign_in_report(&name, &shown, paint))?,
+            false => terminal::print(&report(&name, &shown, tools.as_deref(), paint))?,
+        }
+        for note in notes {
+            terminal::tell(&text::one_line(&note));
+        }
+    }
+    edit_servers::tell_if_shadowed(&add.place, cli);
+    if wants_sign_in && !add.json && ask::is_possible() {
+        return login::in_config(&LoginArgs::browser(name), Some(config.file()), cli);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sign_in_report(name: &str, config: &str, paint: Paint) -> String {
+    let (mark, name) = (paint.green("✓"), text::one_line(name));
+    format!(
+        "{mark} {} is in {config}; it wants a sign-in: switchboard login {name}",
+        paint.bold(&name)
+    )
+}
+
+/// A server that answered, or that was not to be tried.
+pub(super) struct TriedServer {
+    pub(super) name: String,
+    settings: ServerEntry,
+    secrets: MovedSecrets,
+    /// Names of its tools; `None` if it was not tried.
+    pub(super) tools: Option<Vec<String>>,
+    /// Whether a person has to sign in before it can be used.
+    wants_sign_in: bool,
+}
+
+/// A server that does not answer.
+pub(super) struct NoAnswer {
+    pub(super) name: String,
+    pub(super) reason: String,
+}
+
+/// Returns the name that the server will have.
+///
+/// # Errors
+/// The arguments do not describe a server.
+pub(super) fn name_of(add: &AddArgs, config: &ConfigEditor) -> anyhow::Result<String> {
+    ServerSource::of(add)?.name(config.separator())
+}
+
+/// Tries a server with its secrets, before anything is written.
+///
+/// # Errors
+/// The arguments do not describe a server, or its name is taken.
+pub(super) fn try_server(
+    add: &AddArgs,
+    config: &ConfigEditor,
+    choice: SecretChoice,
+) -> anyhow::Result<Result<TriedServer, NoAnswer>> {
     let source = ServerSource::of(add)?;
     let name = source.name(config.separator())?;
     if config.get(&name).is_some() && !add.replace {
@@ -28,46 +102,37 @@ pub(super) fn run(add: &AddArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         );
     }
     let mut settings = source.settings(add)?;
-    let moved = match add.plain_secrets {
-        true => Vec::new(),
-        false => secrets::take_out(&name, &mut settings)?,
-    };
-    // The server is tried with its secrets, before anything is written.
+    let mut secrets = MovedSecrets::new(choice);
+    secrets.take_out(&name, &mut settings, &[])?;
+    let mut wants_sign_in = false;
     let tools = match add.no_check {
         true => None,
-        false => match check::tools_of(
-            &name,
-            &secrets::filled_in(&settings, &moved),
-            config.file(),
-            add.json,
-        )? {
-            Ok(tools) => Some(tools),
-            Err(reason) => {
-                tell_failure(&name, &reason, Paint::stderr(cli.color));
-                return Ok(ExitCode::FAILURE);
+        false => {
+            let filled_in = secrets.filled_in(&settings);
+            match check::tools_of(&name, &filled_in, config.file(), add.json)? {
+                Ok(tools) => Some(tools),
+                Err(CheckFailure::SignIn) => {
+                    wants_sign_in = true;
+                    None
+                }
+                Err(CheckFailure::Silent(reason)) => return Ok(Err(NoAnswer { name, reason })),
             }
-        },
-    };
-    let notes = secrets::store(&moved)?;
-    config.set(&name, &settings)?;
-    let was_trusted = edit_servers::was_trusted(&config);
-    config.save()?;
-    if was_trusted && config.file().ends_with(FILE_NAME) {
-        keep_trust(config.file());
-    }
-    let shown = config.file().display().to_string();
-    if add.json {
-        let report = json!({"name": name, "config": shown, "settings": settings, "tools": tools, "notes": notes});
-        terminal::print(&report.to_string())?;
-    } else {
-        let paint = Paint::stdout(cli.color);
-        terminal::print(&report(&name, &shown, tools.as_deref(), paint))?;
-        for note in notes {
-            terminal::tell(&text::one_line(&note));
         }
+    };
+    Ok(Ok(TriedServer { name, settings, secrets, tools, wants_sign_in }))
+}
+
+impl TriedServer {
+    /// Writes it into the config, and its secrets into their file. Returns notes for the person.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub(super) fn write(&self, config: &mut ConfigEditor) -> anyhow::Result<Vec<String>> {
+        let notes = self.secrets.store()?;
+        config.set(&self.name, &self.settings)?;
+        edit_servers::save(config)?;
+        Ok(notes)
     }
-    tell_if_shadowed(add, cli);
-    Ok(ExitCode::SUCCESS)
 }
 
 fn report(name: &str, config: &str, tools: Option<&[String]>, paint: Paint) -> String {
@@ -90,16 +155,3 @@ fn tell_failure(name: &str, reason: &str, paint: Paint) {
     );
     terminal::tell("nothing was written; --no-check writes it anyway");
 }
-
-/// A config in the current folder is used in place of the user's own.
-fn tell_if_shadowed(add: &AddArgs, cli: &Cli) {
-    let is_own = !add.place.here && cli.config.is_none() && own_config().is_some();
-    if is_own && std::path::Path::new(FILE_NAME).exists() {
-        terminal::tell(&format!(
-            "note: in this folder ./{FILE_NAME} is used in place of your own config; --here adds to it"
-        ));
-    }
-}
-
-/// A server's settings, as they stand under `[servers.NAME]`.
-type ServerEntry = Map<String, Value>;

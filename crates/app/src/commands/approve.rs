@@ -1,4 +1,4 @@
-//! `switchboard approve`: the calls that wait for a person, in any process of this user, and the person's word.
+//! `switchboard approve`: lists the calls that wait for a person, in any process of this user, and decides about them.
 
 mod queues;
 
@@ -98,7 +98,7 @@ fn list(queues: &ApprovalQueues, approve: &ApproveArgs, cli: &Cli) -> anyhow::Re
     Ok(())
 }
 
-/// A held call for people: all that is to be known before deciding.
+/// A held call for people: everything that they need to decide.
 fn laid_out(pending: &PendingApproval, paint: Paint) -> String {
     let (id, tool) = (paint.bold(&pending.id), paint.bold(&visible(&pending.tool)));
     let asked_by = pending.asked_by.as_deref().unwrap_or("-");
@@ -201,7 +201,7 @@ fn shown_rule(rule: &AllowRule) -> Value {
     })
 }
 
-/// What cannot be decided is nobody's wrong usage.
+/// A decision that is not possible is a failure of the command, not wrong usage.
 fn failed(error: Error) -> anyhow::Error {
     match error {
         Error::Unknown(_) => {

@@ -9,10 +9,11 @@ use switchboard_agent::{Agent, Config, Conversation, Outcome, RequestOptions};
 use tokio::time::Instant;
 
 use crate::{
+    approvals::HeldCalls,
     assembly::App,
     cli::{AskArgs, Cli},
     connections::{Needs, while_connected},
-    interrupt::{INTERRUPTED, Interrupted},
+    interrupt::{INTERRUPTED, Interrupted, unless_interrupted},
     model::{self, ChosenModel},
     overrides,
     own_gateway::OwnGateway,
@@ -25,22 +26,29 @@ use crate::{
 
 pub(super) fn run(ask: &AskArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let mut loaded = overrides::load(cli)?;
-    if let Some(gateway) = OwnGateway::find(cli, &loaded) {
+    let gateway = OwnGateway::find(cli, &loaded);
+    if let Some(gateway) = &gateway {
         gateway.attach(&mut loaded, true);
     }
     let app = App::build(&loaded)?;
     let question = question::read(&ask.question)?;
     let outcome = on_runtime(async {
-        // Who is asked is settled before anything is started.
+        // The model is chosen before any server is started.
         let chosen = model::choose(ask.model_args.model.as_deref(), &loaded).await?;
+        chosen.tell_choice();
+        chosen.check(&loaded).await?;
         let config = config(ask, &loaded);
         let is_streamed = config.stream && !ask.json;
         let options = RequestOptions { whole_turns: !is_streamed, ..RequestOptions::default() };
         let agent = chosen.agent(&ask.model_args, &app, config)?.with_options(options);
+        if let Some(gateway) = &gateway {
+            unless_interrupted(gateway.servers_settled(&loaded, None)).await?;
+        }
         while_connected(&app, &loaded, Needs::All, async |connections| {
             connections.ready(is_watched(ask.json)).await?;
             model::tell_unmatched(&ask.model_args.tools, &app);
-            answer(ask, cli, &question, is_streamed, &agent, &chosen).await
+            let mut held = loaded.is_attached.then(|| HeldCalls::new(&loaded));
+            answer(ask, cli, &question, is_streamed, &agent, &chosen, held.as_mut()).await
         })
         .await
     });
@@ -64,13 +72,14 @@ async fn answer(
     is_streamed: bool,
     agent: &Agent,
     chosen: &ChosenModel,
+    held: Option<&mut HeldCalls>,
 ) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let answers = if is_streamed { AnswerDisplay::Streamed } else { AnswerDisplay::Later };
     let mut screen = TurnScreen::new(answers, !ask.json, cli.color);
     let mut conversation = ask.model_args.conversation();
     conversation.say(question);
-    let outcome = turn_view::turn(agent, &mut conversation, chosen, &mut screen).await?;
+    let outcome = turn_view::turn(agent, &mut conversation, chosen, &mut screen, held).await?;
     let ending = TurnEnding::of(outcome.as_ref(), chosen.model.provider(), agent.offers_tools());
     if ask.json {
         terminal::print(&report(&ending, outcome.as_ref(), &conversation).to_string())?;
@@ -90,7 +99,7 @@ async fn answer(
     })
 }
 
-/// `{answer, messages, usage}`, and what went wrong.
+/// Returns `{answer, messages, usage}`, with the error if there is one.
 fn report(ending: &TurnEnding, outcome: Option<&Outcome>, conversation: &Conversation) -> Value {
     let mut messages = json!(conversation.messages());
     for message in messages.as_array_mut().into_iter().flatten() {

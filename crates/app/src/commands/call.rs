@@ -1,11 +1,13 @@
-//! `switchboard call`: one call through the executor; on stdout what people read of its result, or the envelope.
+//! `switchboard call`: one call through the executor; prints the result as text for people, or its envelope as JSON.
 
 mod output;
 mod queued;
 mod through_gateway;
 mod unknown;
+mod unknown_name;
 
 use std::{
+    cell::Cell,
     io::{self, IsTerminal},
     process::ExitCode,
     sync::Arc,
@@ -28,52 +30,60 @@ use crate::{
     questions::{self, Sampler},
     settings::Loaded,
     terminal::is_watched,
-    terminal::{self, spinner},
+    terminal::{self, progress::ProgressLabel, spinner},
 };
 use queued::SubmittedCall;
 
 pub(super) fn run(call: &CallArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let asked = Instant::now();
     let loaded = Arc::new(overrides::load(cli)?);
-    if let Some(gateway) = OwnGateway::find(cli, &loaded) {
-        return through_gateway::run(call, cli, &loaded, &gateway);
+    match OwnGateway::find(cli, &loaded) {
+        Some(gateway) => through_gateway::run(call, &loaded, &gateway)?.print(call, cli),
+        None => run_alone(call, cli, &loaded, asked),
     }
-    let app = App::build(&loaded)?;
-    let needs = Needs::of_tool(&call.name, app.executor.tools(), &loaded);
-    // Wrong JSON is told before anything is started; only pairs need the schema of a tool that is elsewhere.
-    let is_early = needs == Needs::Nothing || !arguments::are_pairs(&call.arguments);
+}
+
+/// Runs the call in this process.
+fn run_alone(
+    call: &CallArgs,
+    cli: &Cli,
+    loaded: &Arc<Loaded>,
+    asked: Instant,
+) -> anyhow::Result<ExitCode> {
+    let app = App::build(loaded)?;
+    let needs = Needs::of_tool(&call.name, app.executor.tools(), loaded);
+    // Invalid JSON is reported before any server is started; values and pairs have to wait for the server's schema.
+    let is_early = needs == Needs::Nothing || !arguments::need_schema(&call.arguments);
     let args = is_early.then(|| read_arguments(call, &app)).transpose()?;
     let has_cluster = loaded.settings.cluster.nats.is_some();
-    with_servers(&app, &loaded, needs, async |connections| {
+    if needs == Needs::All && io::stderr().is_terminal() {
+        unknown_name::tell(&call.name, app.executor.tools(), loaded, cli.color);
+    }
+    with_servers(&app, loaded, needs, async |connections| {
+        let label = ProgressLabel::new(&call.name);
         let calling = CallCommand {
             app: &app,
-            loaded: &loaded,
+            loaded,
             call,
             asked,
             needs,
             has_cluster,
             connections,
+            label: &label,
+            is_waiting: Cell::new(false),
         };
         let work = calling.execute(args);
-        let told = match is_watched(call.json) {
-            true => spinner::watch(|| call.name.clone(), work).await?,
+        let report = match is_watched(call.json) {
+            true => spinner::watch(|| calling.spinner_text(), work).await?,
             false => work.await?,
         };
-        match told {
-            CallReport::Ended(result) => {
-                output::print(&result, call, cli)?;
-                Ok(if result.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-            }
-            CallReport::Queued(accepted) => {
-                terminal::print(&accepted.text(call.json))?;
-                Ok(ExitCode::SUCCESS)
-            }
-        }
+        // Printed before the servers are stopped, which may take a while.
+        report.print(call, cli)
     })
 }
 
 fn read_arguments(call: &CallArgs, app: &App) -> anyhow::Result<Map<String, Value>> {
-    // What is to be said about the name, the executor says.
+    // Silent, because the executor looks the name up again, and logs it then.
     let silent = tracing::subscriber::NoSubscriber::default();
     let lookup = || app.executor.tools().lookup(&call.name).ok();
     let tool = tracing::subscriber::with_default(silent, lookup);
@@ -85,10 +95,25 @@ fn read_arguments(call: &CallArgs, app: &App) -> anyhow::Result<Map<String, Valu
     Ok(args)
 }
 
-/// What is to be told of a call.
+/// What the command prints about its call.
 enum CallReport {
     Ended(Box<ToolResult>),
     Queued(SubmittedCall),
+}
+
+impl CallReport {
+    fn print(&self, call: &CallArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Ended(result) => {
+                output::print(result, call, cli)?;
+                Ok(if result.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            }
+            Self::Queued(accepted) => {
+                terminal::print(&accepted.text(call.json))?;
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
 }
 
 struct CallCommand<'a> {
@@ -101,6 +126,9 @@ struct CallCommand<'a> {
     /// Whether the config names a cluster.
     has_cluster: bool,
     connections: &'a Connections,
+    label: &'a ProgressLabel,
+    /// Whether all servers are waited for.
+    is_waiting: Cell<bool>,
 }
 
 impl CallCommand<'_> {
@@ -109,7 +137,8 @@ impl CallCommand<'_> {
         let (executor, name) = (&self.app.executor, &self.call.name);
         let mut cx = CallContext::for_caller("command line").with_client("cli");
         cx.asked = Some(self.asked);
-        cx.way_back = questions::here(Sampler::Usual(self.loaded.clone()));
+        cx.caller_channel = questions::here(Sampler::Usual(self.loaded.clone()));
+        cx.progress = self.label.listener();
         cx.timeout = self.call.timeout.map(|timeout| timeout.0);
         cx.idempotency_key = self.call.idempotency_key.as_deref().map(Into::into);
         tokio::spawn(cancel_on_interrupt(cx.cancel.clone()));
@@ -125,7 +154,8 @@ impl CallCommand<'_> {
         Ok(CallReport::Ended(Box::new(executor.execute(call, &cx).await)))
     }
 
-    /// Waits for what the executor does not wait for itself: all servers for a bare name (TL-6), or a schema.
+    /// Waits for servers that the executor does not wait for itself: all of them for a bare name (TL-6), or the one whose
+    /// schema is needed.
     async fn servers_ready(
         &self,
         schema: bool,
@@ -135,7 +165,11 @@ impl CallCommand<'_> {
         let limit = self.limit();
         let work = async {
             match self.needs {
-                Needs::All => self.connections.settled(false).await,
+                Needs::All => {
+                    self.is_waiting.set(true);
+                    self.connections.settled(false).await;
+                    self.is_waiting.set(false);
+                }
                 Needs::One(_) if schema => _ = self.app.executor.tools().find(name).await,
                 Needs::Groups => self.connections.groups_settled().await.map_err(|error| {
                     let text = format!("Tool '{name}' is unavailable: {error}");
@@ -158,7 +192,12 @@ impl CallCommand<'_> {
         }
     }
 
-    /// How long the call may take, connecting included: the narrowest of what was asked for and the settings.
+    /// The servers that are waited for, then the call with its progress.
+    fn spinner_text(&self) -> String {
+        if self.is_waiting.get() { self.connections.waiting() } else { self.label.text() }
+    }
+
+    /// Returns how long the call may take, connecting included: `--timeout`, else the tool's own limit, else the executor's.
     fn limit(&self) -> Duration {
         let executor = &self.app.executor;
         let asked = self.call.timeout.map(|timeout| timeout.0);
@@ -167,7 +206,7 @@ impl CallCommand<'_> {
     }
 }
 
-/// The first Ctrl-C cancels the call; the second one does not wait for that.
+/// Cancels the call at the first Ctrl-C, and exits at the second without waiting for it.
 async fn cancel_on_interrupt(cancel: CancellationToken) {
     while tokio::signal::ctrl_c().await.is_ok() {
         if cancel.is_cancelled() {

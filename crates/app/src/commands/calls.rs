@@ -4,13 +4,13 @@ mod export;
 mod fleet;
 mod follow;
 mod gc;
-mod list;
+pub(super) mod list;
 mod mocks;
 mod queued;
 mod show;
 mod stats;
 mod verify;
-pub(super) mod format;
+pub(crate) mod format;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -36,16 +36,16 @@ pub(super) fn run(calls: &CallsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         None => list::run(calls, &loaded, cli),
         Some(CallsAction::Show(call)) => show::run(call, &loaded, cli),
         Some(CallsAction::Stats(stats)) => stats::run(stats, &loaded, cli),
-        Some(CallsAction::Export(export)) => export::run(export, &loaded),
+        Some(CallsAction::Export(export)) => export::run(export, cli, &loaded),
         Some(CallsAction::Verify { json }) => verify::run(*json, &loaded, cli),
         Some(CallsAction::Gc(gc)) => gc::run(gc, &loaded),
     }
 }
 
-/// Where the records are.
+/// Returns the folder of the records.
 ///
 /// # Errors
-/// There is no place for them.
+/// There is no folder for them.
 fn folder(loaded: &Loaded) -> anyhow::Result<PathBuf> {
     records::folder(loaded).ok_or_else(|| {
         let text = "there are no records: neither XDG_STATE_HOME nor HOME is set, and `[audit] path` names no folder";
@@ -53,10 +53,10 @@ fn folder(loaded: &Loaded) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Where the records are, and the key of their lines.
+/// Returns the folder of the records, with the key that `[audit]` sets for them.
 ///
 /// # Errors
-/// There is no place for them.
+/// There is no folder for them.
 fn store_folder(loaded: &Loaded) -> anyhow::Result<StoreFolder> {
     Ok(StoreFolder::with_key(&folder(loaded)?, loaded.settings.audit.key.clone()))
 }
@@ -69,7 +69,7 @@ pub(super) fn open(loaded: &Loaded) -> anyhow::Result<Reader> {
     Reader::open(store_folder(loaded)?).map_err(failed)
 }
 
-/// A glob that is none is wrong usage; everything else is the store's failure.
+/// An invalid glob is wrong usage; everything else is a failure of the store.
 pub(super) fn failed(error: Error) -> anyhow::Error {
     match error {
         Error::Glob { .. } => error.into(),

@@ -5,7 +5,7 @@ mod history;
 mod lines;
 mod list;
 mod session;
-pub(super) mod store;
+pub(crate) mod store;
 
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ use crate::{
     assembly::{App, Deps},
     cli::{ChatArgs, Cli},
     connections::{Needs, while_connected},
-    interrupt::{INTERRUPTED, Interrupted},
+    interrupt::{INTERRUPTED, Interrupted, unless_interrupted},
     model::{self, ChosenModel},
     overrides,
     own_gateway::OwnGateway,
@@ -33,7 +33,8 @@ pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         return list::run(chat, cli);
     }
     let mut loaded = overrides::load(cli)?;
-    if let Some(gateway) = OwnGateway::find(cli, &loaded) {
+    let gateway = OwnGateway::find(cli, &loaded);
+    if let Some(gateway) = &gateway {
         gateway.attach(&mut loaded, true);
     }
     let approver = approvals::here_or_elsewhere(&loaded);
@@ -46,9 +47,14 @@ pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     };
     let outcome = on_runtime(async {
         let chosen = choose(chat, transcript.as_ref(), &loaded).await?;
+        chosen.tell_choice();
+        chosen.check(&loaded).await?;
         let transcript = begun(chat, transcript, &chosen);
         let deps = ChatDeps { chat, cli, app: &app, loaded: &loaded };
         let session = ChatSession::new(deps, store, chosen, transcript)?;
+        if let Some(gateway) = &gateway {
+            unless_interrupted(gateway.servers_settled(&loaded, None)).await?;
+        }
         while_connected(&app, &loaded, Needs::All, async |connections| {
             connections.ready(is_watched(false)).await?;
             model::tell_unmatched(&chat.model_args.tools, &app);
@@ -62,7 +68,7 @@ pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The model of `-m`, or else the one that a saved chat had, or else the usual one.
+/// Returns the model of `-m`, or else that of the saved chat, or else the default.
 async fn choose(
     chat: &ChatArgs,
     resumed: Option<&Transcript>,
@@ -81,7 +87,7 @@ async fn choose(
     model::choose(wanted, loaded).await
 }
 
-/// The saved chat, or a new one; `--system` is obeyed in both.
+/// Returns the saved chat, or a new one; `--system` applies to both.
 fn begun(chat: &ChatArgs, resumed: Option<Transcript>, chosen: &ChosenModel) -> Transcript {
     let Some(mut transcript) = resumed else {
         return Transcript::new(chosen.name.clone(), chat.model_args.conversation());

@@ -2,17 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
-
-use crate::{
-    cli::{Cli, CompletionsArgs},
-    terminal,
-};
+use crate::{cli::CompletionsArgs, completion, terminal};
 
 pub(super) fn run(completions: &CompletionsArgs) -> anyhow::Result<ExitCode> {
-    // Written to memory first, for the generator panics where its output is closed.
-    let mut script = Vec::new();
-    clap_complete::generate(completions.shell, &mut Cli::command(), "switchboard", &mut script);
-    terminal::print(&String::from_utf8_lossy(&script))?;
+    let script = completion::script(completions.shell)?;
+    terminal::print(String::from_utf8_lossy(&script).trim())?;
     Ok(ExitCode::SUCCESS)
 }

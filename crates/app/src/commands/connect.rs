@@ -1,4 +1,4 @@
-//! `switchboard connect`: an MCP client gets Switchboard into its config, and nothing else of that config changes.
+//! `switchboard connect`: puts Switchboard into the config of an MCP client, or takes it out; nothing else of that config changes.
 
 mod clients;
 mod write;
@@ -12,7 +12,10 @@ use self::clients::{Client, ConfigFormat};
 use crate::{
     cli::{Cli, ConnectArgs},
     overrides,
-    settings::{Loaded, edit::create_file},
+    settings::{
+        Loaded,
+        edit::{back_up, create_file},
+    },
     terminal::{self, Paint},
 };
 
@@ -27,20 +30,25 @@ pub(super) enum Endpoint {
 pub(super) fn run(connect: &ConnectArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let client = Client::of(connect.client);
     let file = client.file()?;
-    let endpoint = endpoint(connect, cli)?;
-    let entry = client.entry(&endpoint)?;
+    let entry = match connect.remove {
+        true => None,
+        false => Some(client.entry(&endpoint(connect, cli)?)?),
+    };
     let shown = file.display();
     let before = match fs::read_to_string(&file) {
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         read => read.with_context(|| format!("failed to read `{shown}`"))?,
     };
     let after = match client.format {
-        ConfigFormat::Json => write::into_json(&before, client.section, &connect.name, &entry),
-        ConfigFormat::Toml => write::into_toml(&before, client.section, &connect.name, &entry),
+        // If the file does not exist, there is nothing to remove.
+        _ if connect.remove && before.is_empty() => Ok(String::new()),
+        ConfigFormat::Json => write::json(&before, client.section, &connect.name, entry.as_ref()),
+        ConfigFormat::Toml => write::toml(&before, client.section, &connect.name, entry.as_ref()),
     };
     let after = after.with_context(|| format!("`{shown}` was not changed"))?;
     if before == after {
-        terminal::print(&format!("{} has it already: {shown}", client.title))?;
+        let has = if connect.remove { "does not have it" } else { "has it already" };
+        terminal::print(&format!("{} {has}: {shown}", client.title))?;
         return Ok(ExitCode::SUCCESS);
     }
     terminal::print(&difference(&before, &after, Paint::stdout(cli.color)))?;
@@ -48,16 +56,12 @@ pub(super) fn run(connect: &ConnectArgs, cli: &Cli) -> anyhow::Result<ExitCode> 
         terminal::tell(&format!("{shown} would be changed so; nothing was written"));
         return Ok(ExitCode::SUCCESS);
     }
-    if !before.is_empty() {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let backup = file.with_file_name(format!("{name}.bak"));
-        // The copy has the permissions of what it is a copy of.
-        fs::copy(&file, &backup)
-            .with_context(|| format!("failed to write `{}`", backup.display()))?;
+    if let Some(backup) = back_up(&file)? {
         terminal::tell(&format!("the old file is {}", backup.display()));
     }
     create_file(&file, &after)?;
-    terminal::tell(&format!("{shown} is written; restart {} to use it", client.title));
+    let purpose = if connect.remove { "to stop using it" } else { "to use it" };
+    terminal::tell(&format!("{shown} is written; restart {} {purpose}", client.title));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -72,7 +76,7 @@ fn endpoint(connect: &ConnectArgs, cli: &Cli) -> anyhow::Result<Endpoint> {
         let headers = bearer.map(|bearer| json!({"Authorization": bearer}));
         return Ok(Endpoint::Gateway { url: url.clone(), headers });
     }
-    // A config that does not load would leave the client without tools, and without a word.
+    // Checked here: with an invalid config the client would get no tools, and would not say why.
     let loaded = overrides::load(cli)?;
     let (command, args) = stdio_command(&loaded);
     Ok(Endpoint::Program { command, args })
@@ -90,8 +94,8 @@ pub(super) fn stdio_command(loaded: &Loaded) -> (String, Vec<String>) {
     (program, args)
 }
 
-/// The lines that go and come, with a line around them.
-fn difference(before: &str, after: &str, paint: Paint) -> String {
+/// The lines that differ: removed ones with `-`, added ones with `+`.
+pub(super) fn difference(before: &str, after: &str, paint: Paint) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
     let same_start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     let (old, new) = (&old[same_start..], &new[same_start..]);

@@ -1,4 +1,4 @@
-//! The tools that there are now, beside the tools that there were.
+//! The tools of the current config, to compare with those of the records.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -7,17 +7,21 @@ use switchboard_runtime::RegisteredTool;
 
 use crate::{
     assembly::App,
+    cli::Cli,
     connections::{Needs, with_servers},
     interrupt::unless_interrupted,
+    own_gateway::OwnGateway,
+    runtime::on_runtime,
     settings::Loaded,
     terminal::is_watched,
 };
 
-/// The tools of the present config, by name; servers are started only where the records have calls of theirs.
+/// Returns the tools of the current config, by name. Servers are asked only if the records have calls to one of them.
 ///
 /// # Errors
 /// Something in the config cannot be used.
 pub(super) fn tools(
+    cli: &Cli,
     loaded: &Loaded,
     records: &[Record],
     json: bool,
@@ -25,7 +29,12 @@ pub(super) fn tools(
     let app = App::build(loaded)?;
     let has_calls =
         |server: &str| records.iter().any(|record| record.server.as_deref() == Some(server));
-    if loaded.enabled_servers().any(|(server, _)| has_calls(server)) {
+    if !loaded.enabled_servers().any(|(server, _)| has_calls(server)) {
+        Ok(by_name(&app))
+    } else if let Some(gateway) = OwnGateway::find(cli, loaded) {
+        on_runtime(unless_interrupted(gateway.add_tools(&app, loaded)))?;
+        Ok(by_name(&app))
+    } else {
         with_servers(&app, loaded, Needs::All, async |connections| {
             let settled = async {
                 connections.settled(is_watched(json)).await;
@@ -34,8 +43,6 @@ pub(super) fn tools(
             unless_interrupted(settled).await?;
             Ok(by_name(&app))
         })
-    } else {
-        Ok(by_name(&app))
     }
 }
 

@@ -20,13 +20,14 @@ use crate::{
     connections::{Connections, Needs, with_servers},
     interrupt::{Interrupted, unless_interrupted},
     overrides,
+    own_gateway::OwnGateway,
     runtime::on_runtime,
     settings::Loaded,
     terminal::is_watched,
     terminal::{self, Paint, text},
 };
 
-/// What came of one check.
+/// The result of one check.
 #[derive(Debug, PartialEq, Serialize)]
 struct DoctorCheck {
     name: Cow<'static, str>,
@@ -39,7 +40,7 @@ struct DoctorCheck {
 enum CheckStatus {
     /// It works.
     Ok,
-    /// Good to know.
+    /// Neither good nor bad, but worth knowing.
     Info,
     /// It does not work.
     Broken,
@@ -55,7 +56,7 @@ impl DoctorCheck {
     }
 }
 
-/// Everything that was found.
+/// The results of all checks.
 #[derive(Default)]
 struct Findings {
     checks: Vec<DoctorCheck>,
@@ -75,7 +76,7 @@ pub(super) fn run(doctor: &DoctorArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Makes every check that the config allows.
+/// Runs every check that is possible with this config.
 fn examine(doctor: &DoctorArgs, cli: &Cli) -> anyhow::Result<Findings> {
     let broken = |problem: String| DoctorCheck::new("config", CheckStatus::Broken, problem);
     let mut found = Findings::default();
@@ -92,17 +93,21 @@ fn examine(doctor: &DoctorArgs, cli: &Cli) -> anyhow::Result<Findings> {
     found.checks.extend(problems.into_iter().map(broken));
     found.checks.extend(checks::of_skipped(&loaded));
     if let Some(mut app) = app {
-        // What becomes of servers stands in their rows.
+        // Failures of servers are in their own rows.
         app.is_quiet = true;
-        // With settings that make no sense, nothing is started.
-        let has_others = loaded.has_others()
-            || !loaded.settings.models.is_empty()
-            || voice::is_set(&loaded)
-            || cluster::is_set(&loaded);
-        if is_sound && has_others {
-            let probed = with_servers(&app, &loaded, Needs::All, async |connections| {
-                unless_interrupted(probe(doctor, &app, &loaded, connections)).await
-            });
+        // With invalid settings, nothing is started.
+        if is_sound {
+            // The cluster is checked by this process itself, so with one the gateway is not used.
+            let gateway =
+                OwnGateway::find(cli, &loaded).filter(|_| loaded.settings.cluster.nats.is_none());
+            let probed = match gateway {
+                Some(gateway) => {
+                    on_runtime(unless_interrupted(probe_in_gateway(&app, &loaded, &gateway)))
+                }
+                None => with_servers(&app, &loaded, Needs::All, async |connections| {
+                    unless_interrupted(probe(doctor, &app, &loaded, connections)).await
+                }),
+            };
             match probed {
                 Err(error) if error.is::<Interrupted>() => return Err(error),
                 Err(error) => found.checks.push(broken(format!("{error:#}"))),
@@ -135,8 +140,31 @@ async fn probe(
     checks.extend(servers.iter().map(ServerReport::check));
     let models = models::probe(app, loaded).await;
     checks.extend(models.iter().map(ModelReport::check));
+    if models.is_empty() && loaded.skipped.models.is_empty() {
+        checks.push(models::none());
+    }
     checks.extend(voice::probe(loaded).await);
     checks.extend(cluster::probe(loaded, connections).await);
+    Ok(Findings { checks, servers, models })
+}
+
+/// As [`probe`], with the servers of the running gateway.
+async fn probe_in_gateway(
+    app: &App,
+    loaded: &Loaded,
+    gateway: &OwnGateway,
+) -> anyhow::Result<Findings> {
+    let servers = servers::probe_in_gateway(app, loaded, gateway).await?;
+    let said = "the servers are those of the running gateway; with --alone others are started";
+    let mut checks = vec![DoctorCheck::new("gateway", CheckStatus::Info, said)];
+    checks.extend(checks::of_tools(loaded, app));
+    checks.extend(servers.iter().map(ServerReport::check));
+    let models = models::probe(app, loaded).await;
+    checks.extend(models.iter().map(ModelReport::check));
+    if models.is_empty() && loaded.skipped.models.is_empty() {
+        checks.push(models::none());
+    }
+    checks.extend(voice::probe(loaded).await);
     Ok(Findings { checks, servers, models })
 }
 

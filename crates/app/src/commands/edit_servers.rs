@@ -1,6 +1,6 @@
 //! `switchboard remove`, `enable` and `disable`: the servers of a config, without an editor.
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use anyhow::bail;
 use switchboard_runtime::lookup::close_names;
@@ -30,9 +30,17 @@ pub(super) fn open(place: &PlaceArgs, cli: &Cli) -> anyhow::Result<ConfigEditor>
     ConfigEditor::open(file)
 }
 
-/// Whether the config may be trusted again after a person has changed it by a command.
-pub(super) fn was_trusted(config: &ConfigEditor) -> bool {
-    !config.file().exists() || trust::is_trusted(config.file())
+/// Writes a config that a person has changed; one that was trusted still is.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn save(config: &ConfigEditor) -> anyhow::Result<()> {
+    let was_trusted = !config.file().exists() || trust::is_trusted(config.file());
+    config.save()?;
+    if was_trusted && config.file().ends_with(FILE_NAME) {
+        keep_trust(config.file());
+    }
+    Ok(())
 }
 
 pub(super) fn remove(server: &ServerNameArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
@@ -59,16 +67,12 @@ fn edit(
     if !change(&mut config) {
         bail!("there is no server `{}` in {shown}{}", server.name, advice(server, &config, cli));
     }
-    let was_trusted = was_trusted(&config);
-    config.save()?;
-    if was_trusted && config.file().ends_with(FILE_NAME) {
-        keep_trust(config.file());
-    }
+    save(&config)?;
     terminal::print(&format!("{} is {done} {shown}", text::one_line(&server.name)))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The way to the server that was meant.
+/// Suggests the server that was probably meant.
 fn advice(server: &ServerNameArgs, config: &ConfigEditor, cli: &Cli) -> String {
     let is_elsewhere = !server.place.here
         && cli.config.is_none()
@@ -81,5 +85,16 @@ fn advice(server: &ServerNameArgs, config: &ConfigEditor, cli: &Cli) -> String {
         Some(name) => format!("; did you mean `{name}`?"),
         None if names.is_empty() => "; it names no servers".to_owned(),
         None => format!("; it has {}", names.join(", ")),
+    }
+}
+
+/// Warns if a config in the current folder is used in place of the user's own, which was just changed.
+pub(super) fn tell_if_shadowed(place: &PlaceArgs, cli: &Cli) {
+    let is_named = cli.config.is_some() || environment::is_set("SWITCHBOARD_CONFIG");
+    let is_own = !place.here && !is_named && own_config().is_some();
+    if is_own && Path::new(FILE_NAME).exists() {
+        terminal::tell(&format!(
+            "note: in this folder ./{FILE_NAME} is used in place of your own config; --here changes it"
+        ));
     }
 }

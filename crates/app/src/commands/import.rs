@@ -1,13 +1,22 @@
-//! `switchboard import`: the servers of another program's config become ours.
+//! `switchboard import`: copies servers from the configs of other programs into ours.
 
+mod merge;
+mod report;
 mod sources;
 
 use std::{path::Path, process::ExitCode};
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
-use switchboard_runtime::redact;
+pub(crate) use sources::program_words;
 
+use self::{
+    merge::{ImportOutcome, Merge},
+    sources::Source,
+};
+use super::{
+    connect::difference,
+    edit_servers,
+    secret_values::{MovedSecrets, SecretChoice},
+};
 use crate::{
     cli::{Cli, ImportArgs},
     environment,
@@ -15,65 +24,140 @@ use crate::{
         FILE_NAME,
         edit::ConfigEditor,
         import::{self, ForeignServer},
-        trust,
+        own_config, secrets, trust,
     },
     terminal::{self, Paint, ask, text},
 };
 
-/// What was done with a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum ImportAction {
-    Added,
-    Replaced,
-    /// It is there already.
-    Left,
-    /// It cannot be used.
-    Skipped,
-}
-
-/// What was done with a server, and what to know about it.
-#[derive(Debug, Serialize)]
-struct ImportOutcome {
-    name: String,
-    action: ImportAction,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    notes: Vec<String>,
+/// The servers of one config.
+struct FoundServers {
+    source: Source,
+    servers: Vec<ForeignServer>,
 }
 
 pub(super) fn run(import: &ImportArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let source = sources::find(&import.source)?;
-    let file = cli.config.clone().unwrap_or_else(|| FILE_NAME.into());
-    let mut target = ConfigEditor::open(file)?;
-    let servers = import::servers_of(&source, target.separator())?;
-    let outcomes: Vec<_> =
-        servers.into_iter().map(|server| take(server, &mut target)).collect::<Result<_, _>>()?;
-    if outcomes
-        .iter()
-        .any(|outcome| matches!(outcome.action, ImportAction::Added | ImportAction::Replaced))
-    {
-        // `import cursor` may have found the config of the folder, which is not the person's.
-        let is_own = source == import.source || source.is_absolute();
-        let was_trusted = !target.file().exists() || trust::is_trusted(target.file());
-        target.save()?;
-        let is_named = cli.config.is_some() || environment::is_set("SWITCHBOARD_CONFIG");
-        match target.file() {
-            file if was_trusted && is_own && file.ends_with(FILE_NAME) => keep_trust(file),
-            _ if is_named => {}
-            file => terminal::tell(&format!(
-                "note: {} has servers that you did not name, and is not trusted; `switchboard trust .` trusts it",
-                file.display()
-            )),
+    let target = open_target(import, cli)?;
+    let is_own = own_config().as_deref() == Some(target.file());
+    let found = find(import, &target, is_own)?;
+    let before = target.text();
+    let was_trusted = !target.file().exists() || trust::is_trusted(target.file());
+    let secrets = MovedSecrets::new(SecretChoice::of_terminal(import.plain_secrets));
+    let mut merge = Merge::new(target, secrets);
+    let mut outcomes = Vec::new();
+    for FoundServers { source, servers } in &found {
+        for server in servers {
+            outcomes.push(merge.take(server, source)?);
         }
     }
-    let (source, config) = (source.display().to_string(), target.file().display().to_string());
-    let text = match import.json {
-        true => json!({"source": source, "config": config, "servers": outcomes}).to_string(),
-        false => report(&source, &config, &outcomes, Paint::stdout(cli.color)),
+    let (target, moved) = merge.finish();
+    let is_changed = outcomes.iter().any(ImportOutcome::is_change);
+    if is_changed && !import.print {
+        // Secrets first: a config that refers to them cannot be used without them.
+        let notes = if secrets::path().is_some() { moved.store()? } else { Vec::new() };
+        target.back_up()?;
+        target.save()?;
+        for note in notes {
+            terminal::tell(&text::one_line(&note));
+        }
+        settle_trust(&target, &found, was_trusted, is_own, cli);
+    }
+    let report = report::Report { found: &found, target: &target, outcomes: &outcomes };
+    let paint = Paint::stdout(cli.color);
+    let mut shown = match import.json {
+        true => report.json().to_string(),
+        false => report.text(import.print, paint),
     };
-    terminal::print(&text)?;
+    if import.print && !import.json && is_changed {
+        shown = format!("{}\n\n{shown}", difference(&before, &target.text(), paint));
+    }
+    terminal::print(&shown)?;
+    if is_changed && !import.print {
+        edit_servers::tell_if_shadowed(&import.place, cli);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Opens the config that is named, the folder's, or the user's own; without a home folder, the folder's (SPEC MC-8).
+fn open_target(import: &ImportArgs, cli: &Cli) -> anyhow::Result<ConfigEditor> {
+    let is_named = cli.config.is_some() || environment::is_set("SWITCHBOARD_CONFIG");
+    match is_named || import.place.here || own_config().is_some() {
+        true => edit_servers::open(&import.place, cli),
+        false => ConfigEditor::open(FILE_NAME.into()),
+    }
+}
+
+/// Reads the configs that the arguments select. A config of the current folder may be somebody else's: its servers get
+/// into the user's own config only if the person confirms that, or names the file.
+fn find(
+    import: &ImportArgs,
+    target: &ConfigEditor,
+    is_own: bool,
+) -> anyhow::Result<Vec<FoundServers>> {
+    let sources = match import.all {
+        true => sources::all(),
+        false => {
+            let each: Vec<_> =
+                import.source.iter().map(|word| sources::find(word)).collect::<Result<_, _>>()?;
+            each.concat()
+        }
+    };
+    let mut found = Vec::new();
+    for source in sources {
+        let servers = match import::servers_of(&source.file, source.dialect(), target.separator()) {
+            // With `--all`, a broken config does not stop the import of the others.
+            Err(error) if import.all => {
+                terminal::tell(&format!("note: skipped a config: {error:#}"));
+                continue;
+            }
+            servers => servers?,
+        };
+        let is_many = import.all || import.source.len() > 1;
+        if servers.is_empty() && (is_many || source.program.is_some()) {
+            continue;
+        }
+        if source.is_folders && is_own && !is_wanted(&source, servers.len()) {
+            let file = source.file.display();
+            terminal::tell(&format!(
+                "note: {file} belongs to this folder, and its {} left out; `switchboard import {file}` imports it, --here into ./{FILE_NAME}",
+                report::count(servers.len(), "server was", "servers were")
+            ));
+            continue;
+        }
+        found.push(FoundServers { source, servers });
+    }
+    Ok(found)
+}
+
+fn is_wanted(source: &Source, servers: usize) -> bool {
+    let question = format!(
+        "{} belongs to this folder, and may be somebody else's. Import its {} into your own config? [y/N] ",
+        source.file.display(),
+        report::count(servers, "server", "servers")
+    );
+    // No answer means no.
+    ask::is_possible()
+        && ask::line(&question).is_ok_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Keeps a config trusted if it was, unless servers were added to it that the person did not name.
+fn settle_trust(
+    target: &ConfigEditor,
+    found: &[FoundServers],
+    was_trusted: bool,
+    is_own: bool,
+    cli: &Cli,
+) {
+    let file = target.file();
+    let is_persons = found.iter().all(|found| !found.source.is_folders);
+    let is_named = cli.config.is_some() || environment::is_set("SWITCHBOARD_CONFIG");
+    if was_trusted && is_persons && file.ends_with(FILE_NAME) {
+        keep_trust(file);
+    } else if !is_named && !is_own {
+        terminal::tell(&format!(
+            "note: {} has servers that you did not name, and is not trusted; `switchboard trust .` trusts it",
+            file.display()
+        ));
+    }
 }
 
 /// Trusts a config that the person has just written by a command (SPEC PO-3).
@@ -82,111 +166,4 @@ pub(super) fn keep_trust(file: &Path) {
         let file = file.display();
         terminal::tell(&format!("note: {file} will be asked about when it is found: {error:#}"));
     }
-}
-
-/// Puts a server into the config, unless it cannot be used or is there already.
-fn take(server: ForeignServer, target: &mut ConfigEditor) -> anyhow::Result<ImportOutcome> {
-    let outcome = |action, reason: Option<&str>, notes| ImportOutcome {
-        name: server.name.clone(),
-        action,
-        reason: reason.map(str::to_owned),
-        notes,
-    };
-    if let Some(problem) = &server.problem {
-        return Ok(outcome(ImportAction::Skipped, Some(problem), Vec::new()));
-    }
-    let settings = without_plain_type(server.settings.clone());
-    let there = target.get(&server.name);
-    if there.as_ref() == Some(&Value::Object(settings.clone())) {
-        return Ok(outcome(
-            ImportAction::Left,
-            Some("it is there already, and the same"),
-            Vec::new(),
-        ));
-    }
-    if there.is_some() && !may_replace(&server.name, target) {
-        let reason = "it is there already, and differs; remove one of them to import it";
-        return Ok(outcome(ImportAction::Left, Some(reason), Vec::new()));
-    }
-    target.set(&server.name, &settings)?;
-    let action = if there.is_some() { ImportAction::Replaced } else { ImportAction::Added };
-    Ok(outcome(action, None, notes(&server, &settings)))
-}
-
-/// `type` is needed only where `command` or `url` does not say it.
-fn without_plain_type(mut settings: Map<String, Value>) -> Map<String, Value> {
-    let kind = settings.get("type").and_then(Value::as_str).unwrap_or_default();
-    if matches!((kind, settings.contains_key("url")), ("stdio", false) | ("http", true)) {
-        settings.shift_remove("type");
-    }
-    settings
-}
-
-fn may_replace(name: &str, target: &ConfigEditor) -> bool {
-    let config = target.file().display();
-    let question =
-        format!("server `{name}` is in {config} already, and differs. Replace it? [y/N] ");
-    // Who does not answer has not said yes.
-    ask::is_possible()
-        && ask::line(&question).is_ok_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
-fn notes(server: &ForeignServer, settings: &Map<String, Value>) -> Vec<String> {
-    let mut notes = Vec::new();
-    if server.given != server.name {
-        notes.push(format!("called `{}` there; tool names need a plainer one", server.given));
-    }
-    for variable in &server.variables {
-        notes.push(format!("set the environment variable `{variable}`: it was asked for there"));
-    }
-    for section in ["env", "headers"] {
-        let entries = settings.get(section).and_then(Value::as_object).into_iter().flatten();
-        let secrets = entries.filter(|(name, value)| is_plain_secret(name, value));
-        notes.extend(secrets.map(|(name, value)| {
-            let variable = name.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-            // `Bearer …` keeps its first word.
-            let scheme = value.as_str().and_then(|text| text.split_once(' '));
-            let scheme = match scheme {
-                Some((scheme @ ("Bearer" | "Basic"), _)) => format!("{scheme} "),
-                _ => String::new(),
-            };
-            format!(
-                "{section}.{name} looks like a secret; better write `{scheme}${{{variable}}}` and set that"
-            )
-        }));
-    }
-    notes
-}
-
-/// Whether the value is a secret that stands there for everybody to read.
-pub(super) fn is_plain_secret(name: &str, value: &Value) -> bool {
-    let text = value.as_str().unwrap_or_default();
-    let entry = Map::from_iter([(name.to_owned(), value.clone())]);
-    // Names end in KEY more often here than in what tools are given.
-    let is_key = name.to_lowercase().ends_with("key");
-    !text.is_empty()
-        && !text.contains("${")
-        && (is_key || redact::object(&entry).contains(redact::REDACTED))
-}
-
-fn report(source: &str, config: &str, outcomes: &[ImportOutcome], paint: Paint) -> String {
-    let mut lines = Vec::new();
-    for ImportOutcome { name, action, reason, notes } in outcomes {
-        let word = match action {
-            ImportAction::Added => paint.green("added   "),
-            ImportAction::Replaced => paint.yellow("replaced"),
-            ImportAction::Left => paint.blue("left    "),
-            ImportAction::Skipped => paint.red("skipped "),
-        };
-        let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        lines.push(format!("{word}  {}{}", paint.bold(name), text::one_line(&reason)));
-        lines.extend(notes.iter().map(|note| format!("          {}", text::one_line(note))));
-    }
-    let count =
-        |wanted: ImportAction| outcomes.iter().filter(|outcome| outcome.action == wanted).count();
-    let changed = count(ImportAction::Added) + count(ImportAction::Replaced);
-    let servers = if outcomes.len() == 1 { "server" } else { "servers" };
-    lines
-        .push(format!("{changed} of {} {servers} of {source} written to {config}", outcomes.len()));
-    lines.join("\n")
 }

@@ -1,4 +1,4 @@
-//! `switchboard prompts`: which prompts servers have, and getting one.
+//! `switchboard prompts`: lists the prompts of servers, and gets one.
 
 use std::{
     io::{self, IsTerminal},
@@ -7,15 +7,16 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use switchboard_mcp_wire::{List, Method};
-use switchboard_runtime::{ToolExecutor, lookup::close_names};
+use switchboard_runtime::lookup::close_names;
 
-use super::lists::{ListEntry, ask, gather, table, with_server};
+use super::{
+    lists::{ListEntry, table, with_server},
+    server_source::{ServerSource, with_source},
+};
 use crate::{
     arguments,
-    assembly::App,
     cli::{Cli, PromptsArgs},
-    connections::{Needs, with_servers},
-    interrupt::unless_interrupted,
+    connections::Needs,
     overrides,
     terminal::is_watched,
     terminal::{self, CommandFailed, Paint, text},
@@ -23,8 +24,7 @@ use crate::{
 
 pub(super) fn run(prompts: &PromptsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = overrides::load(cli)?;
-    let app = App::build(&loaded)?;
-    let separator = app.executor.tools().separator();
+    let separator = &loaded.settings.executor.separator;
     let needs = match &prompts.name {
         Some(name) => match Needs::of_name(name, separator, &loaded) {
             // An unknown prefix may be part of a prompt's own name.
@@ -33,17 +33,12 @@ pub(super) fn run(prompts: &PromptsArgs, cli: &Cli) -> anyhow::Result<ExitCode> 
         },
         None => Needs::All,
     };
-    let limit = loaded.settings.executor.timeout.0;
-    with_servers(&app, &loaded, needs, async |connections| {
-        let work = async {
-            connections.settled(is_watched(prompts.json)).await;
-            let all = gather(connections, List::Prompts, limit).await;
-            match &prompts.name {
-                Some(name) => get(name, &app.executor, &all, prompts).await,
-                None => list(&all, prompts, cli),
-            }
-        };
-        unless_interrupted(work).await
+    with_source(cli, &loaded, needs, is_watched(prompts.json), async |source| {
+        let all = source.gather(List::Prompts).await?;
+        match &prompts.name {
+            Some(name) => get(name, source, &all, prompts).await,
+            None => list(&all, prompts, cli),
+        }
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -94,14 +89,14 @@ fn declared(entry: &ListEntry) -> Vec<Argument<'_>> {
 
 async fn get(
     name: &str,
-    executor: &ToolExecutor,
+    source: &ServerSource<'_>,
     all: &[ListEntry],
     prompts: &PromptsArgs,
 ) -> anyhow::Result<()> {
-    let separator = executor.tools().separator();
+    let separator = source.separator();
     let full = |entry: &ListEntry| format!("{}{separator}{}", entry.server, entry.text("name"));
     let by_full = all.iter().find(|entry| full(entry) == name);
-    // As for tools: where several servers have it, the last in the config wins.
+    // As for tools: if several servers have it, the last in the config wins.
     let by_bare = || all.iter().rev().find(|entry| entry.text("name") == name);
     let Some(entry) = by_full.or_else(by_bare) else {
         let close = close_names(name, all.iter().map(|entry| entry.text("name")));
@@ -116,7 +111,7 @@ async fn get(
         ("name".to_owned(), Value::from(entry.text("name"))),
         ("arguments".to_owned(), Value::Object(arguments)),
     ]);
-    let answered = ask(executor, &entry.server, Method::GetPrompt, params, false).await?;
+    let answered = source.ask(&entry.server, Method::GetPrompt, params, false).await?;
     let text = match prompts.json {
         true => with_server(&entry.server, &answered.result).to_string(),
         false => messages(&answered.result),
@@ -124,14 +119,16 @@ async fn get(
     Ok(terminal::print(&text)?)
 }
 
-/// The arguments, which are texts, whatever they look like.
+/// Reads the arguments; in MCP the arguments of prompts are always strings.
 fn texts(words: &[String], entry: &ListEntry) -> anyhow::Result<Map<String, Value>> {
-    let properties = declared(entry);
-    let properties: Map<_, _> = properties
+    let declared = declared(entry);
+    let required = declared.iter().filter(|argument| argument.is_required);
+    let required: Vec<_> = required.map(|argument| argument.name).collect();
+    let properties: Map<_, _> = declared
         .iter()
         .map(|argument| (argument.name.to_owned(), json!({"type": "string"})))
         .collect();
-    let schema = json!({"type": "object", "properties": properties});
+    let schema = json!({"type": "object", "properties": properties, "required": required});
     let read = arguments::read(words, Some(&schema), &mut io::stdin().lock())?;
     let text = |value: Value| match value {
         Value::String(text) => Value::String(text),
@@ -140,7 +137,7 @@ fn texts(words: &[String], entry: &ListEntry) -> anyhow::Result<Map<String, Valu
     Ok(read.into_iter().map(|(name, value)| (name, text(value))).collect())
 }
 
-/// The messages for people: who says it, then what. That is data, which only a terminal gets with escapes.
+/// The messages for people: role, then content. The text is data: invisible characters become escapes only on a terminal.
 fn messages(answer: &Value) -> String {
     let is_terminal = io::stdout().is_terminal();
     let messages = answer["messages"].as_array().into_iter().flatten().map(|message| {

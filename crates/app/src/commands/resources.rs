@@ -1,21 +1,20 @@
-//! `switchboard resources`: what servers have to read, and reading it.
+//! `switchboard resources`: lists the resources of servers, and reads one.
 
 mod content;
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{process::ExitCode, sync::Arc};
 
 use anyhow::bail;
 use serde_json::{Map, Value, json};
-use switchboard_mcp_client::Session;
 use switchboard_mcp_wire::{List, Method};
-use switchboard_runtime::ToolExecutor;
 
-use super::lists::{ListEntry, MethodResult, ask, connected, gather, table, with_server};
+use super::{
+    lists::{ListEntry, table, with_server},
+    server_source::{MethodResult, ServerSource, with_source},
+};
 use crate::{
-    assembly::App,
     cli::{Cli, ResourcesArgs},
-    connections::{Connections, Needs, with_servers},
-    interrupt::unless_interrupted,
+    connections::Needs,
     overrides,
     settings::Loaded,
     terminal::is_watched,
@@ -24,22 +23,20 @@ use crate::{
 
 pub(super) fn run(resources: &ResourcesArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = overrides::load(cli)?;
-    let app = App::build(&loaded)?;
     let needs = needs(resources.server.as_deref(), &loaded)?;
-    let limit = loaded.settings.executor.timeout.0;
-    with_servers(&app, &loaded, needs, async |connections| {
-        let work = async {
-            connections.settled(is_watched(resources.json)).await;
-            match &resources.uri {
-                Some(uri) => {
-                    let candidates = candidates(uri, connections, limit).await;
-                    read(uri, resources, &app.executor, candidates).await
-                }
-                None => list(resources, cli, connections, limit).await,
+    with_source(
+        cli,
+        &loaded,
+        needs,
+        is_watched(resources.json),
+        async |source| match &resources.uri {
+            Some(uri) => {
+                let candidates = candidates(uri, source).await?;
+                read(uri, resources, source, candidates).await
             }
-        };
-        unless_interrupted(work).await
-    })?;
+            None => list(resources, cli, source).await,
+        },
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -60,11 +57,10 @@ fn needs<'a>(server: Option<&str>, loaded: &'a Loaded) -> anyhow::Result<Needs<'
 async fn list(
     resources: &ResourcesArgs,
     cli: &Cli,
-    connections: &Connections,
-    limit: Duration,
+    source: &ServerSource<'_>,
 ) -> anyhow::Result<()> {
-    let plain = gather(connections, List::Resources, limit).await;
-    let templates = gather(connections, List::ResourceTemplates, limit).await;
+    let plain = source.gather(List::Resources).await?;
+    let templates = source.gather(List::ResourceTemplates).await?;
     if resources.json {
         let described =
             |entries: &[ListEntry]| entries.iter().map(ListEntry::described).collect::<Vec<_>>();
@@ -94,15 +90,15 @@ async fn list(
 async fn read(
     uri: &str,
     resources: &ResourcesArgs,
-    executor: &ToolExecutor,
+    source: &ServerSource<'_>,
     candidates: Vec<Arc<str>>,
 ) -> anyhow::Result<()> {
     let mut refusal = None;
-    // What goes to a file is not for a model, and has no other copy.
+    // A file gets the whole content: the limits on size are for models.
     let whole = resources.output.is_some();
     for server in candidates {
         let params = Map::from_iter([("uri".to_owned(), Value::from(uri))]);
-        match ask(executor, &server, Method::ReadResource, params, whole).await {
+        match source.ask(&server, Method::ReadResource, params, whole).await {
             Ok(answered) => return show(&server, &answered, resources),
             // Another server may have it.
             Err(error) => refusal = Some(error),
@@ -114,23 +110,22 @@ async fn read(
     }))
 }
 
-/// Who may have the resource: those that list it, those with a template for it, or else all that have any.
-async fn candidates(uri: &str, connections: &Connections, limit: Duration) -> Vec<Arc<str>> {
+/// Returns the servers that may have the resource: those that list it, else those with a template for it, else all that
+/// have resources.
+async fn candidates(uri: &str, source: &ServerSource<'_>) -> anyhow::Result<Vec<Arc<str>>> {
     let of = |entry: &ListEntry| entry.server.clone();
-    let listed = gather(connections, List::Resources, limit).await;
+    let listed = source.gather(List::Resources).await?;
     let listed: Vec<_> = listed.iter().filter(|entry| entry.text("uri") == uri).map(of).collect();
     if !listed.is_empty() {
-        return listed;
+        return Ok(listed);
     }
-    let templates = gather(connections, List::ResourceTemplates, limit).await;
+    let templates = source.gather(List::ResourceTemplates).await?;
     let fits = |entry: &&ListEntry| content::fits(entry.text("uriTemplate"), uri);
     let fitting: Vec<_> = templates.iter().filter(fits).map(of).collect();
     if !fitting.is_empty() {
-        return fitting;
+        return Ok(fitting);
     }
-    let has_any = |session: &Session| session.capabilities().get("resources").is_some();
-    let connected = connected(connections).into_iter();
-    connected.filter(|(_, session)| has_any(session)).map(|(server, _)| server).collect()
+    source.offering("resources").await
 }
 
 fn show(server: &str, answered: &MethodResult, resources: &ResourcesArgs) -> anyhow::Result<()> {

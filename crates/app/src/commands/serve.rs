@@ -1,9 +1,11 @@
 //! `switchboard serve`: the same safe tools for every client (SPEC GW-1).
 
 mod banner;
+mod install;
 mod membership;
 mod own_socket;
 mod reload;
+mod server_editor;
 
 use std::{
     io::ErrorKind,
@@ -16,13 +18,16 @@ use anyhow::Context;
 use serde_json::json;
 use switchboard_approvals::ApprovalQueue;
 use switchboard_audit::Store;
-use switchboard_cluster::figures::Watching;
-use switchboard_gateway::{About, Config, ConfigState, Feed, Gateway, Metrics, Parts, Tls};
-use switchboard_mcp_server::{self as server, Bridge, Caller};
+use switchboard_cluster::figures::FiguresTask;
+use switchboard_gateway::{
+    About, Config, ConfigState, Feed, Gateway, Metrics, Parts, ServerEditor, Tls,
+};
+use switchboard_mcp_server::{self as server, Bridge, McpCaller};
 use switchboard_runtime::DurableCalls;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
+    sync::mpsc,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -40,8 +45,15 @@ use crate::{
     terminal,
 };
 use membership::Membership;
+use server_editor::ConfigServers;
 
 pub(super) fn run(serve: &ServeArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    if serve.install {
+        return install::install(serve, cli);
+    }
+    if serve.uninstall {
+        return install::uninstall();
+    }
     let mut loaded = overrides::load(cli)?;
     if serve.stdio
         && let Some(gateway) = OwnGateway::find(cli, &loaded)
@@ -91,24 +103,24 @@ async fn over_stdio(
 ) -> anyhow::Result<ExitCode> {
     while_connected(app, loaded, Needs::AsSet, async |connections| {
         if loaded.is_attached {
-            // The tools are all the gateway's, so that none are known before.
+            // All tools are the gateway's, so none are known until it is connected.
             connections.settled(false).await;
         }
         let (executor, servers) = (app.executor.clone(), connections.servers().clone());
         let server = server::Server::new(executor, Some(servers), server::Config::default());
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        let about = About::default();
-        let served = server.serve_stdio_until(input, output, Caller::default(), &stop);
+        let (about, nobody_asks) = (About::default(), mpsc::channel(1).1);
+        let served = server.serve_stdio_until(input, output, McpCaller::default(), &stop);
         tokio::select! {
             served = served => served.context("failed to serve over stdio")?,
-            failed = reload::follow(app, connections, None, &about, cli, loaded) => failed?,
+            failed = reload::follow(app, connections, None, &about, cli, loaded, nobody_asks) => failed?,
         }
         Ok(ExitCode::SUCCESS)
     })
     .await
 }
 
-/// What happens, what happened, and what waits for a person.
+/// The parts that the gateway shows: events, records, and calls that wait for a person.
 struct ServedState {
     feed: Arc<Feed>,
     store: Option<Store>,
@@ -130,18 +142,21 @@ async fn over_http(
     } else if let Some(port) = serve.port {
         config.listen = with_address(&port.to_string());
     }
+    // Claimed before the port, so that of two gateways that start at once the same one gets both.
+    let claim = match own_gateway::runs_alone(cli) {
+        true => None,
+        false => Some(own_socket::claim(loaded).await),
+    };
     let (listener, address) = listen(&config).await?;
     let access = membership.access(&config, address)?;
     let tls = config.tls.clone().map(Tls::open).transpose()?;
-    let socket = match own_gateway::runs_alone(cli) {
-        true => None,
-        false => own_socket::listen(loaded).await,
-    };
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{address}");
+    let socket = claim.and_then(|claim| own_socket::listen(claim, &url));
     // Removed when this function ends.
     let (socket, _own_socket) = socket.unzip();
-    let scheme = if tls.is_some() { "https" } else { "http" };
     let about = About::default();
-    own_socket::describe(&about, Some(format!("{scheme}://{address}")), loaded);
+    own_socket::describe(&about, Some(url), loaded);
     while_connected(app, loaded, Needs::AsSet, async |connections| {
         let queue = connections.queue(&app.executor);
         let queue = queue.map(|queue| Arc::new(queue) as Arc<dyn DurableCalls>);
@@ -164,6 +179,7 @@ async fn over_http(
         let (mcp_too, chat) = (mcp.clone(), models.clone());
         let config_state = ConfigState::default();
         config_state.apply(reload::snapshot(loaded));
+        let (server_editor, reloads) = ConfigServers::new(loaded);
         let live = reload::LiveParts { models: &chat, config_state: &config_state };
         let parts = Parts {
             executor,
@@ -178,12 +194,13 @@ async fn over_http(
             models,
             chats: super::chat::store::open(),
             config_state: config_state.clone(),
+            server_editor: server_editor.map(|editor| Arc::new(editor) as Arc<dyn ServerEditor>),
             about: about.clone(),
             config,
         };
         tokio::select! {
             () = Gateway::new(parts).run_with_socket(listener, socket, stop) => {}
-            failed = reload::follow(app, connections, Some(live), &about, cli, loaded) => failed?,
+            failed = reload::follow(app, connections, Some(live), &about, cli, loaded, reloads) => failed?,
         }
         mcp.close();
         membership.leave().await;
@@ -192,24 +209,24 @@ async fn over_http(
     .await
 }
 
-/// Shows figures of the cluster among the metrics, for as long as what it returns is kept.
-fn watch_fleet(connections: &Connections, feed: &Feed) -> Option<Watching> {
+/// Adds figures of the cluster to the metrics until the returned value is dropped.
+fn watch_fleet(connections: &Connections, feed: &Feed) -> Option<FiguresTask> {
     let shipper = connections.shipper()?;
     let progress = shipper.progress().cloned();
-    let (watching, registry) = Watching::start(shipper.cluster().clone(), progress);
+    let (watching, registry) = FiguresTask::start(shipper.cluster().clone(), progress);
     feed.metrics().add(registry);
     Some(watching)
 }
 
-/// Takes the address, so that a second gateway is told at once.
+/// Binds the address, so that a second gateway fails at once.
 async fn listen(config: &Config) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let wanted = &config.listen;
     let taken = || format!("cannot listen on {wanted}; `--listen ADDRESS:PORT` takes another");
     let listener = match TcpListener::bind(wanted).await {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
-            let there = own_socket::at_port(wanted).await;
+            let there = own_socket::at_port(wanted);
             let there =
-                there.map(|there| format!("a Switchboard of yours is at {there} already; "));
+                there.map(|there| format!("a Switchboard of yours is running already {there}; "));
             let there = there.unwrap_or_default();
             return Err(error).with_context(|| format!("{there}{}", taken()));
         }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use switchboard_audit::{Filter, Record, ToolStats};
 use switchboard_mcp_client::{ServerState, TransportKind};
 
-use super::{calls, lists};
+use super::{calls, lists, sign_in_view};
 use crate::{
     assembly::App,
     cli::{Cli, LogsArgs, RestartArgs, ServersArgs},
@@ -20,10 +20,10 @@ use crate::{
     terminal::{self, Paint, is_watched, text},
 };
 
-/// How old calls may be that count, in seconds.
+/// How old a call may be to be counted, in seconds.
 const DAY: u64 = 24 * 60 * 60;
 
-/// How many calls of a server are looked at.
+/// How many calls of a server are read at most.
 const MOST_CALLS: usize = 10_000;
 
 /// A server as it is listed.
@@ -40,14 +40,15 @@ struct ServerRow {
     p95_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sign_in: Option<Value>,
 }
 
 pub(super) fn run(servers: &ServersArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = overrides::load(cli)?;
     let mut rows = match OwnGateway::find(cli, &loaded) {
         Some(gateway) => on_runtime(async {
-            let listed = gateway.get("/api/servers").await?;
-            Ok(listed.as_array().into_iter().flatten().map(ServerRow::of_gateway).collect())
+            Ok(gateway.servers().await?.iter().map(ServerRow::of_gateway).collect())
         })?,
         None => connected(servers, &loaded)?,
     };
@@ -83,6 +84,7 @@ impl ServerRow {
         Self {
             tools: server["tools"].as_u64().unwrap_or(0),
             error: server["error"].as_str().map(str::to_owned),
+            sign_in: server.get("sign_in").filter(|shown| !shown.is_null()).cloned(),
             ..Self::new(word("name"), word("state"), word("kind"))
         }
     }
@@ -105,17 +107,20 @@ impl ServerRow {
             let own = tools.iter().filter(|tool| tool.spec().server() == Some(server.name()));
             let tools = own.count() as u64;
             let name = server.name().to_string();
-            Self { tools, error, ..Self::new(name, state.name().to_owned(), kind.to_owned()) }
+            let sign_in = sign_in_view::of(server);
+            let row = Self::new(name, state.name().to_owned(), kind.to_owned());
+            Self { tools, error, sign_in, ..row }
         };
         connections.all().iter().map(|server| row(server)).collect()
     }
 
     fn new(name: String, state: String, kind: String) -> Self {
         let (tools, calls, failures) = (0, 0, 0);
-        Self { name, state, kind, tools, calls, failures, p50_ms: None, p95_ms: None, error: None }
+        let (p50_ms, p95_ms, error, sign_in) = (None, None, None, None);
+        Self { name, state, kind, tools, calls, failures, p50_ms, p95_ms, error, sign_in }
     }
 
-    /// What people read.
+    /// The columns for people.
     fn cells(&self) -> [String; 6] {
         let count = |count: u64, noun: &str| match count {
             1 => format!("1 {noun}"),
@@ -123,6 +128,7 @@ impl ServerRow {
         };
         let took = self.p50_ms.zip(self.p95_ms);
         let took = took.map(|(p50, p95)| format!("p50 {p50:.1} ms, p95 {p95:.1} ms"));
+        let signed_in = self.sign_in.as_ref().and_then(sign_in_view::of_json);
         let failed = match self.failures {
             0 => String::new(),
             some => format!(", {some} failed"),
@@ -133,7 +139,13 @@ impl ServerRow {
             self.kind.clone(),
             count(self.tools, "tool"),
             format!("{}{failed}", count(self.calls, "call")),
-            text::one_line(&self.error.clone().or(took).unwrap_or_default()),
+            text::one_line(
+                &[signed_in, self.error.clone().or(took)]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join("; "),
+            ),
         ]
     }
 }

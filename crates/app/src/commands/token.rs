@@ -47,14 +47,14 @@ pub(super) fn run(token: &TokenArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// There is no folder for them, or they cannot be read.
-pub(super) fn open() -> anyhow::Result<Arc<Tokens>> {
+pub(crate) fn open() -> anyhow::Result<Arc<Tokens>> {
     let folder = environment::state_home()
         .context("there is no folder for tokens: neither XDG_STATE_HOME nor HOME is set")?;
     let file: PathBuf = folder.join("tokens.json");
     Ok(Arc::new(Tokens::open(file)?))
 }
 
-/// As [`open`]; but if there is no folder for tokens, there are none.
+/// As [`open`]; but without a folder for tokens it returns an empty store.
 ///
 /// # Errors
 /// They cannot be read.

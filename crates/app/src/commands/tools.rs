@@ -1,7 +1,6 @@
-//! `switchboard tools`: which tools there are, or all about one.
+//! `switchboard tools`: lists the tools, or shows the details of one.
 
 mod details;
-mod of_gateway;
 
 use std::{
     io::{self, IsTerminal},
@@ -15,6 +14,7 @@ use switchboard_runtime::{RegisteredTool, RulePolicy, Verdict, lookup::close_nam
 use switchboard_toolcall::ToolPattern;
 use unicode_width::UnicodeWidthStr;
 
+use super::calls::format;
 use crate::{
     assembly::{self, App},
     cli::{Cli, ToolsArgs},
@@ -38,7 +38,7 @@ pub(super) fn run(tools: &ToolsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         return show(tools, cli, &app, &rules);
     }
     if let Some(gateway) = OwnGateway::find(cli, &loaded) {
-        on_runtime(unless_interrupted(of_gateway::add(&app, &loaded, &gateway)))?;
+        on_runtime(unless_interrupted(gateway.add_tools(&app, &loaded)))?;
         return show(tools, cli, &app, &rules);
     }
     with_servers(&app, &loaded, Needs::All, async |connections| {
@@ -86,7 +86,7 @@ fn show(tools: &ToolsArgs, cli: &Cli, app: &App, rules: &RulePolicy) -> anyhow::
     }
 }
 
-/// The tool of that name; else those whose name matches the glob; else those that have the text.
+/// Returns the tool of that name; else those whose name matches the glob; else those that contain the text.
 fn filtered(
     all: &[Arc<RegisteredTool>],
     filter: Option<&str>,
@@ -135,14 +135,15 @@ fn notes(tool: &RegisteredTool, rules: &RulePolicy) -> Vec<&'static str> {
         (matches!(verdict, Verdict::Deny(_)), "denied"),
         (matches!(verdict, Verdict::AskFirst(_)), "asks first"),
         (said.read_only == Some(true), "read-only"),
-        (said.destructive == Some(true), "destructive"),
+        // MCP says that `destructiveHint` has no meaning for a read-only tool.
+        (said.destructive == Some(true) && !tool.spec().is_read_only(), "destructive"),
         (said.open_world == Some(true), "open-world"),
     ];
     notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect()
 }
 
-/// Columns on a terminal, each server's tools under its name; in a pipe whole texts between tabs, for `cut` and
-/// its kin.
+/// Columns on a terminal, each server's tools under its name; in a pipe full texts separated by tabs, for `cut` and
+/// similar programs.
 fn table(tools: &[Arc<RegisteredTool>], rules: &RulePolicy, paint: Paint) -> String {
     let server = |tool: &RegisteredTool| tool.spec().server().map(ToString::to_string);
     let rows = tools.iter().map(|tool| ToolRow {
@@ -156,17 +157,22 @@ fn table(tools: &[Arc<RegisteredTool>], rules: &RulePolicy, paint: Paint) -> Str
         return rows.iter().map(ToolRow::between_tabs).collect::<Vec<_>>().join("\n");
     }
     let columns = Columns::for_rows(&rows, terminal::width());
-    let mut lines = Vec::with_capacity(rows.len());
-    let mut group = None;
-    for row in &rows {
-        if row.server != group {
-            group.clone_from(&row.server);
-            let name = row.server.as_deref().unwrap_or("local");
-            lines.push(format!("\n{}", paint.cyan(&format!("server {name}"))));
+    let groups: Vec<&[ToolRow]> = rows.chunk_by(|a, b| a.server == b.server).collect();
+    let groups = groups.iter().map(|group| {
+        let lines = group.iter().map(|row| columns.line(row, paint)).collect::<Vec<_>>().join("\n");
+        let count = format::counted(group.len(), "tool");
+        match group.first().and_then(|row| row.server.as_deref()) {
+            Some(server) => {
+                let title = format!("server {}, {count}", text::one_line(server));
+                format!("{}\n{lines}", paint.cyan(&title))
+            }
+            None if groups.len() > 1 => {
+                format!("{}\n{lines}", paint.cyan(&format!("local, {count}")))
+            }
+            None => lines,
         }
-        lines.push(columns.line(row, paint));
-    }
-    lines.join("\n")
+    });
+    groups.collect::<Vec<_>>().join("\n\n")
 }
 
 /// One tool in the list.
@@ -190,6 +196,8 @@ struct Columns {
     name: usize,
     description: usize,
     has_notes: bool,
+    /// Whether descriptions have a line of their own, because names leave no room.
+    is_narrow: bool,
 }
 
 impl Columns {
@@ -197,19 +205,26 @@ impl Columns {
         let widest = |text: &dyn Fn(&ToolRow) -> usize| rows.iter().map(text).max().unwrap_or(0);
         let name = widest(&|row| row.name.width());
         let notes = widest(&|row| row.notes.width());
-        // What a tool does comes before what it is; if there is no room for both, the notes go.
+        if name + 2 + LEAST_DESCRIPTION > width {
+            let description = width.saturating_sub(2).max(LEAST_DESCRIPTION);
+            return Self { name: width, description, has_notes: false, is_narrow: true };
+        }
+        // Descriptions matter more than notes: if there is no room for both, the notes are dropped.
         let room = |notes: usize| width.saturating_sub(name + notes + 4);
         let has_notes = room(notes) >= LEAST_DESCRIPTION;
-        let description = room(if has_notes { notes } else { 0 }).max(LEAST_DESCRIPTION);
-        Self { name, description, has_notes }
+        let description = if has_notes { room(notes) } else { width - name - 2 };
+        Self { name, description, has_notes, is_narrow: false }
     }
 
     fn line(&self, row: &ToolRow, paint: Paint) -> String {
+        let name = text::shorten_name(&row.name, self.name);
         let described = text::shorten(&row.description, self.description);
+        if self.is_narrow {
+            return format!("{}\n  {described}", paint.bold(&name)).trim_end().to_owned();
+        }
         let described = text::pad(&described, self.description);
         let noted = if self.has_notes { paint.dim(&row.notes) } else { String::new() };
-        let line =
-            format!("{}  {described}  {noted}", paint.bold(&text::pad(&row.name, self.name)));
+        let line = format!("{}  {described}  {noted}", paint.bold(&text::pad(&name, self.name)));
         line.trim_end().to_owned()
     }
 }

@@ -8,7 +8,7 @@ use anyhow::Context;
 use switchboard_mcp_wire::server_request::NoRequestHandler;
 use switchboard_voice::{
     Assistant, BackgroundTranscriber, Config, ToolServers, TranscriberParts, Watcher,
-    config::{Call, Origin},
+    config::{AudioSource, WakeMode},
     recogniser, synthesiser, wake_word,
 };
 
@@ -27,9 +27,9 @@ use crate::{
 pub(super) fn run(voice: &VoiceArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = overrides::load(cli)?;
     let config = voice.over(loaded.settings.voice.clone());
-    // Whoever is asked about a call may sit elsewhere.
+    // Without a terminal, a person elsewhere decides about calls that need approval.
     let approver = approvals::here_or_elsewhere(&loaded);
-    // Nobody can be asked by voice, so servers are not told that somebody can.
+    // Servers cannot ask people by voice, so we do not declare the capability.
     let answers = Arc::new(NoRequestHandler);
     let deps = Deps { approver, answers, ..Deps::for_terminal(&loaded) };
     let app = App::build_with(&loaded, deps)?;
@@ -47,7 +47,7 @@ pub(super) fn run(voice: &VoiceArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What the gateway is made of. Nothing is connected yet.
+/// Builds the parts of the voice gateway. Connects to nothing yet.
 async fn parts(
     voice: &VoiceArgs,
     loaded: &Loaded,
@@ -59,12 +59,12 @@ async fn parts(
     let recogniser = config.stt.as_ref().map(recogniser).transpose().context("stt")?;
     let synthesiser = config.tts.as_ref().map(synthesiser).transpose().context("tts")?;
     let wake_word = match &config.wake {
-        Some(Call::Word(word)) => Some(wake_word(word).context("wake")?),
+        Some(WakeMode::Word(word)) => Some(wake_word(word).context("wake")?),
         _ => None,
     };
     let chosen = model::choose(config.model.as_deref(), loaded).await?;
     let agent = chosen.agent(&voice.model_args, app, loaded.settings.agent.clone())?;
-    if recogniser.is_none() && config.source() != Origin::None {
+    if recogniser.is_none() && config.source() != AudioSource::None {
         tracing::warn!(
             "there is no speech recognition, so nothing that is said is understood; --stt names one"
         );

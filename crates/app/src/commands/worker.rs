@@ -7,7 +7,7 @@ use serde_json::json;
 use switchboard_mcp_wire::server_request::NoRequestHandler;
 use switchboard_runtime::{RegisteredTool, services};
 use switchboard_toolcall::ToolPatterns;
-use switchboard_workers::{Worker as Offering, worker::Choice};
+use switchboard_workers::{Worker as Offering, worker::OfferFilter};
 
 use crate::{
     approvals,
@@ -28,7 +28,7 @@ pub(super) fn run(worker: &WorkerArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let settings = &mut loaded.settings;
     (settings.cluster, settings.worker) =
         worker.over(settings.cluster.clone(), settings.worker.clone());
-    // It is there to work; with one thread a call that computes would keep all others, and the signs of life.
+    // As many threads as cores: with one thread, a call that computes would block all others, and the heartbeats.
     let threads = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
     on_threads(NonZeroUsize::new(threads), async {
         let deps = Deps {
@@ -50,7 +50,7 @@ pub(super) fn run(worker: &WorkerArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         cluster::warn(&loaded)?;
         let stop = told_to_stop()?;
         while_connected(&app, &loaded, Needs::Servers, async |connections| {
-            // Servers that are slow or dead keep nobody: their tools are offered when they are there.
+            // Does not wait for slow servers: their tools are offered once they are connected.
             tell(worker, &offering, &loaded, connections)?;
             offering.run(stop).await?;
             Ok(ExitCode::SUCCESS)
@@ -59,7 +59,7 @@ pub(super) fn run(worker: &WorkerArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn offering(loaded: &Loaded, app: &App, choice: Choice) -> anyhow::Result<Offering> {
+async fn offering(loaded: &Loaded, app: &App, choice: OfferFilter) -> anyhow::Result<Offering> {
     let worker = &loaded.settings.worker;
     let Some(group) = &worker.group else {
         bail!("which group? Say --group NAME, or set `group` in [worker]");
@@ -73,9 +73,9 @@ async fn offering(loaded: &Loaded, app: &App, choice: Choice) -> anyhow::Result<
     Offering::new(cluster, group, worker.concurrency, executor, choice).map_err(wrong)
 }
 
-/// Which tools are offered: what the config defines, or what was chosen. The runtime's own look at this process, and are
-/// nobody else's.
-fn choice(loaded: &Loaded, app: &App) -> anyhow::Result<Choice> {
+/// Returns which tools are offered: those that the config defines, or those of `worker.tools`. The runtime's own tools
+/// are about this process, and are never offered.
+fn choice(loaded: &Loaded, app: &App) -> anyhow::Result<OfferFilter> {
     let own: HashSet<String> =
         services::all(&app.executor).iter().map(|tool| tool.spec().name.clone()).collect();
     let defined: HashSet<String> =

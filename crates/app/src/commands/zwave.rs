@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use switchboard_mcp_server::{self as server, Caller};
+use switchboard_mcp_server::{self as server, McpCaller};
 use switchboard_runtime::ToolExecutor;
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     settings,
 };
 
-/// What models are told of us.
+/// The instructions that models get.
 const INSTRUCTIONS: &str = "Z-Wave devices of a household. A device is named by its name, by Location/Name or by its id; list_devices names all.";
 
 /// What the server calls itself.
@@ -24,7 +24,7 @@ pub(super) fn run(zwave: &ZwaveArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let config = zwave.over(loaded.settings.zwave.clone());
     on_runtime(async {
         let network = switchboard_zwave::connect(&config).context("cannot serve Z-Wave devices")?;
-        // Records and policy are left to who calls us: it is Switchboard, too, or has its own.
+        // Records and policy are left to the MCP client, which is Switchboard, or has its own.
         let executor = ToolExecutor::builder().config(loaded.settings.executor.clone()).build();
         for tool in switchboard_zwave::tools(network, &config) {
             executor.tools().add_shared(tool)?;
@@ -38,7 +38,7 @@ pub(super) fn run(zwave: &ZwaveArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         let server = server::Server::new(executor, None, presented);
         let stop = told_to_stop()?;
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-        let served = server.serve_stdio_until(input, output, Caller::default(), &stop).await;
+        let served = server.serve_stdio_until(input, output, McpCaller::default(), &stop).await;
         served.context("failed to serve over stdio")?;
         Ok(ExitCode::SUCCESS)
     })

@@ -11,11 +11,11 @@ use crate::{
 };
 
 impl App {
-    /// The settings of all servers, with what was asked for filled in. One that wants an answer is skipped if there is no
-    /// terminal to ask on.
+    /// Returns the settings of all servers, with the answers to `${input:…}` filled in. A server that needs an answer is
+    /// skipped if there is no terminal to ask on.
     ///
     /// # Errors
-    /// Somebody was asked and gave no answer.
+    /// The person was asked and gave no answer.
     pub(super) fn configs(
         &self,
         loaded: &Loaded,

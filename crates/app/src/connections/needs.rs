@@ -7,13 +7,13 @@ use crate::settings::Loaded;
 /// Which servers are to be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs<'a> {
-    /// None: what is asked for is local, or nowhere.
+    /// No server: the tool is local, or does not exist.
     Nothing,
     /// This one.
     One(&'a str),
-    /// All, for any of them may have it.
+    /// All servers: any of them may have the tool.
     All,
-    /// No server, but the groups of workers: one of them may have it.
+    /// No server, but the groups of workers: one of them may have the tool.
     Groups,
     /// Each as its settings say: at once, or with the first call to it.
     AsSet,
@@ -22,7 +22,7 @@ pub(crate) enum Needs<'a> {
 }
 
 impl<'a> Needs<'a> {
-    /// What a call of the tool `name` needs: nothing for a local one, its server for `server__tool`, else all.
+    /// What a call of the tool `name` needs: nothing if it is local, its server for `server__tool`, else all.
     pub(crate) fn of_tool(name: &str, tools: &ToolManager, loaded: &'a Loaded) -> Self {
         if tools.lookup(name).is_ok() || tools.is_skipped(name) {
             return Self::Nothing;
@@ -41,7 +41,7 @@ impl<'a> Needs<'a> {
         let meant = meant.filter(|(server, config)| is_meant(server, config.prefix.as_deref()));
         match meant.map(|(server, _)| server.as_str()).collect::<Vec<_>>()[..] {
             [server] => Self::One(server),
-            // Servers that show their tools bare may have a separator in them.
+            // The tools of servers without a prefix may have the separator in their own names.
             [] if !servers.any(|(_, config)| config.prefix.as_deref() == Some("")) => {
                 match loaded.settings.cluster.nats.is_some() {
                     true => Self::Groups,
@@ -61,7 +61,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// Whether the command runs on, so that somebody may mend meanwhile what waiting alone does not.
+    /// Whether the command is long-running, so that somebody may fix a failed server meanwhile.
     pub(super) fn runs_on(self) -> bool {
         matches!(self, Self::AsSet | Self::Servers)
     }

@@ -1,4 +1,4 @@
-//! Waiting for servers: no longer than `[mcp] startup_wait`, and then without them (SPEC TL-6).
+//! Waits for servers, at most for `[mcp] startup_wait`; after that the command continues without them (SPEC TL-6).
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,8 +15,8 @@ use crate::{
 };
 
 impl Connections {
-    /// Waits until every server that was started is connected or has failed, but no longer than `[mcp] startup_wait`: then
-    /// people are told who is missing. With the spinner if people watch.
+    /// Waits until every server that was started is connected or has failed, at most for `[mcp] startup_wait`; then says on
+    /// stderr which servers are missing. Shows the spinner if people watch.
     pub(crate) async fn settled(&self, is_watched: bool) {
         let work = async {
             let limit = self.startup_wait;
@@ -43,7 +43,7 @@ impl Connections {
         unless_interrupted(settled).await
     }
 
-    /// Waits until it is known which workers are there, for a while.
+    /// Waits until it is known which workers there are, at most for `WORKERS_KNOWN`.
     ///
     /// # Errors
     /// That could not be found out.
@@ -54,12 +54,12 @@ impl Connections {
         }
     }
 
-    /// How long servers that are connecting are waited for.
+    /// Returns how long to wait for servers that are connecting.
     pub(crate) fn startup_wait(&self) -> Duration {
         self.startup_wait
     }
 
-    /// What each question to `voice` waits for.
+    /// Returns the servers that each question to `voice` waits for.
     pub(crate) fn voice_servers(&self) -> Arc<dyn ToolServers> {
         Arc::new(VoiceServers {
             servers: self.servers.clone(),
@@ -69,20 +69,20 @@ impl Connections {
         })
     }
 
-    /// Waits until people have read of every server that has failed: a server counts as failed a moment before.
+    /// Waits until every failure is reported: a server's state is `Failed` a moment before its failure is reported.
     async fn told(&self) {
         let given_up = |server: &Arc<Server>| matches!(server.state(), ServerState::Failed(_));
         for server in self.all().into_iter().filter(given_up) {
             let name = &**server.name();
             let is_told =
                 |told: &Vec<ServerFailure>| told.iter().any(|given_up| given_up.server == name);
-            // The sender is ours, so it is there.
+            // Cannot fail: the sender is a field of `self`.
             let _ = self.given_up.subscribe().wait_for(is_told).await;
         }
     }
 
-    /// What the spinner says.
-    fn waiting(&self) -> String {
+    /// What the spinner says while servers are waited for.
+    pub(crate) fn waiting(&self) -> String {
         let all = self.all();
         let away = all.iter().filter(|server| matches!(server.state(), ServerState::Connecting));
         let away: Vec<_> = away.map(|server| &**server.name()).collect();
@@ -91,14 +91,14 @@ impl Connections {
             [one] => format!("connecting to {one}…"),
             some => {
                 let text = format!("connecting to {} servers: {}…", some.len(), some.join(", "));
-                // A line that wraps cannot be taken away again.
+                // A line that wraps cannot be erased again.
                 terminal::text::shorten(&text, terminal::width().saturating_sub(12))
             }
         }
     }
 }
 
-/// Says on stderr which servers are not waited for any longer.
+/// Says on stderr which servers the command no longer waits for.
 fn tell_missing(missing: &[Arc<Server>], limit: Duration) {
     if missing.is_empty() {
         return;
@@ -110,11 +110,11 @@ fn tell_missing(missing: &[Arc<Server>], limit: Duration) {
     ));
 }
 
-/// What a question to `voice` waits for.
+/// The servers that a question to `voice` waits for.
 struct VoiceServers {
     servers: Arc<Servers>,
     groups: Option<Arc<Groups>>,
-    /// Set once the workers that are there were looked for, with or without success.
+    /// Set once the workers have been looked for, whether or not that succeeded.
     groups_known: OnceCell<()>,
     limit: Duration,
 }

@@ -1,6 +1,6 @@
-//! Where log lines leave: at once while they are rare, many in one write while calls come thick and fast.
+//! Writes log lines: each at once while they are rare, many in one write while there are many.
 //!
-//! A line of a busy process is written [`PAUSE`] after the one before it at the latest. Warnings and errors are never kept.
+//! In a busy process a line is written [`PAUSE`] after the one before it at the latest. Warnings and errors never wait.
 
 use std::{
     io::{self, Write},
@@ -14,21 +14,21 @@ use tokio::time::Instant;
 
 /// How long a line may wait for others.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How much waits at the most.
+/// How many bytes wait at most.
 const MOST: usize = 32 << 10;
 
-/// Collects lines for a writer that is dear to call.
+/// Collects lines for a writer whose calls are expensive.
 pub(super) struct Outlet<W> {
     shared: Arc<Shared<W>>,
-    /// Whether lines may wait: somebody looks after them.
+    /// Whether lines may wait: a thread writes them.
     keeps: bool,
 }
 
 struct Shared<W> {
-    /// Whoever writes holds this first, so that lines leave in the order in which they came.
+    /// Locked before `waiting`, so that lines are written in the order in which they came.
     out: Mutex<Out<W>>,
     waiting: Mutex<Waiting>,
-    /// Rung when lines begin to wait.
+    /// Notified when lines begin to wait.
     bell: Condvar,
 }
 
@@ -53,8 +53,8 @@ impl<W: Write + Send + 'static> Outlet<W> {
         Self { shared: Arc::new(shared), keeps: false }
     }
 
-    /// As [`open`](Self::open), but lines that come soon after others may wait for more. A thread writes them when it is
-    /// time; where there is none to be had, every line is written at once.
+    /// As [`open`](Self::open), but lines that come soon after others may wait for more, and a thread writes them. If the
+    /// thread cannot be started, every line is written at once.
     pub(super) fn keeping(writer: W) -> Self {
         let mut outlet = Self::open(writer);
         let shared = outlet.shared.clone();
@@ -80,7 +80,7 @@ impl<W: Write + Send + 'static> Outlet<W> {
         Ok(())
     }
 
-    /// Writes what waits.
+    /// Writes the lines that wait.
     pub(super) fn flush(&self) -> io::Result<()> {
         self.shared.write()
     }
@@ -92,21 +92,21 @@ impl<W: Write> Shared<W> {
         let mut waiting = lock(&self.waiting);
         waiting.written = Some(Instant::now());
         mem::swap(&mut waiting.lines, text);
-        // Others can go on while this is written.
+        // Other threads can add lines meanwhile.
         drop(waiting);
         let written = writer.write_all(text).and_then(|()| writer.flush());
         text.clear();
         written
     }
 
-    /// Writes what waits when it is time, until the process ends.
+    /// Writes waiting lines after each pause, until the process ends.
     #[expect(clippy::disallowed_methods, reason = "a thread of its own")]
     fn look_after(&self) {
         loop {
             let is_empty = |waiting: &mut Waiting| waiting.lines.is_empty();
             drop(self.bell.wait_while(lock(&self.waiting), is_empty));
             thread::sleep(PAUSE);
-            // Where stderr is closed nobody is left to tell.
+            // If stderr is closed, the error cannot be reported.
             _ = self.write();
         }
     }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn lines_that_come_together_leave_together() {
         let (outlet, writes) = outlet(Outlet::open);
-        // Somebody looks after them, but too slowly to be seen here.
+        // Lines may wait, and no thread writes them: `open` starts none.
         let outlet = Outlet { keeps: true, ..outlet };
         busy(&outlet);
         for line in ["a\n", "b\n"] {
@@ -183,7 +183,7 @@ mod tests {
         outlet.line(b"last\n", false).unwrap();
         outlet.flush().unwrap();
         assert_eq!(writes.try_recv().unwrap(), "last\n");
-        // Much is not kept, however soon it comes.
+        // `MOST` bytes do not wait, however soon they come.
         busy(&outlet);
         outlet.line(&[b'x'; MOST], false).unwrap();
         assert_eq!(writes.try_recv().unwrap().len(), MOST);

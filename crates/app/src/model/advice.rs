@@ -1,24 +1,24 @@
-//! What to do if there is no model, or it failed.
+//! Advice for people if there is no model, or it failed.
 
 use std::borrow::Cow;
 
 use switchboard_models::{FailureKind, ModelError, Provider};
 
-/// How to get a model from each provider; `empty` is an Ollama that has none.
+/// Says how to get a model from each provider; `empty` is the URL of an Ollama that has no model.
 pub(super) fn no_model(empty: Option<&str>) -> String {
     let found = match empty {
         Some(url) => format!("the Ollama at {url} has no model yet"),
-        None => "the config has no [models.*], and no Ollama answers on this machine".to_owned(),
+        None => "the config has no [models.*], no key is in the environment, and no Ollama answers on this machine"
+            .to_owned(),
     };
     let mut providers: Vec<_> = Provider::ALL.iter().map(|provider| provider.info()).collect();
-    // What needs no key comes first.
+    // Providers that need no key come first, and the script, which is not a model, last.
     providers.sort_by_key(|provider| provider.key_variable.is_some());
+    providers.push(Provider::Script.info());
     let steps: Vec<_> = providers.iter().map(|provider| provider.first_steps).collect();
     format!(
         "there is no model to ask: {found}\n\n\
-         {}\n\
-         None at all, to see how it works (the format: docs/models.md):\n  \
-           switchboard ask -m script:demo \"…\"\n\n\
+         {}\n\n\
          To use one every time, write it into switchboard.toml:\n  \
            [models.local]\n  \
            provider = \"ollama\"\n  \
@@ -27,7 +27,7 @@ pub(super) fn no_model(empty: Option<&str>) -> String {
     )
 }
 
-/// What to do after a failure, if there is something to do that the failure does not say itself.
+/// Returns what to do after a failure; `None` if the error says it itself, or there is nothing to do.
 pub(crate) fn after_failure(
     error: &ModelError,
     provider: Provider,
@@ -40,7 +40,14 @@ pub(crate) fn after_failure(
             return Some(format!("check {variable}, or `api_key` of the model").into());
         }
         FailureKind::ContextFull => return Some(after_overflow(provider, offers_tools)),
-        FailureKind::Connect => "`switchboard doctor` shows which models can be reached",
+        FailureKind::Connect => match provider.info().key_variable {
+            None => {
+                "start it (`ollama serve`), or choose another model with -m; `-m demo` needs none"
+            }
+            Some(_) => {
+                "check the network and `base_url`; `switchboard doctor` shows which models can be reached"
+            }
+        },
         FailureKind::RateLimited | FailureKind::Overloaded => "try again in a while",
         FailureKind::Timeout => "set a longer `idle_timeout` for the model",
         FailureKind::Rejected => match (error.status, provider.info().unknown_model_advice) {
@@ -58,7 +65,7 @@ pub(crate) fn after_failure(
     Some(advice.into())
 }
 
-/// What to do if the conversation does not fit the model.
+/// Returns what to do if the conversation is too long for the model.
 pub(crate) fn after_overflow(provider: Provider, offers_tools: bool) -> Cow<'static, str> {
     match (provider.info().context_setting, offers_tools) {
         (Some(size), true) => {

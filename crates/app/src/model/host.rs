@@ -1,7 +1,7 @@
 //! Addresses as people write them.
 
 /// The address of an Ollama, from what `OLLAMA_HOST` may hold: `host`, `host:port`, `:port`, with a scheme or without.
-/// It may be the address that Ollama listens on, which is not always one that can be asked.
+/// It may be the address that Ollama listens on, such as `0.0.0.0`, which is not one to connect to.
 pub(super) fn of_ollama(host: &str) -> String {
     let host = host.trim().trim_matches(['"', '\'']).trim_end_matches('/');
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
@@ -13,7 +13,7 @@ pub(super) fn of_ollama(host: &str) -> String {
         bare if bare.contains(':') && !bare.starts_with('[') => format!("[{bare}]"),
         other => other.to_owned(),
     };
-    // As Ollama reads it: a scheme brings its own port.
+    // As in Ollama: with a scheme, the default port is the scheme's.
     let usual = if host.contains("://") { "" } else { ":11434" };
     let port = port.map_or_else(|| usual.to_owned(), |port| format!(":{port}"));
     format!("{scheme}://{name}{port}{path}")
@@ -30,7 +30,7 @@ pub(crate) fn authority(url: &str) -> (String, u16) {
     (name.trim_matches(['[', ']']).to_lowercase(), port)
 }
 
-/// Host and port; an address of version 6 has colons of its own.
+/// Splits host and port; an IPv6 address has colons of its own.
 fn split(place: &str) -> (&str, Option<&str>) {
     let is_bare_v6 = place.matches(':').count() > 1 && !place.starts_with('[');
     match place.rsplit_once(':') {

@@ -1,4 +1,4 @@
-//! What a model is given: its tools (SPEC ML-9), and what it should know.
+//! What a model gets: its tools (SPEC ML-9), and its system prompt.
 
 use anyhow::Context;
 use switchboard_agent::{Agent, Config, Conversation};
@@ -8,10 +8,10 @@ use super::ChosenModel;
 use crate::{assembly::App, cli::ModelArgs, terminal};
 
 impl ChosenModel {
-    /// The loop around this model, with the tools that it is offered: those of `--tools`, or of its config, or all.
+    /// Returns the agent for this model, with the tools that it is offered: those of `--tools`, or of its config, or all.
     ///
     /// # Errors
-    /// A pattern is none.
+    /// A pattern is invalid.
     pub(crate) fn agent(
         &self,
         asked: &ModelArgs,
@@ -26,7 +26,7 @@ impl ChosenModel {
         })
     }
 
-    /// Which tools it is offered; all where there are no patterns.
+    /// Returns which tools it is offered; `None` means all.
     pub(crate) fn offered(&self, patterns: &[String]) -> anyhow::Result<Option<ToolPatterns>> {
         if patterns.is_empty() {
             return Ok(self.tools.clone());
@@ -37,14 +37,14 @@ impl ChosenModel {
 }
 
 impl ModelArgs {
-    /// A conversation that begins with what the model should know, if that was said.
+    /// Creates a conversation, with the system prompt if one was given.
     pub(crate) fn conversation(&self) -> Conversation {
         let system = self.system.as_ref();
         system.map_or_else(Conversation::new, Conversation::with_system)
     }
 }
 
-/// Tells of a pattern that finds no tool, which is more often a slip than meant.
+/// Warns of a pattern that matches no tool, which is usually a mistake.
 pub(crate) fn tell_unmatched(patterns: &[String], app: &App) {
     let all = app.executor.tools().listed();
     for pattern in patterns.iter().flat_map(|pattern| split(pattern)) {
@@ -56,7 +56,7 @@ pub(crate) fn tell_unmatched(patterns: &[String], app: &App) {
     }
 }
 
-/// The patterns of a list; commas in braces belong to a pattern.
+/// Splits a list of patterns at its commas, except those in braces.
 fn split(patterns: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     let at_comma = |letter: char| {

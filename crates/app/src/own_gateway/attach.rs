@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use switchboard_mcp_client::ServerConfig;
-use switchboard_toolcall::{HumanDuration, Normalize, Size};
+use switchboard_toolcall::{HumanDuration, HumanSize, Normalize};
 
 use super::OwnGateway;
 use crate::settings::{Loaded, Skipped};
@@ -29,7 +29,7 @@ impl OwnGateway {
         settings.serve.deny_if.clear();
         settings.executor.timeout = NO_TIMEOUT;
         settings.executor.slow_call = NO_TIMEOUT;
-        settings.executor.max_output = Size(u64::MAX);
+        settings.executor.max_output = HumanSize(u64::MAX);
         settings.executor.share_reads = false;
         loaded.skipped = Skipped::default();
         loaded.is_attached = true;

@@ -14,7 +14,7 @@ use switchboard_toolcall::sse::{SseEvent, SseParser};
 use tokio::net::UnixStream;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::OwnGateway;
+use super::{OwnGateway, socket::check_peer};
 use crate::terminal::CommandFailed;
 
 /// How large one event may be.
@@ -44,8 +44,9 @@ impl OwnGateway {
         body: Vec<u8>,
     ) -> anyhow::Result<Reply> {
         let stream = UnixStream::connect(&self.socket).await?;
+        check_peer(stream.peer_cred().map(|peer| peer.uid()))?;
         let (mut requests, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        // What went wrong is also told to the request.
+        // An error of the connection is also returned by the request.
         let connection = tokio::spawn(async move { _ = connection.await });
         let connection = AbortOnDropHandle::new(connection);
         let mut request = Request::builder().method(method).uri(path);
@@ -103,7 +104,7 @@ impl Reply {
     /// The connection broke.
     pub(crate) async fn bytes(self) -> anyhow::Result<Bytes> {
         let body = self.response.into_body().collect().await;
-        Ok(body.context("the gateway went away")?.to_bytes())
+        Ok(body.context(CommandFailed("the gateway went away".to_owned()))?.to_bytes())
     }
 
     /// The body as JSON, unless the status says that it is a refusal.
@@ -150,7 +151,7 @@ impl Events {
             }
             let frame = match self.reply.response.body_mut().frame().await {
                 None => return Ok(None),
-                Some(frame) => frame.context("the gateway went away")?,
+                Some(frame) => frame.context(CommandFailed("the gateway went away".to_owned()))?,
             };
             if let Some(piece) = frame.data_ref() {
                 let fed = self.parser.feed(piece, &mut self.ready);

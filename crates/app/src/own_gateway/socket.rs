@@ -1,44 +1,61 @@
-//! Where the socket of a gateway is: `$XDG_RUNTIME_DIR/switchboard/`, named by the config, for its user alone.
+//! Where the socket of a gateway is: a folder of this user alone, in which sockets are named by the config.
+//!
+//! A gateway holds the lock beside its socket while it runs; the system releases it even if the gateway is killed. The
+//! lock's file says which process holds it.
+
+mod folder;
 
 use std::{
-    fs::{self, DirBuilder, File, Permissions, TryLockError},
-    io,
-    os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt},
+    fs::{self, File, Permissions, TryLockError},
+    io::{self, Read, Seek, Write},
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use switchboard_runtime::private_files;
 use tokio::net::UnixListener;
 
-use crate::{environment, settings::Loaded};
+use crate::settings::Loaded;
+use folder::own_user;
+
+/// A gateway of this user that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct RunningGateway {
+    pub(crate) pid: u32,
+    /// Where it listens, with its scheme.
+    pub(crate) address: String,
+}
+
+/// The result of trying to become the gateway of a config.
+pub(crate) enum Claim {
+    /// This process is, until this is dropped.
+    Ours(SocketLock),
+    /// Another process is; `None` if it does not listen yet.
+    Taken(Option<RunningGateway>),
+}
+
+/// The right to be the gateway of a config.
+pub(crate) struct SocketLock {
+    socket: PathBuf,
+    /// Locked while this is open.
+    file: File,
+}
 
 /// The socket of a gateway that runs; removed when this is dropped.
-pub(crate) struct OwnSocket {
-    path: PathBuf,
-    /// Held while the gateway runs, and released even if it is killed.
-    _lock: File,
-}
-
-/// What came of listening on the socket.
-pub(crate) enum Bound {
-    /// There is a socket now.
-    Here(UnixListener, OwnSocket),
-    /// Another gateway has it.
-    Taken(PathBuf),
-    /// There is no folder for it: `XDG_RUNTIME_DIR` is not set.
-    Nowhere,
-}
+pub(crate) struct OwnSocket(SocketLock);
 
 /// Returns the socket of the gateway that serves this config; `None` if no gateway has made one.
 ///
 /// # Errors
 /// The folder, or the socket, is not safe to use.
 pub(crate) fn find(loaded: &Loaded) -> Result<Option<PathBuf>, String> {
-    let Some(folder) = folder() else { return Ok(None) };
-    if !folder.exists() {
+    let Some(folder) = folder::find().filter(|folder| fs::symlink_metadata(folder).is_ok()) else {
         return Ok(None);
-    }
-    check(&folder)?;
+    };
+    folder::check(&folder, own_user())?;
     let socket = folder.join(name(loaded)).with_extension("sock");
     let Ok(metadata) = fs::symlink_metadata(&socket) else { return Ok(None) };
     match metadata.file_type().is_socket() && metadata.uid() == own_user() {
@@ -47,80 +64,115 @@ pub(crate) fn find(loaded: &Loaded) -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// Listens on the socket of this config. One that a killed gateway left is replaced.
+/// Tries to become the gateway of this config.
 ///
 /// # Errors
-/// The folder cannot be created or is not safe to use, or the socket cannot be created.
-pub(crate) fn bind(loaded: &Loaded) -> Result<Bound, String> {
-    let Some(folder) = folder() else { return Ok(Bound::Nowhere) };
-    let failed = |what: &Path, error: io::Error| format!("`{}`: {error}", what.display());
-    match DirBuilder::new().mode(0o700).create(&folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(failed(&folder, error));
+/// There is no folder for the socket, or it is not safe to use.
+pub(crate) fn claim(loaded: &Loaded) -> Result<Claim, String> {
+    let folder = folder::find().ok_or("set XDG_RUNTIME_DIR, XDG_STATE_HOME or HOME")?;
+    // Only if nothing is there: a link to a folder must not be tightened, because it is not used.
+    if fs::symlink_metadata(&folder).is_err() {
+        private_files::create_dir(&folder).map_err(|error| failed(&folder, error))?;
+    }
+    folder::check(&folder, own_user())?;
+    let socket = folder.join(name(loaded)).with_extension("sock");
+    let path = socket.with_extension("lock");
+    let mut file = open_lock(&path).map_err(|error| failed(&path, error))?;
+    match file.try_lock() {
+        Ok(()) => {
+            // The old content was written by a gateway that has ended.
+            file.set_len(0).map_err(|error| failed(&path, error))?;
+            Ok(Claim::Ours(SocketLock { socket, file }))
         }
-        _ => check(&folder)?,
+        Err(TryLockError::WouldBlock) => Ok(Claim::Taken(read_holder(&mut file))),
+        Err(TryLockError::Error(error)) => Err(failed(&path, error)),
     }
-    let path = folder.join(name(loaded)).with_extension("sock");
-    let lock = path.with_extension("lock");
-    let options = || File::options().write(true).create(true).truncate(false).open(&lock);
-    let held = options().map_err(|error| failed(&lock, error))?;
-    match held.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Ok(Bound::Taken(path)),
-        Err(TryLockError::Error(error)) => return Err(failed(&lock, error)),
-    }
-    // The process that had the lock has ended, so nobody listens on the socket that it left.
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&path, error)),
-        _ => {}
-    }
-    let listener = UnixListener::bind(&path).map_err(|error| failed(&path, error))?;
-    let socket = OwnSocket { path: path.clone(), _lock: held };
-    fs::set_permissions(&path, Permissions::from_mode(0o600))
-        .map_err(|error| failed(&path, error))?;
-    Ok(Bound::Here(listener, socket))
 }
 
-/// The sockets of all gateways of this user.
-pub(crate) fn all() -> Vec<PathBuf> {
-    let Some(folder) = folder().filter(|folder| check(folder).is_ok()) else { return Vec::new() };
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_socket = |path: &PathBuf| path.extension().is_some_and(|end| end == "sock");
-    entries.map(|entry| entry.path()).filter(is_socket).collect()
+/// All gateways of this user that run and listen.
+pub(crate) fn running() -> Vec<RunningGateway> {
+    let folder = folder::find().filter(|folder| folder::check(folder, own_user()).is_ok());
+    let entries = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+    let locks = entries.flatten().map(|entry| entry.path());
+    let locks = locks.filter(|path| path.extension().is_some_and(|end| end == "lock"));
+    let holder = |path: PathBuf| {
+        let mut file = open_lock(&path).ok()?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => read_holder(&mut file),
+            // No process holds it.
+            _ => None,
+        }
+    };
+    locks.filter_map(holder).collect()
+}
+
+impl SocketLock {
+    /// Writes who holds the lock, and listens on the socket. Replaces a socket that a killed gateway left.
+    ///
+    /// # Errors
+    /// The socket cannot be created.
+    pub(crate) fn listen(
+        mut self,
+        running: &RunningGateway,
+    ) -> Result<(UnixListener, OwnSocket), String> {
+        let text = serde_json::to_string(running).unwrap_or_default();
+        let written = self.file.rewind().and_then(|()| self.file.write_all(text.as_bytes()));
+        let path = self.socket.clone();
+        written.map_err(|error| failed(&path.with_extension("lock"), error))?;
+        // The process that had the lock has ended, so nobody listens on the socket that it left.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed(&path, error));
+            }
+            _ => {}
+        }
+        let listener = UnixListener::bind(&path).map_err(|error| failed(&path, error))?;
+        let socket = OwnSocket(self);
+        fs::set_permissions(&path, Permissions::from_mode(0o600))
+            .map_err(|error| failed(&path, error))?;
+        Ok((listener, socket))
+    }
 }
 
 impl Drop for OwnSocket {
     fn drop(&mut self) {
-        _ = fs::remove_file(&self.path);
+        _ = fs::remove_file(&self.0.socket);
     }
 }
 
-/// The XDG rules say to ignore a path that is not absolute.
-fn folder() -> Option<PathBuf> {
-    let runtime = environment::path("XDG_RUNTIME_DIR").filter(|folder| folder.is_absolute());
-    runtime.map(|folder| folder.join("switchboard"))
+/// Checks that the process that listens on a socket is one of this user.
+///
+/// # Errors
+/// It is another user's, or its user cannot be determined.
+pub(crate) fn check_peer(user: io::Result<u32>) -> io::Result<()> {
+    match user? {
+        user if user == own_user() => Ok(()),
+        other => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("user {other} listens on the socket"),
+        )),
+    }
 }
 
-/// Checks that nobody else can put a socket into the folder, or reach one in it.
-fn check(folder: &Path) -> Result<(), String> {
-    let shown = folder.display();
-    let metadata = fs::symlink_metadata(folder).map_err(|error| format!("`{shown}`: {error}"))?;
-    let (user, mode) = (metadata.uid(), metadata.mode() & 0o777);
-    if !metadata.is_dir() {
-        return Err(format!("`{shown}` is not a folder"));
-    }
-    if user != own_user() {
-        return Err(format!("the folder `{shown}` belongs to user {user}"));
-    }
-    if mode & 0o077 != 0 {
-        return Err(format!(
-            "the folder `{shown}` is open to others (mode {mode:o}); it must be 700"
-        ));
-    }
-    Ok(())
+fn open_lock(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false).custom_flags(flags);
+    private_files::open(&mut options, path)
 }
 
-/// The same config has the same name, wherever it is named from.
+/// Returns `None` if the holder has not written who it is yet.
+fn read_holder(file: &mut File) -> Option<RunningGateway> {
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+fn failed(what: &Path, error: io::Error) -> String {
+    format!("`{}`: {error}", what.display())
+}
+
+/// Returns the socket's name, which is the same for a config however its path is written.
 fn name(loaded: &Loaded) -> String {
     let Some(file) = &loaded.file else { return "no-config".to_owned() };
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.clone());
@@ -128,6 +180,26 @@ fn name(loaded: &Loaded) -> String {
     hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn own_user() -> u32 {
-    rustix::process::geteuid().as_raw()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // GW-2
+    #[test]
+    fn only_a_process_of_this_user_is_talked_to() {
+        assert!(check_peer(Ok(own_user())).is_ok());
+        let other = check_peer(Ok(own_user() + 1)).unwrap_err().to_string();
+        assert_eq!(other, format!("user {} listens on the socket", own_user() + 1));
+        assert!(check_peer(Err(io::ErrorKind::NotConnected.into())).is_err());
+    }
+
+    #[test]
+    fn a_lock_that_is_a_link_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, lock) = (folder.path().join("target"), folder.path().join("x.lock"));
+        fs::write(&target, "kept").unwrap();
+        std::os::unix::fs::symlink(&target, &lock).unwrap();
+        assert!(open_lock(&lock).is_err());
+        assert_eq!(fs::read_to_string(&target).unwrap(), "kept");
+    }
 }

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Asks for the values; what does not fit is asked for again.
+/// Asks for the values; an invalid value is asked for again.
 pub(super) async fn ask(
     screen: &QuestionScreen<'_>,
     form: &ElicitForm,
@@ -64,7 +64,7 @@ fn summary(fields: &[Field]) -> String {
     }
 }
 
-/// Asks for all fields; none, if somebody does not want to go on.
+/// Asks for all fields; returns `None` if the person cancels.
 async fn fields(
     screen: &QuestionScreen<'_>,
     fields: &[Field],
@@ -93,7 +93,7 @@ async fn fields(
     Ok(Some(content))
 }
 
-/// What is known of a field: its place, title and description, and what can be answered.
+/// Describes a field: its number, title and description, and the allowed values.
 fn described(screen: &QuestionScreen<'_>, field: &Field, number: usize, count: usize) -> String {
     let paint = screen.paint;
     let name = paint.bold(&text::one_line(&field.name));
@@ -136,7 +136,7 @@ fn prompt(field: &Field) -> String {
     format!("  {name}{enter}: ")
 }
 
-/// What was meant by a line; none, if the field is left out.
+/// Parses a typed line; returns `None` if the field is left out.
 fn value(field: &Field, typed: &str) -> Result<Option<Value>, String> {
     match (typed.trim(), &field.default, field.required) {
         ("", Some(default), _) => Ok(Some(default.clone())),

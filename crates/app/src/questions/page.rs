@@ -7,7 +7,7 @@ use switchboard_mcp_wire::elicitation::{ElicitPage, ElicitResult};
 use super::QuestionScreen;
 use crate::terminal::{self, text};
 
-/// Shows the address and waits until the person says that the page was visited, or will not be.
+/// Shows the address and waits until the person confirms that the page was visited, or declines.
 pub(super) async fn ask(
     screen: &QuestionScreen<'_>,
     page: &ElicitPage,

@@ -1,4 +1,4 @@
-//! A model that a server wants asked: shown in full, and asked only if the person says yes.
+//! A request of a server to the model: shown in full, and sent only if the person says yes.
 
 use anyhow::anyhow;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::{
     terminal::{self, text},
 };
 
-/// Asks whether the model may be asked, and asks it.
+/// Asks whether the request may be sent to the model, and sends it.
 pub(super) async fn ask(
     screen: &QuestionScreen<'_>,
     params: &Value,
@@ -54,7 +54,7 @@ impl Sampler {
     }
 }
 
-/// The whole request: who sends it to a model answers for it.
+/// The whole request, because the person is responsible for sending it.
 fn shown(screen: &QuestionScreen<'_>, request: &SamplingRequest) -> String {
     let part = |who: &str, said: &str| {
         let said = if said.is_empty() { String::new() } else { screen.quoted(said) };

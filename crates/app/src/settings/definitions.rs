@@ -1,4 +1,4 @@
-//! The shapes in which tool definitions come, made one: a list under `tools`.
+//! Brings the shapes that tool definitions may have into one: a list under `tools`.
 //!
 //! They may be `[[tools]]`, a list or an object by name under `tools.registry`, and in JSON also a file that
 //! is nothing but one definition, or a list of them.
@@ -30,7 +30,7 @@ pub(super) fn one_shape(root: ConfigNode) -> Result<ConfigNode, ConfigProblem> {
     }
 }
 
-/// A config of sections has none of these at the top.
+/// Whether the root is a tool definition: a config of sections has none of these keys at the top.
 fn is_definition(root: &ConfigNode) -> bool {
     let has = |name| root.get(name).is_some();
     has("implementation") || (has("name") && (has("description") || has("parameters")))

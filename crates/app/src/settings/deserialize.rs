@@ -82,7 +82,7 @@ impl<'de> Deserializer<'de> for ConfigNode {
     }
 }
 
-/// Hands a number over so that a JSON value keeps its digits and a setting gets its plain type.
+/// Passes a number on so that a JSON value keeps its digits and a setting gets its plain type.
 fn visit_number<'de, V: Visitor<'de>>(
     number: Number,
     visitor: V,

@@ -12,7 +12,10 @@ use toml_edit::{
     Array, DocumentMut, InlineTable, Item, Table, TableLike, Value as TomlValue, value,
 };
 
-use crate::excerpt::{TextPosition, excerpt};
+use crate::{
+    excerpt::{TextPosition, excerpt},
+    terminal,
+};
 
 /// How many variables or headers stand on one line.
 const ON_ONE_LINE: usize = 2;
@@ -24,7 +27,7 @@ pub(crate) struct ConfigEditor {
 }
 
 impl ConfigEditor {
-    /// Opens the config; it need not exist yet.
+    /// Opens the config, which need not exist yet.
     ///
     /// # Errors
     /// It cannot be read, or is not TOML.
@@ -50,21 +53,21 @@ impl ConfigEditor {
         &self.file
     }
 
-    /// What stands between a server's name and its tool's.
+    /// Returns the separator between the names of a server and its tool.
     pub(crate) fn separator(&self) -> &str {
         let own = self.document.get("executor").and_then(|executor| executor.get("separator"));
         own.and_then(Item::as_str).unwrap_or("__")
     }
 
-    /// The settings of a server that is there.
+    /// Returns the settings of a server; `None` if the config does not have it.
     pub(crate) fn get(&self, server: &str) -> Option<Value> {
         self.document.get("servers")?.get(server).map(of_item)
     }
 
-    /// Writes the settings of a server in the place of what was there, or at the end.
+    /// Replaces the settings of a server, or adds the server at the end.
     ///
     /// # Errors
-    /// `servers` is no table.
+    /// `servers` is not a table.
     pub(crate) fn set(
         &mut self,
         server: &str,
@@ -73,7 +76,7 @@ impl ConfigEditor {
         let shown = self.file.display();
         let servers = self.document.entry("servers").or_insert_with(|| {
             let mut servers = Table::new();
-            // `[servers]` need not be written where all that follows is `[servers.x]`.
+            // `[servers]` need not be written if it only has tables such as `[servers.x]`.
             servers.set_implicit(true);
             Item::Table(servers)
         });
@@ -99,7 +102,7 @@ impl ConfigEditor {
         Ok(())
     }
 
-    /// The names of the servers that are there, in order.
+    /// Returns the names of the servers, in order.
     pub(crate) fn servers(&self) -> Vec<String> {
         let servers = self.document.get("servers").and_then(Item::as_table_like);
         servers
@@ -107,13 +110,13 @@ impl ConfigEditor {
             .unwrap_or_default()
     }
 
-    /// Removes a server, with the comment before it. Returns false if it is not there.
+    /// Removes a server, with the comment before it. Returns false if the config does not have it.
     pub(crate) fn remove(&mut self, server: &str) -> bool {
         let servers = self.document.get_mut("servers").and_then(Item::as_table_like_mut);
         servers.is_some_and(|servers| servers.remove(server).is_some())
     }
 
-    /// Switches a server on or off. Returns false if it is not there.
+    /// Enables or disables a server. Returns false if the config does not have it.
     pub(crate) fn enable(&mut self, server: &str, is_enabled: bool) -> bool {
         let servers = self.document.get_mut("servers").and_then(Item::as_table_like_mut);
         let Some(server) =
@@ -121,7 +124,7 @@ impl ConfigEditor {
         else {
             return false;
         };
-        // A server is on unless the config says otherwise.
+        // A server is enabled by default.
         match is_enabled {
             true => {
                 server.remove("enabled");
@@ -132,12 +135,44 @@ impl ConfigEditor {
         true
     }
 
+    /// Adds patterns or expressions to a list of `[policy]`, unless the list has them already.
+    ///
+    /// # Errors
+    /// `policy` is not a table, or `key` is not a list.
+    pub(crate) fn extend_policy(&mut self, key: &str, more: &[String]) -> anyhow::Result<()> {
+        let shown = self.file.display();
+        let policy = self.document.entry("policy").or_insert_with(|| Item::Table(Table::new()));
+        let policy: &mut dyn TableLike = policy
+            .as_table_like_mut()
+            .ok_or_else(|| anyhow!("{shown}: `policy` is not a table"))?;
+        let list = policy.entry(key).or_insert_with(|| value(Array::new()));
+        let list =
+            list.as_array_mut().ok_or_else(|| anyhow!("{shown}: `policy.{key}` is not a list"))?;
+        for text in more {
+            if !list.iter().any(|there| there.as_str() == Some(text)) {
+                list.push(text.as_str());
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a copy of the file, if it exists, and says so.
+    ///
+    /// # Errors
+    /// As [`back_up`].
+    pub(crate) fn back_up(&self) -> anyhow::Result<()> {
+        if let Some(backup) = back_up(&self.file)? {
+            terminal::tell(&format!("the old config is {}", backup.display()));
+        }
+        Ok(())
+    }
+
     /// The text as it would be written.
     pub(crate) fn text(&self) -> String {
         self.document.to_string()
     }
 
-    /// Writes the config: all of it, or nothing.
+    /// Writes the config atomically.
     ///
     /// # Errors
     /// The folder or the disk does not let us.
@@ -145,7 +180,7 @@ impl ConfigEditor {
         self.save_text(&self.text())
     }
 
-    /// Writes this text in the place of the config.
+    /// Replaces the config by this text.
     ///
     /// # Errors
     /// As [`Self::save`].
@@ -157,26 +192,40 @@ impl ConfigEditor {
     }
 }
 
-/// Writes a config: all of it, or nothing. Permissions stay as they were.
+/// Copies a file, if it exists, to one of the same name with `.bak`. The copy has the same permissions.
+///
+/// # Errors
+/// The folder or the disk does not let us.
+pub(crate) fn back_up(file: &Path) -> anyhow::Result<Option<PathBuf>> {
+    if !file.exists() {
+        return Ok(None);
+    }
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let backup = file.with_file_name(format!("{name}.bak"));
+    fs::copy(file, &backup).with_context(|| format!("failed to write `{}`", backup.display()))?;
+    Ok(Some(backup))
+}
+
+/// Writes a config atomically. Permissions stay as they were.
 ///
 /// # Errors
 /// The folder or the disk does not let us.
 pub(crate) fn replace_file(path: &Path, text: &str) -> anyhow::Result<()> {
     let tell = || format!("failed to write config `{}`", path.display());
-    // What a link leads to is written, and the link stays.
+    // For a link, the file that it leads to is written, and the link stays.
     let file = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let draft = file.with_file_name(format!(".{name}.{}.new", std::process::id()));
     let written = write_draft(text, &draft, &file).and_then(|()| fs::rename(&draft, &file));
     if written.is_err() {
-        // The draft is of no use to anybody.
+        // Do not leave the incomplete draft behind.
         let _ = fs::remove_file(&draft);
     }
     written.with_context(tell)
 }
 
-/// As [`replace_file`], and makes the folder that the file is in: for files whose place we know, not for paths that
-/// a person may have misspelt.
+/// As [`replace_file`], but creates the folder of the file, too: for files at known places, not for paths that a
+/// person may have misspelt.
 ///
 /// # Errors
 /// As [`replace_file`].
@@ -227,7 +276,7 @@ fn inline(settings: &Map<String, Value>) -> InlineTable {
     })
 }
 
-/// TOML has no null; what is null is not there.
+/// Converts JSON to TOML; null becomes `None`, because TOML does not have it.
 fn to_toml(json: &Value) -> Option<TomlValue> {
     Some(match json {
         Value::Null => return None,
@@ -244,7 +293,7 @@ fn to_toml(json: &Value) -> Option<TomlValue> {
     })
 }
 
-/// What an item says, however it is written.
+/// Returns the value of an item, in whichever syntax it is written.
 pub(crate) fn of_item(item: &Item) -> Value {
     if let Some(table) = item.as_table_like() {
         return table.iter().map(|(key, item)| (key.to_owned(), of_item(item))).collect();

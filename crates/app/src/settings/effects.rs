@@ -1,7 +1,8 @@
-//! What a config would do beyond this process: start programs, read variables, reach other machines (SPEC PO-3).
+//! The effects that a config has outside this process: it starts programs, reads variables, reaches other machines
+//! (SPEC PO-3).
 //!
-//! The check is by a list of what is harmless, not of what is dangerous: a section or a kind of tool that is not
-//! listed here counts, so that one that is added later counts too.
+//! The lists here are of what is harmless, not of what is dangerous: a section or a kind of tool that is not listed
+//! counts as an effect, so that one that is added later does, too.
 
 use std::{cell::RefCell, collections::BTreeSet, fmt};
 
@@ -15,7 +16,7 @@ use super::{
     substitute,
 };
 
-/// Sections that only shape what this process does with calls. They start nothing and reach nothing.
+/// Sections that only affect how this process handles calls. They start nothing and reach nothing.
 const HARMLESS_SECTIONS: [&str; 3] = ["executor", "policy", "agent"];
 
 /// Kinds of tools that are answered by this process.
@@ -24,7 +25,7 @@ const HARMLESS_TOOLS: [&str; 3] = ["mock", "builtin", "internal"];
 /// How many lines a small terminal shows.
 const IN_SIGHT: usize = 20;
 
-/// What a config would do, in words that are safe to print.
+/// The effects of a config, as text that is safe to print.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Effects {
     /// Command lines that it starts.
@@ -66,12 +67,12 @@ impl Effects {
         Ok(effects)
     }
 
-    /// Whether the config needs nobody's trust.
+    /// Whether the config can be used without being trusted.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Counts them, if there are so many that the first may be out of sight. Empty otherwise.
+    /// Returns a line that counts them if there are so many that the first may have scrolled away; else an empty string.
     pub(super) fn sum(&self) -> String {
         let counts = [
             (self.starts.len(), "programs"),
@@ -125,7 +126,7 @@ impl Effects {
     }
 
     fn add_request(&mut self, name: &str, tool: &ConfigNode) {
-        // JSON may give a key twice, so that all are looked at.
+        // JSON may have a key twice, so all entries are checked.
         for (key, value) in table(tool) {
             if let ("url", NodeContent::Text(url)) = (key.name.as_str(), &value.content) {
                 self.connects.push(format!("{} (tool {name})", quoted(url)));
@@ -139,7 +140,7 @@ impl Effects {
             Some(ConfigNode { content: NodeContent::Bool(false), .. }) => ", switched off",
             _ => "",
         };
-        // JSON may give a key twice, so that all are looked at.
+        // JSON may have a key twice, so all entries are checked.
         for (key, value) in table(server) {
             match (key.name.as_str(), &value.content) {
                 ("command", NodeContent::Text(command)) => {
@@ -230,7 +231,7 @@ fn variables(root: &ConfigNode) -> Result<BTreeSet<String>, ConfigProblem> {
     Ok(names.into_inner())
 }
 
-/// Where a program is to run.
+/// The folder in which a program runs.
 fn folder_of(program: &ConfigNode) -> String {
     text(program.get("cwd")).map_or(String::new(), |cwd| format!(" in {}", quoted(cwd)))
 }
@@ -244,7 +245,7 @@ fn command_line(command: &str, program: &ConfigNode) -> String {
         Some(NodeContent::List(items)) => items.as_slice(),
         _ => &[],
     };
-    // A tool's arguments may stand in lists of their own.
+    // A tool's arguments may contain nested lists.
     let args = args.iter().flat_map(|item| match &item.content {
         NodeContent::List(inner) => inner.as_slice(),
         _ => std::slice::from_ref(item),

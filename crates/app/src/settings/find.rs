@@ -1,4 +1,4 @@
-//! Which config file is used, and whether somebody named it.
+//! Finds the config file that is used, and whether it was named or only found.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ pub(super) struct ConfigFile {
 /// Returns the file that `--config` names, else the first of the usual places that has one.
 ///
 /// # Errors
-/// A file that was named is not there.
+/// The file that was named does not exist.
 pub(super) fn config_file(flag: Option<&Path>) -> anyhow::Result<Option<ConfigFile>> {
     let named = |path: PathBuf| Ok(Some(ConfigFile { path, is_found: false }));
     if let Some(file) = flag {
@@ -49,8 +49,8 @@ pub(super) fn config_file(flag: Option<&Path>) -> anyhow::Result<Option<ConfigFi
     Ok(Some(ConfigFile { path: here, is_found: !is_own }))
 }
 
-/// Whether both are the same file of the same folder. A link to the user's own config is another file: the programs
-/// that it names may be looked for in the current folder.
+/// Whether both are the same file of the same folder. A link to the user's own config counts as another file: its
+/// programs may be looked for in the current folder.
 fn is_same(one: &Path, other: &Path) -> bool {
     let folder = |file: &Path| match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => fs::canonicalize(folder).ok(),

@@ -1,18 +1,24 @@
-//! Configs of Claude Desktop, Cursor, VS Code and their kin, taken as they are (SPEC MC-8).
+//! Configs of Claude Desktop, Cursor, VS Code, Codex, goose and others, taken as they are (SPEC MC-8).
 //!
-//! Their servers become entries of `[servers]`: keys that we know are kept, under our names; all others are theirs
-//! and ignored. `${input:x}` stays for whoever starts the server, for only then is it worth asking.
+//! Their servers become entries of `[servers]`: keys that we know are kept, under our names; all others are ignored.
+//! `${input:x}` stays until the server is started, because only then the person is asked for it.
 
+mod collect;
+mod dialect;
 mod entry;
 pub(super) mod env_file;
 mod names;
+mod permissions;
+mod syntax;
+mod tool_rules;
 mod variables;
 
 use std::{
     collections::{BTreeSet, HashSet},
-    path::Path,
+    path::PathBuf,
 };
 
+use self::entry::Entry;
 use super::{
     inputs::{self, ConfigInput},
     missing::MissingValue,
@@ -22,24 +28,17 @@ use super::{
     substitute::{self, Meaning},
 };
 
+pub(super) use collect::Projects;
+pub(crate) use dialect::Dialect;
+pub(super) use dialect::{recognise, recognise_yaml};
+pub(crate) use tool_rules::ToolRules;
 pub(super) use variables::{Workspace, environment_name, for_import, for_use};
-
-/// Whose shape a config has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialect {
-    /// `mcpServers`: Claude Desktop, Claude Code, Cursor, Windsurf and many more.
-    McpServers,
-    /// `servers` and `inputs`: VS Code's `mcp.json`.
-    Servers,
-    /// `mcp.servers` and `mcp.inputs`: VS Code's old `settings.json`.
-    Settings,
-}
 
 /// The servers of a foreign config.
 #[derive(Debug)]
 pub(super) struct ForeignConfig {
     pub(super) servers: Vec<AdoptedServer>,
-    /// What its `${input:…}` are.
+    /// The definitions of its `${input:…}`.
     pub(super) inputs: Vec<ConfigInput>,
 }
 
@@ -53,26 +52,18 @@ pub(super) struct AdoptedServer {
     pub(super) node: ConfigNode,
     /// A file with more of its environment.
     env_file: Option<ConfigNode>,
-}
-
-/// Whose config a JSON document is; nobody's but ours, if this finds none.
-pub(super) fn recognise(root: &ConfigNode, file: &Path) -> Option<Dialect> {
-    let NodeContent::Table(entries) = &root.content else {
-        return None;
-    };
-    let is_table = |node: Option<&ConfigNode>| matches!(node, Some(node) if matches!(node.content, NodeContent::Table(_)));
-    let is_named_so = file.file_name().is_some_and(|name| name == "mcp.json");
-    let has_only_theirs =
-        entries.iter().all(|(key, _)| matches!(key.name.as_str(), "servers" | "inputs"));
-    if is_table(root.get("mcpServers")) {
-        Some(Dialect::McpServers)
-    } else if is_table(root.get("servers")) && (is_named_so || has_only_theirs) {
-        Some(Dialect::Servers)
-    } else if is_table(root.get("mcp").and_then(|mcp| mcp.get("servers"))) {
-        Some(Dialect::Settings)
-    } else {
-        None
-    }
+    /// The variables that came from that file.
+    pub(super) from_env_file: Vec<String>,
+    /// The rules for its tools in that config.
+    pub(super) rules: ToolRules,
+    /// Its keys that mean nothing to us.
+    pub(super) dropped: Vec<String>,
+    /// The variables whose values the other program keeps elsewhere.
+    pub(super) variables: Vec<String>,
+    /// The folder of the project that it belongs to.
+    pub(super) project: Option<PathBuf>,
+    /// Why only the other program can use it.
+    pub(super) problem: Option<String>,
 }
 
 /// Takes the servers out of a foreign config.
@@ -83,35 +74,82 @@ pub(super) fn adopt(
     root: &ConfigNode,
     dialect: Dialect,
     separator: &str,
+    projects: Projects,
 ) -> Result<ForeignConfig, ConfigProblem> {
-    let (parent, servers) = match dialect {
-        Dialect::McpServers => (Some(root), "mcpServers"),
-        Dialect::Servers => (Some(root), "servers"),
-        Dialect::Settings => (root.get("mcp"), "servers"),
+    let inputs = match dialect {
+        Dialect::Settings => dialect::settings(root),
+        _ => Some(root),
     };
-    let inputs =
-        parent.and_then(|parent| parent.get("inputs")).map(inputs::read).unwrap_or_default();
-    let entries = match parent.and_then(|parent| parent.get(servers)).map(|node| &node.content) {
-        Some(NodeContent::Table(entries)) => entries.clone(),
-        _ => Vec::new(),
-    };
+    let inputs = inputs.and_then(|parent| parent.get("inputs"));
+    let inputs = inputs.map(inputs::read).unwrap_or_default();
+    let (section, entries) = collect::servers(root, dialect, projects);
     let mut taken = HashSet::new();
-    let mut adopted = Vec::with_capacity(entries.len());
-    for (key, node) in entries {
+    let mut servers = Vec::with_capacity(entries.len());
+    for collect::ForeignEntry { key, node, project, is_off } in entries {
         let name = names::usable(&key.name, separator);
-        if !taken.insert(name.clone()) {
+        if !taken.insert((project.clone(), name.clone())) {
             let what = format!("two servers are called `{name}`; rename one of them");
-            return Err(ConfigProblem::new(what).at(key.line).inside(PathStep::key(servers)));
+            return Err(ConfigProblem::new(what).at(key.line).inside(PathStep::key(section)));
         }
-        let (node, env_file) = entry::ours(node, dialect);
-        let (key, given) = (ConfigKey { name, line: key.line }, key.name);
-        adopted.push(AdoptedServer { key, given, node, env_file });
+        let (node, entry) = Entry::read(node, dialect);
+        let Entry { env_file, rules, dropped, variables, problem, .. } = entry;
+        let mut server = AdoptedServer {
+            key: ConfigKey { name, line: key.line },
+            given: key.name,
+            node,
+            env_file,
+            from_env_file: Vec::new(),
+            rules,
+            dropped,
+            variables,
+            project,
+            problem,
+        };
+        if is_off {
+            server.switch_off();
+        }
+        servers.push(server);
     }
-    Ok(ForeignConfig { servers: adopted, inputs })
+    permissions::apply(root, dialect, &mut servers);
+    Ok(ForeignConfig { servers, inputs })
 }
 
 impl ForeignConfig {
-    /// Returns the servers as a config of ours, with nothing filled in. `envFile` stands where it stood.
+    /// Applies another file of the program that has rules for the servers: Claude Code's `settings.json`, goose's
+    /// `permission.yaml`.
+    pub(super) fn apply_permissions(&mut self, root: &ConfigNode, dialect: Dialect) {
+        match dialect {
+            Dialect::Goose => permissions::goose(root, &mut self.servers),
+            _ => permissions::claude_code(root, &mut self.servers),
+        }
+    }
+
+    /// Returns the config's rules for tools as our `[policy]`; `None` if there are none.
+    ///
+    /// Only tools that are denied or asked about by name: which tools run without asking concerns only the other program.
+    pub(super) fn policy(&self, separator: &str) -> Option<(ConfigKey, ConfigNode)> {
+        let mut lists = [("deny", Vec::new()), ("ask", Vec::new())];
+        for server in self.servers.iter().filter(|server| server.problem.is_none()) {
+            for (list, (_, patterns)) in
+                lists.iter_mut().zip(server.rules.patterns(&server.key.name, separator))
+            {
+                list.1.extend(patterns);
+            }
+        }
+        let lists = lists.into_iter().filter(|(_, patterns)| !patterns.is_empty());
+        let lists: Vec<_> = lists
+            .map(|(name, patterns)| {
+                let patterns =
+                    patterns.into_iter().map(|text| ConfigNode::new(1, NodeContent::Text(text)));
+                let key = ConfigKey { name: name.to_owned(), line: 1 };
+                (key, ConfigNode::new(1, NodeContent::List(patterns.collect())))
+            })
+            .collect();
+        let key = ConfigKey { name: "policy".to_owned(), line: 1 };
+        (!lists.is_empty()).then(|| (key, ConfigNode::new(1, NodeContent::Table(lists))))
+    }
+
+    /// Returns the servers as a config of ours, with no variable filled in and `envFile` kept.
     pub(super) fn as_node(&self) -> ConfigNode {
         let servers = self.servers.iter().map(|AdoptedServer { key, node, env_file, .. }| {
             let mut node = node.clone();
@@ -128,10 +166,19 @@ impl ForeignConfig {
 }
 
 impl AdoptedServer {
-    /// Fills in what stands for something, and reads the file with more of its environment. Returns what is missing.
+    /// Keeps the server without using it.
+    fn switch_off(&mut self) {
+        if let NodeContent::Table(entries) = &mut self.node.content {
+            entries.retain(|(key, _)| key.name != "enabled");
+            let key = ConfigKey { name: "enabled".to_owned(), line: self.key.line };
+            entries.push((key, ConfigNode::new(self.key.line, NodeContent::Bool(false))));
+        }
+    }
+
+    /// Fills in the variables, and reads `envFile`. Returns the values that are missing.
     ///
     /// # Errors
-    /// A variable means nothing, or the file cannot be read.
+    /// A variable is unknown, or the file cannot be read.
     pub(super) fn fill(
         &mut self,
         meaning: Meaning<'_>,
@@ -155,7 +202,8 @@ impl AdoptedServer {
             skipped::tolerating(meaning, |tolerant| substitute::variables(&mut file, tolerant));
         missing.extend(path.map_err(in_file)?);
         if missing.is_empty() {
-            env_file::add(&mut self.node, &file, workspace).map_err(in_file)?;
+            self.from_env_file =
+                env_file::add(&mut self.node, &file, workspace).map_err(in_file)?;
         }
         Ok(missing)
     }

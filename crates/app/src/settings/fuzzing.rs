@@ -1,8 +1,8 @@
-//! What the fuzz targets check; nothing else uses it.
+//! Entry point of the fuzz targets; nothing else uses it.
 
-use std::{env::VarError, path::Path};
+use std::path::Path;
 
-use super::{Effects, parse, problem::ConfigProblem, read};
+use super::{Effects, missing::LookupError, parse, problem::ConfigProblem, read};
 
 pub use super::jsonc::plain;
 
@@ -16,7 +16,7 @@ pub use super::jsonc::plain;
 pub fn config(text: &str, file: &Path) -> Result<(), String> {
     let variable = |name: &str| match name {
         "HOST" => Ok("example.org".to_owned()),
-        _ => Err(VarError::NotPresent),
+        _ => Err(LookupError::NotPresent),
     };
     let tell = |problem: ConfigProblem| problem.to_string();
     let parsed = parse(text, file).map_err(tell)?;

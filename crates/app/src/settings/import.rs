@@ -1,6 +1,10 @@
 //! The servers of another program's config, as they are to stand in ours.
 
-use std::{cell::RefCell, collections::BTreeSet, path::Path};
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{anyhow, bail};
 use serde::Deserialize;
@@ -8,11 +12,12 @@ use serde_json::{Map, Value};
 use switchboard_mcp_client::ServerConfig;
 
 use super::{
-    foreign::{self, Workspace, environment_name, for_import},
+    foreign::{
+        self, AdoptedServer, Dialect, Projects, ToolRules, Workspace, environment_name, for_import,
+    },
     inputs::ConfigInput,
-    json,
-    node::{ConfigNode, NodeContent},
-    text_of,
+    node::{ConfigKey, ConfigNode, NodeContent},
+    parse_any, text_of,
 };
 
 /// A server of another program's config.
@@ -22,52 +27,138 @@ pub(crate) struct ForeignServer {
     pub(crate) name: String,
     /// The name that it has there.
     pub(crate) given: String,
-    /// What stands under `[servers.NAME]`.
+    /// The entries of `[servers.NAME]`.
     pub(crate) settings: Map<String, Value>,
-    /// The variables that stand for what the other program would ask, and that must be set.
+    /// The variables that must be set, in place of the inputs that the other program would ask for.
     pub(crate) variables: BTreeSet<String>,
+    /// The variables of its `env` that came from a file.
+    pub(crate) from_env_file: Vec<String>,
+    /// The rules for its tools in that config.
+    pub(crate) rules: ToolRules,
+    /// Its keys that mean nothing to us.
+    pub(crate) dropped: Vec<String>,
+    /// The folder of the project that it belongs to.
+    pub(crate) project: Option<PathBuf>,
     /// Why it cannot be used.
     pub(crate) problem: Option<String>,
 }
 
-/// Reads the servers of the config `file`.
+/// Reads the servers of the config `file`. With `expected`, the config may be one without servers, which cannot be
+/// recognised.
 ///
 /// # Errors
-/// It cannot be read, or is no config of a program that we know.
-pub(crate) fn servers_of(file: &Path, separator: &str) -> anyhow::Result<Vec<ForeignServer>> {
+/// It cannot be read, or is not a config of a known program.
+pub(crate) fn servers_of(
+    file: &Path,
+    expected: Option<Dialect>,
+    separator: &str,
+) -> anyhow::Result<Vec<ForeignServer>> {
     let shown = file.display();
-    let text = text_of(file)?;
     let tell = |problem| anyhow!("{shown}{problem}");
-    let root = json::parse(&text).map_err(tell)?;
-    let Some(dialect) = foreign::recognise(&root, file) else {
-        bail!("{shown}: there is neither `mcpServers` nor VS Code's `servers` in it");
+    let (root, found) = parse_any(&text_of(file)?, file).map_err(tell)?;
+    let Some(dialect) = found.or(expected) else {
+        bail!(
+            "{shown}: there is neither `mcpServers`, VS Code's `servers`, Codex's `mcp_servers`, Zed's `context_servers` nor opencode's `mcp` in it"
+        );
     };
-    let config = foreign::adopt(&root, dialect, separator).map_err(tell)?;
+    let mut config = foreign::adopt(&root, dialect, separator, Projects::All).map_err(tell)?;
+    for file in files_with_permissions(file, dialect) {
+        // A file that cannot be read is ignored: most people have none of these files.
+        let read = text_of(&file).ok().and_then(|text| parse_permissions(&text, &file));
+        if let Some(root) = read {
+            config.apply_permissions(&root, dialect);
+        }
+    }
     let workspace = Workspace::of(file);
     let inputs = config.inputs;
-    let servers = config.servers.into_iter().map(|mut server| {
-        let variables = RefCell::new(BTreeSet::new());
-        let meaning = |asked: &str| {
-            if let Some(id) = asked.strip_prefix("input:") {
-                let name = environment_name(id);
-                if let Some(default) = default_of(id, &inputs) {
-                    return Ok(Some(format!("${{{name}:-{default}}}")));
-                }
-                variables.borrow_mut().insert(name);
+    let servers = config.servers.into_iter();
+    Ok(servers.map(|server| imported(server, &inputs, &workspace, file)).collect())
+}
+
+/// Returns the files in which the program keeps permissions, apart from its servers.
+fn files_with_permissions(file: &Path, dialect: Dialect) -> Vec<PathBuf> {
+    let beside = |name: &str| file.with_file_name(name);
+    let is_project = file.file_name().is_some_and(|name| name == ".mcp.json");
+    match dialect {
+        Dialect::Goose => vec![beside("permission.yaml")],
+        Dialect::ClaudeCode => vec![beside(".claude/settings.json")],
+        Dialect::McpServers if is_project => {
+            vec![beside(".claude/settings.json"), beside(".claude/settings.local.json")]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn parse_permissions(text: &str, file: &Path) -> Option<ConfigNode> {
+    match file.extension().is_some_and(|end| end == "yaml") {
+        true => super::yaml::parse(text).ok(),
+        false => super::json::parse(text).ok(),
+    }
+}
+
+fn imported(
+    mut server: AdoptedServer,
+    inputs: &[ConfigInput],
+    workspace: &Workspace,
+    file: &Path,
+) -> ForeignServer {
+    let variables = RefCell::new(BTreeSet::from_iter(server.variables.drain(..)));
+    let meaning = |asked: &str| {
+        if let Some(id) = asked.strip_prefix("input:") {
+            let name = environment_name(id);
+            if let Some(default) = default_of(id, inputs) {
+                return Ok(Some(format!("${{{name}:-{default}}}")));
             }
-            Ok(for_import(asked, &workspace))
-        };
-        let filled =
-            server.fill(&meaning, &workspace).map_err(|problem| format!("{shown}{problem}"));
-        let problem = filled.err().or_else(|| problem_of(&server.node));
-        let settings = match value(&server.node) {
-            Value::Object(settings) => settings,
-            _ => Map::new(),
-        };
-        let (name, given) = (server.key.name, server.given);
-        ForeignServer { name, given, settings, variables: variables.into_inner(), problem }
-    });
-    Ok(servers.collect())
+            variables.borrow_mut().insert(name);
+        }
+        Ok(for_import(asked, workspace))
+    };
+    // The variables of a disabled server are converted, too: somebody may enable it.
+    let is_off = take_enabled(&mut server.node) == Some(false);
+    let filled = server.fill(&meaning, workspace);
+    let filled = filled.map_err(|problem| format!("{}{problem}", file.display()));
+    let problem = server.problem.or(filled.err()).or_else(|| problem_of(&server.node));
+    let mut settings = match value(&server.node) {
+        Value::Object(settings) => settings,
+        _ => Map::new(),
+    };
+    in_project(&mut settings, server.project.as_deref());
+    if is_off {
+        settings.insert("enabled".to_owned(), false.into());
+    }
+    ForeignServer {
+        name: server.key.name,
+        given: server.given,
+        settings,
+        variables: variables.into_inner(),
+        from_env_file: server.from_env_file,
+        rules: server.rules,
+        dropped: server.dropped,
+        project: server.project,
+        problem,
+    }
+}
+
+/// Takes `enabled` out of an entry.
+fn take_enabled(node: &mut ConfigNode) -> Option<bool> {
+    let NodeContent::Table(entries) = &mut node.content else { return None };
+    let is_enabled = |(key, _): &(ConfigKey, ConfigNode)| key.name == "enabled";
+    let at = entries.iter().position(is_enabled)?;
+    match entries.remove(at).1.content {
+        NodeContent::Bool(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// Sets the project's folder as the working folder of a server whose command uses relative paths.
+fn in_project(settings: &mut Map<String, Value>, project: Option<&Path>) {
+    let Some(folder) = project.filter(|_| !settings.contains_key("cwd")) else { return };
+    let is_relative = |text: &str| text == "." || text.starts_with("./") || text.starts_with("../");
+    let args = settings.get("args").and_then(Value::as_array).into_iter().flatten();
+    let words = settings.get("command").into_iter().chain(args);
+    if words.filter_map(Value::as_str).any(is_relative) {
+        settings.insert("cwd".to_owned(), folder.display().to_string().into());
+    }
 }
 
 /// Returns what an empty answer to an input means, if it can stand between `${` and `}`.
@@ -76,7 +167,7 @@ fn default_of<'a>(id: &str, inputs: &'a [ConfigInput]) -> Option<&'a str> {
     input.default.as_deref().filter(|default| !default.contains('}'))
 }
 
-/// What we would say of such a server if it stood in a config of ours.
+/// Returns the problem that such a server would have in a config of ours.
 fn problem_of(node: &ConfigNode) -> Option<String> {
     match ServerConfig::deserialize(node.clone()) {
         Ok(config) => config.kind().err(),

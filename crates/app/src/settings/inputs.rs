@@ -1,25 +1,25 @@
-//! `${input:x}` of VS Code's configs: what each one is, and where they stand.
+//! `${input:x}` of VS Code's configs: their definitions, and filling them in.
 
 use switchboard_mcp_client::ServerConfig;
 
 use super::node::{ConfigNode, NodeContent};
 
-/// Something that a config wants to be asked for.
+/// A value that the person is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ConfigInput {
-    /// What `${input:…}` calls it.
+    /// Its name in `${input:…}`.
     pub(crate) id: String,
-    /// What people are asked.
+    /// The question.
     pub(crate) description: Option<String>,
-    /// What an empty answer means.
+    /// The value of an empty answer.
     pub(crate) default: Option<String>,
-    /// Whether the answer must not be seen.
+    /// Whether the answer must not be shown.
     pub(crate) password: bool,
     /// The only answers, if there are any.
     pub(crate) options: Vec<String>,
 }
 
-/// Reads the list of inputs; what has no id cannot be meant by anything.
+/// Reads the list of inputs; those without an id are ignored, because nothing can refer to them.
 pub(super) fn read(list: &ConfigNode) -> Vec<ConfigInput> {
     let NodeContent::List(items) = &list.content else {
         return Vec::new();
@@ -49,10 +49,10 @@ pub(super) fn read(list: &ConfigNode) -> Vec<ConfigInput> {
     inputs.collect()
 }
 
-/// Puts the answers in the place of a server's `${input:…}`.
+/// Replaces each `${input:…}` of a server by its answer.
 ///
 /// # Errors
-/// As `answer` has none.
+/// `answer` failed.
 pub(crate) fn fill(
     config: &mut ServerConfig,
     answer: &mut dyn FnMut(&str) -> anyhow::Result<String>,

@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str) -> Result<ConfigNode, ConfigProblem> {
         ConfigProblem::syntax(text, TextPosition::of(text, &error), &excerpt::reason(&error))
     };
     let plain = jsonc::plain(text);
-    // Finds what is wrong, depth included, before the tree is built.
+    // Finds errors, also too deep nesting, before the tree is built.
     serde_json::from_str::<Value>(&plain).map_err(syntax)?;
     let root: &RawValue = serde_json::from_str(&plain).map_err(syntax)?;
     Tree { text: &plain, lines: LineIndex::of(&plain) }.node(root).map_err(syntax)

@@ -4,7 +4,7 @@
 pub fn plain(text: &str) -> String {
     let mut plain = text.as_bytes().to_vec();
     let mut comma = None;
-    // What stood before the comma: nothing may be left out between two commas, or before the first.
+    // The byte before the comma: `[,]` and `[1,,]` must stay invalid.
     let mut before = b'[';
     let mut at = 0;
     while let Some(byte) = plain.get(at).copied() {

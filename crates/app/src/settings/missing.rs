@@ -1,8 +1,11 @@
-//! What `${…}` refers to and is not there.
+//! Values that `${…}` refers to and that are missing.
 
-use std::fmt::{self, Display};
+use std::{
+    env::VarError,
+    fmt::{self, Display},
+};
 
-/// A value that a config refers to and that is not there. What needs it is skipped, if that is possible (SPEC MC-8).
+/// A missing value that a config refers to. The server, model or tool that needs it is skipped, if possible (SPEC MC-8).
 /// Displays as the reason: "the environment variable TOKEN is not set".
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MissingValue {
@@ -10,15 +13,47 @@ pub(crate) enum MissingValue {
     Variable(String),
     /// An environment variable whose value is not valid Unicode.
     Unicode(String),
+    /// A secret that is not in the vault.
+    Secret(String),
+    /// A secret that cannot be read, and why.
+    Unreadable(String, String),
+}
+
+/// Why a variable or a secret has no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LookupError {
+    NotPresent,
+    NotUnicode,
+    /// The vault cannot be opened.
+    Vault(String),
+}
+
+impl From<VarError> for LookupError {
+    fn from(error: VarError) -> Self {
+        match error {
+            VarError::NotPresent => Self::NotPresent,
+            VarError::NotUnicode(_) => Self::NotUnicode,
+        }
+    }
 }
 
 impl MissingValue {
     fn describe(&self, f: &mut fmt::Formatter<'_>, quote: &str) -> fmt::Result {
-        let (name, problem) = match self {
-            Self::Variable(name) => (name, "is not set"),
-            Self::Unicode(name) => (name, "is not valid Unicode"),
-        };
-        write!(f, "the environment variable {quote}{name}{quote} {problem}")
+        match self {
+            Self::Variable(name) => {
+                write!(f, "the environment variable {quote}{name}{quote} is not set")
+            }
+            Self::Unicode(name) => {
+                write!(f, "the environment variable {quote}{name}{quote} is not valid Unicode")
+            }
+            Self::Secret(name) => write!(
+                f,
+                "the secret {quote}{name}{quote} is not in the vault (`switchboard secret set {name}`)"
+            ),
+            Self::Unreadable(name, why) => {
+                write!(f, "the secret {quote}{name}{quote} cannot be read: {why}")
+            }
+        }
     }
 }
 
@@ -28,12 +63,12 @@ impl Display for MissingValue {
     }
 }
 
-/// Why a `${…}` cannot be filled in. Displays as an error of the config says it.
+/// Why a `${…}` cannot be filled in. Displays as the text of a config error.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SubstitutionError {
-    /// It is written wrongly.
+    /// Its syntax is wrong.
     Wrong(String),
-    /// What it refers to is not there.
+    /// The value that it refers to is missing.
     Missing(MissingValue),
 }
 

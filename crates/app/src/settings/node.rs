@@ -1,4 +1,4 @@
-//! A config as a tree that knows its lines, whatever format it was written in.
+//! A config as a tree that knows its lines, the same for all formats.
 
 use serde_json::Number;
 
@@ -9,7 +9,7 @@ pub(super) struct ConfigNode {
     pub(super) content: NodeContent,
 }
 
-/// What a value is.
+/// The content of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum NodeContent {
     Null,

@@ -1,7 +1,7 @@
 //! A server that is Switchboard again, `switchboard zwave`: it reads the config that names it.
 //!
-//! It looks for a config as we do, but from where it runs and without our variables. So where ours was named by a flag or by a
-//! variable, `[zwave]` would be written there in vain.
+//! It looks for a config as we do, but from its own folder and without our variables. So if our config was named by a flag or
+//! by a variable, the server would not find its `[zwave]`.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use switchboard_mcp_client::ServerConfig;
 
 const VARIABLE: &str = "SWITCHBOARD_CONFIG";
 
-/// Tells the server which config it stands in, if it is one of ours and the config means it.
+/// Passes the config's path to the server if it is a `switchboard zwave` and the config has `[zwave]`.
 pub(crate) fn share(config: &mut ServerConfig, file: &Path, has_zwave: bool) {
     let is_told = config.env.contains_key(VARIABLE)
         || config.args.iter().any(|arg| arg == "--config" || arg.starts_with("--config="));

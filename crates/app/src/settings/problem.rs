@@ -1,4 +1,4 @@
-//! What is wrong with a config, and where.
+//! Errors of a config, with their lines.
 
 use std::fmt::{self, Display};
 
@@ -71,13 +71,13 @@ impl ConfigProblem {
         self
     }
 
-    /// Tells that the problem lies behind this step.
+    /// Adds a step at the start of the path to the problem.
     pub(super) fn inside(mut self, step: PathStep) -> Self {
         self.path.insert(0, step);
         self
     }
 
-    /// The tool that the path leads to, and the rest of the path as people write it.
+    /// Returns the tool that the path leads to, and the rest of the path as people write it.
     fn place(&self) -> (Option<String>, String) {
         let (tool, rest) = match &self.path[..] {
             [PathStep::Key(tools), PathStep::Item(index, name), rest @ ..] if tools == "tools" => {
@@ -173,7 +173,7 @@ impl de::Error for ConfigProblem {
     }
 }
 
-/// Returns our name of a section that other programs call otherwise, or that is closer to the name of another one.
+/// Returns our name for a section that has another name in other programs, or that spelling alone would correct wrongly.
 fn other_name(key: &str) -> Option<&'static str> {
     let plain = key.to_lowercase().replace(['-', '_'], "");
     matches!(plain.as_str(), "server" | "mcpserver" | "mcpservers").then_some("servers")
@@ -184,7 +184,7 @@ fn quoted(names: &[&str]) -> String {
     names.join(", ")
 }
 
-/// What serde expects, in words for people who do not write Rust.
+/// Says what serde expects in words for people who do not write Rust.
 fn plain(expected: &dyn Expected) -> String {
     match expected.to_string().as_str() {
         "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number, 0 or more".to_owned(),
@@ -197,7 +197,7 @@ fn plain(expected: &dyn Expected) -> String {
     }
 }
 
-/// What was found; strings are not repeated, for they may be secrets.
+/// Says what was found; strings are not quoted, because they may be secrets.
 fn kind(got: Unexpected<'_>) -> String {
     match got {
         Unexpected::Bool(value) => value.to_string(),

@@ -1,7 +1,7 @@
-//! `secrets.env`: values for `${VAR}` that stand neither in the config nor in the environment.
+//! `secrets.env`: values for `${VAR}` that are neither in the config nor in the environment.
 //!
-//! One file per user, beside the user's own config, of mode 0600. The environment comes first. It is never read from the
-//! folder of a config that was only found: trust in a config says nothing of another file.
+//! One file per user, beside the user's own config, of mode 0600. The environment has precedence. It is never read from
+//! the folder of a config that was only found: trust in a config does not extend to another file.
 
 use std::{
     collections::BTreeMap, env::VarError, fs, io::ErrorKind, os::unix::fs::PermissionsExt,
@@ -10,8 +10,10 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use super::{edit::create_file, find, foreign::env_file};
-use crate::environment;
+use switchboard_runtime::redact;
+
+use super::{edit::create_file, find, foreign::env_file, missing::LookupError, substitute::SECRET};
+use crate::{environment, vault};
 
 const FILE_NAME: &str = "secrets.env";
 
@@ -20,16 +22,32 @@ const FILE_NAME: &str = "secrets.env";
 pub(crate) struct Secrets(BTreeMap<String, String>);
 
 impl Secrets {
-    /// Returns the variable from the environment, or else from the file.
-    pub(super) fn variable(&self, name: &str) -> Result<String, VarError> {
+    /// Returns the variable from the environment, or else from the file; `secret:NAME` from the vault.
+    pub(super) fn variable(&self, name: &str) -> Result<String, LookupError> {
+        if let Some(name) = name.strip_prefix(SECRET) {
+            return of_vault(name);
+        }
         match environment::variable(name) {
-            Err(VarError::NotPresent) => self.0.get(name).cloned().ok_or(VarError::NotPresent),
-            found => found,
+            Err(VarError::NotPresent) => self.0.get(name).cloned().ok_or(LookupError::NotPresent),
+            found => found.map_err(LookupError::from),
         }
     }
 }
 
-/// Reads the user's secrets; there are none if there is no file.
+/// Returns a secret of the vault, and redacts it in logs and records from now on.
+fn of_vault(name: &str) -> Result<String, LookupError> {
+    let secret = vault::open().and_then(|vault| Ok(vault.get(vault::SECRETS, name)?));
+    match secret {
+        Ok(Some(secret)) => {
+            redact::remember(secret.expose());
+            Ok(secret.expose().to_owned())
+        }
+        Ok(None) => Err(LookupError::NotPresent),
+        Err(error) => Err(LookupError::Vault(format!("{error:#}"))),
+    }
+}
+
+/// Reads the user's secrets; returns none if there is no file.
 ///
 /// # Errors
 /// The file cannot be read, or others may read it.
@@ -53,13 +71,14 @@ pub(super) fn load() -> anyhow::Result<Secrets> {
 /// Adds a secret to the user's file, or replaces it, and returns where it is.
 ///
 /// # Errors
-/// There is no home folder, the value has a line break, or the file cannot be read or written.
+/// There is no home folder, the value has odd line breaks, or the file cannot be read or written.
 pub(crate) fn store(name: &str, secret: &str) -> anyhow::Result<PathBuf> {
     let Some(file) = path() else {
         bail!("there is no folder for `{FILE_NAME}`: neither XDG_CONFIG_HOME nor HOME is set");
     };
-    if secret.contains(['\n', '\r']) {
-        bail!("the value for `{name}` has a line break; `{FILE_NAME}` has one value on each line");
+    // In quotes `\n` is a line break, so a value cannot contain line breaks and a literal `\n`.
+    if secret.contains('\r') || (secret.contains('\n') && secret.contains("\\n")) {
+        bail!("the value for `{name}` has line breaks that `{FILE_NAME}` cannot hold");
     }
     let mut secrets = load()?.0;
     secrets.insert(name.to_owned(), secret.to_owned());
@@ -70,7 +89,7 @@ pub(crate) fn store(name: &str, secret: &str) -> anyhow::Result<PathBuf> {
     Ok(file)
 }
 
-/// Whether the user's file has a value for the variable already, and another one.
+/// Whether the user's file has a different value for the variable.
 ///
 /// # Errors
 /// As [`load`].
@@ -78,14 +97,15 @@ pub(crate) fn differs(name: &str, secret: &str) -> anyhow::Result<bool> {
     Ok(load()?.0.get(name).is_some_and(|there| there != secret))
 }
 
-fn path() -> Option<PathBuf> {
+/// Returns the path of the user's file, whether or not it exists. `None` if there is no home folder.
+pub(crate) fn path() -> Option<PathBuf> {
     find::own_folder().map(|folder| folder.join(FILE_NAME))
 }
 
-/// Single quotes keep everything as it is but themselves.
+/// Quotes a value: single quotes keep everything except single quotes.
 fn quoted(value: &str) -> String {
-    match value.contains('\'') {
+    match value.contains(['\'', '\n']) {
         false => format!("'{value}'"),
-        true => format!("\"{}\"", value.replace('"', "\\\"")),
+        true => format!("\"{}\"", value.replace('"', "\\\"").replace('\n', "\\n")),
     }
 }

@@ -13,8 +13,8 @@ use super::{
     substitute::{self, Meaning},
 };
 
-/// Settings of a server that are texts, whatever stands in them. The others are dropped if a value is missing in them.
-const TEXTS: [&str; 7] = ["command", "args", "env", "cwd", "url", "headers", "check"];
+/// Settings of a server that can hold any text. The others are dropped if a value is missing in them.
+const TEXTS: [&str; 8] = ["command", "args", "env", "cwd", "url", "headers", "oauth", "check"];
 
 /// What is skipped, by name, with the reason.
 #[derive(Debug, Default)]
@@ -74,11 +74,11 @@ fn reason(missing: &BTreeSet<MissingValue>) -> String {
     missing.iter().map(MissingValue::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Fills in the variables of a config of ours. A server, model or tool in which one is missing is skipped; elsewhere that
-/// is an error.
+/// Fills in the variables of a config of ours. A server, model or tool in which one is missing is skipped; elsewhere a
+/// missing variable is an error.
 ///
 /// # Errors
-/// A value is missing elsewhere, or a `${…}` is written wrongly.
+/// A value is missing elsewhere, or the syntax of a `${…}` is wrong.
 pub(super) fn fill(root: &mut ConfigNode, meaning: Meaning<'_>) -> Result<Skipped, ConfigProblem> {
     let mut skipped = Skipped::default();
     let NodeContent::Table(sections) = &mut root.content else {
@@ -104,7 +104,7 @@ pub(super) fn fill(root: &mut ConfigNode, meaning: Meaning<'_>) -> Result<Skippe
     Ok(skipped)
 }
 
-/// Runs `fill` with a meaning that leaves `${…}` as it is if its value is missing, and returns what is missing.
+/// Runs `fill` so that a `${…}` whose value is missing stays, and returns the missing values.
 ///
 /// # Errors
 /// As `fill`.
@@ -124,7 +124,8 @@ pub(super) fn tolerating(
     Ok(missing.into_inner())
 }
 
-/// A skipped server stays among the settings: its name and its prefix are taken, and it is shown (SPEC TL-4).
+/// Fills in the servers. A skipped one stays among the settings, because it keeps its name and prefix, and is shown
+/// (SPEC TL-4).
 fn fill_servers(
     servers: &mut [(ConfigKey, ConfigNode)],
     meaning: Meaning<'_>,
@@ -138,16 +139,16 @@ fn fill_servers(
     Ok(())
 }
 
-/// Fills in the variables of a server and returns what is missing, whose `${…}` stay.
+/// Fills in the variables of a server and returns the missing values, whose `${…}` stay.
 ///
 /// # Errors
-/// A `${…}` is written wrongly.
+/// The syntax of a `${…}` is wrong.
 pub(super) fn fill_server(
     server: &mut ConfigNode,
     meaning: Meaning<'_>,
 ) -> Result<BTreeSet<MissingValue>, ConfigProblem> {
     let mut missing = BTreeSet::new();
-    // A server that is not used needs no variables: often it is off because they are missing.
+    // A disabled server needs no variables: often it is disabled because they are missing.
     let (false, NodeContent::Table(settings)) = (server.is_switched_off(), &mut server.content)
     else {
         return Ok(missing);
@@ -156,7 +157,7 @@ pub(super) fn fill_server(
     for (key, value) in &mut *settings {
         let filled = tolerating(meaning, |tolerant| substitute::variables(value, tolerant));
         let filled = filled.map_err(|problem| problem.inside(PathStep::key(&key.name)))?;
-        // A duration, say, cannot be read as long as its variable is missing.
+        // For example, a duration cannot be parsed while its variable is missing.
         if !filled.is_empty() && !TEXTS.contains(&key.name.as_str()) {
             unreadable.insert(key.name.clone());
         }
@@ -166,7 +167,7 @@ pub(super) fn fill_server(
     Ok(missing)
 }
 
-/// Takes the entries out in which a value is missing, of those that may be skipped.
+/// Removes the entries in which a value is missing, if they may be skipped.
 fn drop_unfilled(
     entries: &mut Vec<(ConfigKey, ConfigNode)>,
     meaning: Meaning<'_>,
@@ -189,7 +190,7 @@ fn drop_unfilled(
     Ok(())
 }
 
-/// Takes the definitions out in which a value is missing. One without a name is wrong anyway.
+/// Removes the definitions in which a value is missing. One without a name is invalid anyway.
 fn fill_tools(
     tools: &mut Vec<ConfigNode>,
     meaning: Meaning<'_>,

@@ -1,20 +1,21 @@
 //! `${VAR}` from the environment, in the strings of a config.
 
-use std::env::VarError;
-
 use super::{
-    missing::{MissingValue, SubstitutionError},
+    missing::{LookupError, MissingValue, SubstitutionError},
     node::{ConfigNode, NodeContent},
     problem::{ConfigProblem, PathStep},
 };
 
-/// What a tool definition says in these is taken as it is: it speaks to models, not to us.
+/// Keys of a tool definition in which `${…}` is not filled in: they are for models.
 const TAKEN_AS_THEY_ARE: [&str; 3] = ["parameters", "mock_response", "mock_responses"];
 
-/// Reads an environment variable.
-pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Result<String, VarError>;
+/// The prefix of names of secrets in the vault, as in `${secret:NAME}`.
+pub(super) const SECRET: &str = "secret:";
 
-/// Says what stands for the text between `${` and `}`; nothing if that is to be left as it is.
+/// Reads an environment variable, or a secret if the name begins with [`SECRET`].
+pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Result<String, LookupError>;
+
+/// Returns the value for the text between `${` and `}`; `None` if the `${…}` is to stay.
 pub(super) type Meaning<'a> = &'a dyn Fn(&str) -> Result<Option<String>, SubstitutionError>;
 
 /// Fills in the variables; `$${` stands for a plain `${`.
@@ -35,7 +36,7 @@ fn within(
     meaning: Meaning<'_>,
     in_tools: bool,
 ) -> Result<(), ConfigProblem> {
-    // A server that is not used needs no variables: often it is off because they are missing.
+    // A disabled server needs no variables: often it is disabled because they are missing.
     if node.is_switched_off() {
         return Ok(());
     }
@@ -89,13 +90,14 @@ pub(super) fn fill(text: &str, meaning: Meaning<'_>) -> Result<String, Substitut
     Ok(filled)
 }
 
-/// The value of `NAME`, or of `NAME:-default`.
+/// The value of `NAME` or `secret:NAME`, or of `NAME:-default`.
 pub(super) fn value_of(asked: &str, variable: Variable<'_>) -> Result<String, SubstitutionError> {
     let (name, default) = match asked.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (asked, None),
     };
-    if !is_name(name) {
+    let secret = name.strip_prefix(SECRET);
+    if !secret.map_or_else(|| is_name(name), is_secret_name) {
         return Err(SubstitutionError::wrong(format_args!(
             "`${{{asked}}}` does not name a variable; write `$${{` for a plain `${{`"
         )));
@@ -104,18 +106,28 @@ pub(super) fn value_of(asked: &str, variable: Variable<'_>) -> Result<String, Su
         (Ok(value), None) => Ok(value),
         (Ok(value), Some(_)) if !value.is_empty() => Ok(value),
         (_, Some(default)) => Ok(default.to_owned()),
-        (Err(VarError::NotPresent), None) => {
-            Err(SubstitutionError::Missing(MissingValue::Variable(name.to_owned())))
-        }
-        (Err(VarError::NotUnicode(_)), None) => {
-            Err(SubstitutionError::Missing(MissingValue::Unicode(name.to_owned())))
-        }
+        (Err(error), None) => Err(SubstitutionError::Missing(missing(name, secret, error))),
     }
 }
 
-/// Whether environment variables are called so.
+fn missing(name: &str, secret: Option<&str>, error: LookupError) -> MissingValue {
+    match (secret, error) {
+        (Some(secret), LookupError::Vault(why)) => MissingValue::Unreadable(secret.to_owned(), why),
+        (Some(secret), _) => MissingValue::Secret(secret.to_owned()),
+        (None, LookupError::NotUnicode) => MissingValue::Unicode(name.to_owned()),
+        (None, _) => MissingValue::Variable(name.to_owned()),
+    }
+}
+
+/// Whether `name` can be the name of an environment variable.
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whether `name` can be the name of a secret in the vault.
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    !name.is_empty() && name.chars().all(is_plain)
 }
 
 #[cfg(test)]
@@ -126,7 +138,9 @@ mod tests {
         let variable = |name: &str| match name {
             "HOST" => Ok("example.org".to_owned()),
             "EMPTY" => Ok(String::new()),
-            _ => Err(VarError::NotPresent),
+            "secret:TOKEN" => Ok("hunter2".to_owned()),
+            "secret:LOCKED" => Err(LookupError::Vault("the keyring is locked".to_owned())),
+            _ => Err(LookupError::NotPresent),
         };
         let filled = fill(text, &|asked| value_of(asked, &variable).map(Some));
         filled.map_err(|unfilled| unfilled.to_string())
@@ -138,6 +152,8 @@ mod tests {
         assert_eq!(check("$${HOST} costs $5 {}"), Ok("${HOST} costs $5 {}".to_owned()));
         assert_eq!(check("$${${HOST}}"), Ok("${example.org}".to_owned()));
         assert_eq!(check("${NOBODY:-a b}${EMPTY:-c}"), Ok("a bc".to_owned()));
+        assert_eq!(check("Bearer ${secret:TOKEN}"), Ok("Bearer hunter2".to_owned()));
+        assert_eq!(check("${secret:NOBODY:-x}"), Ok("x".to_owned()));
     }
 
     #[test]
@@ -146,7 +162,17 @@ mod tests {
             check("x ${NOBODY}"),
             Err("the environment variable `NOBODY` is not set".to_owned())
         );
-        for wrong in ["${", "${HOST", "${}", "${a b}", "${input:x}"] {
+        assert_eq!(
+            check("${secret:NOBODY}"),
+            Err("the secret `NOBODY` is not in the vault (`switchboard secret set NOBODY`)"
+                .to_owned())
+        );
+        assert_eq!(
+            check("${secret:LOCKED}"),
+            Err("the secret `LOCKED` cannot be read: the keyring is locked".to_owned())
+        );
+        for wrong in ["${", "${HOST", "${}", "${a b}", "${input:x}", "${secret:}", "${secret:a/b}"]
+        {
             let error = check(wrong).unwrap_err();
             assert!(error.contains("`$${`"), "{error}");
         }

@@ -1,6 +1,4 @@
-use std::env::VarError;
-
-use super::*;
+use super::{missing::LookupError, *};
 
 fn toml_of(text: &str) -> Result<Loaded, String> {
     check(toml::parse(text))
@@ -13,7 +11,7 @@ fn json_of(text: &str) -> Result<Loaded, String> {
 fn check(root: Result<ConfigNode, ConfigProblem>) -> Result<Loaded, String> {
     let variable = |name: &str| match name {
         "HOST" => Ok("example.org".to_owned()),
-        _ => Err(VarError::NotPresent),
+        _ => Err(LookupError::NotPresent),
     };
     let file = Path::new("switchboard");
     root.and_then(|root| read(ParsedConfig::Ours(root), file, &variable)).map_err(|e| e.to_string())

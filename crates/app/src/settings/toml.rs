@@ -42,7 +42,7 @@ fn node(value: Spanned<DeValue<'_>>, lines: &LineIndex) -> Result<ConfigNode, Co
     let content = match value.into_inner() {
         DeValue::String(text) => NodeContent::Text(text.into_owned()),
         DeValue::Boolean(value) => NodeContent::Bool(value),
-        // What people mean by a date in JSON is its text.
+        // JSON has no dates, so a date becomes its text.
         DeValue::Datetime(date) => NodeContent::Text(date.to_string()),
         DeValue::Integer(integer) => {
             NodeContent::Number(whole(&integer).ok_or_else(|| no_number(integer.as_str()))?)

@@ -1,7 +1,7 @@
-//! Configs that were found, not named: asked about once, remembered by path and content (SPEC PO-3).
+//! Trust in configs that were found, not named: asked for once, remembered by path and content (SPEC PO-3).
 //!
-//! An entry is a file of the state folder whose name is the hash of both. Nothing has to be read, changed and
-//! written back, so that processes need no lock.
+//! An entry is a file of the state folder whose name is the hash of both. No file is read, changed and written back, so
+//! processes need no lock.
 
 use std::{
     fmt, fs,
@@ -30,7 +30,7 @@ pub(crate) enum TrustPrompt {
     Forbidden,
 }
 
-/// A config that was found and that nobody has trusted as it is now.
+/// A config that was found, and is not trusted with its current content.
 #[derive(Debug)]
 pub(crate) struct Untrusted {
     file: PathBuf,
@@ -44,7 +44,7 @@ impl Untrusted {
         self.entry.as_deref().is_some_and(Path::exists)
     }
 
-    /// What to type so that a running process takes it.
+    /// Says what to type so that a running process uses it.
     pub(crate) fn advice(&self) -> String {
         let folder = absolute(&self.file).unwrap_or_default();
         let folder = folder.parent().unwrap_or(Path::new(".")).to_string_lossy();
@@ -67,10 +67,10 @@ impl fmt::Display for Untrusted {
 
 impl std::error::Error for Untrusted {}
 
-/// Lets a config pass that was found in the current folder, if a person trusts it.
+/// Checks that a config that was found in the current folder is trusted; asks the person if it is not.
 ///
 /// # Errors
-/// [`Untrusted`], if it is not trusted and nobody can be asked, or says no.
+/// [`Untrusted`], if it is not trusted, and nobody can be asked or the person says no.
 pub(super) fn check(
     file: &Path,
     text: &str,
@@ -84,7 +84,7 @@ pub(super) fn check(
     if question == TrustPrompt::Allowed && ask::is_possible() && is_allowed(file, &effects) {
         return match entry {
             Some(entry) => write(&entry, file),
-            // Without a state folder, it is asked about each time.
+            // Without a state folder, the person is asked each time.
             None => Ok(()),
         };
     }
@@ -99,11 +99,11 @@ fn is_allowed(file: &Path, effects: &Effects) -> bool {
         "`{file}` was found in this folder, not named. It would\n{effects}{sum}"
     ));
     let answer = ask::line("Use it, and trust it until it changes? [y/N] ");
-    // Who does not answer has not said yes.
+    // No answer means no.
     answer.is_ok_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Trusts the config `file` as it is now, and returns what it would do.
+/// Trusts the current content of the config `file`, and returns its effects.
 ///
 /// # Errors
 /// It cannot be read, or there is no place to remember it.
@@ -119,7 +119,7 @@ pub(crate) fn trust(file: &Path) -> anyhow::Result<Effects> {
     Ok(effects)
 }
 
-/// Whether the config `file` would be used without a question if it were found.
+/// Whether the config `file` would be used without asking if it were found.
 pub(crate) fn is_trusted(file: &Path) -> bool {
     let Ok((text, effects)) = effects_of(file) else { return false };
     effects.is_empty() || entry(file, &text).is_some_and(|entry| entry.exists())

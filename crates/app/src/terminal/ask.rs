@@ -1,4 +1,4 @@
-//! Asks people, if there are any: questions on stderr, answers from stdin.
+//! Asks the person at the terminal, if there is one: questions on stderr, answers from stdin.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -11,7 +11,7 @@ pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Waits until nobody else asks at this terminal: one question at a time, and no other until the guard is dropped.
+/// Waits until no other question is asked at this terminal; no other is asked until the guard is dropped.
 pub(crate) async fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::const_new(());
     TURN.lock().await
@@ -20,7 +20,7 @@ pub(crate) async fn turn() -> MutexGuard<'static, ()> {
 /// Asks and returns the answer without its line's end.
 ///
 /// # Errors
-/// Nobody answers any more.
+/// Stdin is closed or cannot be read.
 pub(crate) fn line(question: &str) -> io::Result<String> {
     let mut stderr = io::stderr().lock();
     stderr.write_all(guarded(question).as_bytes()).and_then(|()| stderr.flush())?;
@@ -31,7 +31,7 @@ pub(crate) fn line(question: &str) -> io::Result<String> {
     Ok(answer.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// As [`line()`], but nobody sees the answer.
+/// As [`line()`], but the answer is not echoed.
 ///
 /// # Errors
 /// As [`line()`].
@@ -39,12 +39,12 @@ pub(crate) fn secret(question: &str) -> io::Result<String> {
     let hidden = EchoOff::new()?;
     let answer = line(question);
     drop(hidden);
-    // The line's end was not shown either.
+    // The newline was not echoed either.
     super::tell("\n");
     answer
 }
 
-/// The terminal shows nothing that is typed, until this is dropped.
+/// The terminal does not echo until this is dropped.
 struct EchoOff(Termios);
 
 impl EchoOff {
@@ -59,7 +59,7 @@ impl EchoOff {
 
 impl Drop for EchoOff {
     fn drop(&mut self) {
-        // A terminal that is gone needs no restoring.
+        // If the terminal is gone, there is nothing to restore.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }
 }

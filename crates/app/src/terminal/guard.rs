@@ -1,7 +1,7 @@
-//! The last look at what goes to a terminal: nothing but our own colours commands it, whatever a caller forgot.
+//! The last check of text for a terminal: the only control sequences that pass are our own colours.
 //!
-//! Text from elsewhere is made safe where it is put into a page, by `text::one_line` and `text::lines`. What comes
-//! here unescaped is escaped here, so that a forgotten place costs looks and not control of the terminal.
+//! Text from elsewhere is made safe where it is put into a page, by `text::one_line` and `text::lines`. If that was
+//! forgotten, it is escaped here: it may look worse, but it does not control the terminal.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ const COLOURS: [&str; 18] = [
     "1;33", "1;34", "1;36",
 ];
 
-/// Returns the text with everything as an escape that is neither visible nor one of our own colours. JSON stays JSON.
+/// Returns the text with invisible characters escaped, except for our own colours. JSON stays JSON.
 pub(crate) fn guarded(shown: &str) -> Cow<'_, str> {
     let is_suspicious = |c: char| is_hidden(c) && !matches!(c, '\n' | '\t');
     if !shown.contains(is_suspicious) {
@@ -41,8 +41,7 @@ pub(crate) fn guarded(shown: &str) -> Cow<'_, str> {
     Cow::Owned(guarded)
 }
 
-/// Returns data, in which no colour is ours, with everything as an escape that is not visible. JSON, and each line that is
-/// JSON, stays JSON.
+/// Returns data with invisible characters escaped, colours included. JSON, and each line that is JSON, stays JSON.
 pub(crate) fn data(shown: &str) -> String {
     let safe = |part: &str| match serde_json::from_str::<IgnoredAny>(part) {
         Ok(_) => json(part),
@@ -54,7 +53,7 @@ pub(crate) fn data(shown: &str) -> String {
     }
 }
 
-/// Returns where the colour ends that the text begins with.
+/// Returns the end of the colour code that the text begins with; `None` if it begins with no code of ours.
 fn colour(text: &str) -> Option<usize> {
     let end = text.find('m')?;
     COLOURS.contains(&text.get(2..end)?).then_some(end + 1)

@@ -1,4 +1,4 @@
-//! What is typed at the terminal, read beside everything else that runs until nobody wants it any more.
+//! Reads what is typed at the terminal on a thread of its own, until it is no longer wanted.
 
 use std::{
     io,
@@ -16,24 +16,24 @@ use rustix::{
 };
 use tokio::sync::mpsc;
 
-/// How often the reader looks whether input is still wanted.
+/// How often the reader checks whether input is still wanted.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Input as it is typed, until this is dropped: then the terminal is as it was.
+/// Input as it is typed. Dropping this restores the terminal.
 pub(super) struct TerminalInput<T> {
     before: Termios,
-    /// What becomes of what was typed and not read when this is dropped.
+    /// Whether unread input is discarded when this is dropped.
     unread: OptionalActions,
     unwanted: Arc<AtomicBool>,
     typed: mpsc::UnboundedReceiver<T>,
 }
 
 impl<T: Send + 'static> TerminalInput<T> {
-    /// Changes the terminal and takes what `read` reads from it, until that `is_last`. What was typed before counts for
-    /// nothing: it was no answer.
+    /// Changes the terminal's mode and takes inputs of `read` until one that `is_last`. Discards what was typed before: it
+    /// was not an answer.
     ///
     /// # Errors
-    /// Stdin is no terminal.
+    /// Stdin is not a terminal.
     pub(super) fn open(
         change: impl FnOnce(&mut Termios),
         unread: OptionalActions,
@@ -47,7 +47,7 @@ impl<T: Send + 'static> TerminalInput<T> {
         let unwanted = Arc::new(AtomicBool::new(false));
         let (sender, typed) = mpsc::unbounded_channel();
         let is_unwanted = unwanted.clone();
-        // Reading cannot be broken off; so nothing is read before something is there, nor after the last that is wanted.
+        // A read cannot be cancelled, so the thread reads only if input is available, and not after the last wanted input.
         thread::spawn(move || {
             while !is_unwanted.load(Ordering::Acquire) {
                 match is_there() {
@@ -67,7 +67,7 @@ impl<T: Send + 'static> TerminalInput<T> {
         Ok(Self { before, unread, unwanted, typed })
     }
 
-    /// Returns what is typed next, or `None` after the last.
+    /// Returns the next input; `None` after the last.
     pub(super) async fn next(&mut self) -> Option<T> {
         self.typed.recv().await
     }
@@ -76,12 +76,12 @@ impl<T: Send + 'static> TerminalInput<T> {
 impl<T> Drop for TerminalInput<T> {
     fn drop(&mut self) {
         self.unwanted.store(true, Ordering::Release);
-        // A terminal that is gone needs no restoring.
+        // If the terminal is gone, there is nothing to restore.
         let _ = tcsetattr(io::stdin(), self.unread, &self.before);
     }
 }
 
-/// Returns whether something can be read from stdin; waits for it a moment.
+/// Waits a moment for input, and returns whether stdin can be read without blocking.
 fn is_there() -> io::Result<bool> {
     let stdin = io::stdin();
     let mut watched = [PollFd::new(&stdin, PollFlags::IN)];

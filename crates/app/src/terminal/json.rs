@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Paint, guard::guarded};
 
-/// Lays the value out.
+/// Formats the value over several lines.
 pub(crate) fn pretty(value: &Value, paint: Paint) -> String {
     let mut text = String::new();
     write(value, paint, 0, &mut text);
@@ -43,7 +43,7 @@ fn write(value: &Value, paint: Paint, depth: usize, text: &mut String) {
     }
 }
 
-/// The string as JSON, and without what would command the terminal.
+/// The string as JSON, without control sequences for the terminal.
 fn quoted(string: &str) -> String {
     guarded(&Value::from(string).to_string()).into_owned()
 }

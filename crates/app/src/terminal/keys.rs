@@ -13,18 +13,18 @@ pub(crate) enum KeyPress {
     Letter(char),
     /// Ctrl-C, or Escape.
     Interrupt,
-    /// Ctrl-D, or nobody is there any more.
+    /// Ctrl-D, or the terminal is closed.
     End,
 }
 
-/// Keys as they are pressed, until this is dropped: then the terminal is as it was.
+/// Keys as they are pressed. Dropping this restores the terminal.
 pub(crate) struct KeyPresses(TerminalInput<KeyPress>);
 
 impl KeyPresses {
     /// Takes keys one by one.
     ///
     /// # Errors
-    /// Stdin is no terminal.
+    /// Stdin is not a terminal.
     pub(crate) fn open() -> io::Result<Self> {
         let single = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
         let input = TerminalInput::open(
@@ -43,7 +43,7 @@ impl KeyPresses {
 }
 
 fn read() -> KeyPress {
-    // Past the buffer of stdin: what lay in it would never be there for `poll`.
+    // Bypasses the buffer of `io::stdin()`: `poll` does not see bytes in it.
     let mut byte = [0_u8];
     match rustix::io::read(io::stdin(), &mut byte) {
         Ok(1) => match byte[0] {

@@ -6,7 +6,7 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex};
 
 use super::{guard::guarded, input::TerminalInput};
 
-/// What Ctrl-C types.
+/// The character of Ctrl-C.
 const INTERRUPT: u8 = 0x03;
 
 /// What somebody typed.
@@ -16,18 +16,18 @@ pub(crate) enum TypedLine {
     Text(String),
     /// Ctrl-C.
     Interrupt,
-    /// Ctrl-D, or nobody is there any more.
+    /// Ctrl-D, or the terminal is closed.
     End,
 }
 
-/// Lines as they are typed, until this is dropped: then the terminal is as it was.
+/// Lines as they are typed. Dropping this restores the terminal.
 pub(crate) struct TypedLines(TerminalInput<TypedLine>);
 
 impl TypedLines {
     /// Takes lines.
     ///
     /// # Errors
-    /// Stdin is no terminal.
+    /// Stdin is not a terminal.
     pub(crate) fn open() -> io::Result<Self> {
         let input = TerminalInput::open(
             |terminal| {
@@ -35,7 +35,7 @@ impl TypedLines {
                 // Ctrl-C ends the line that it is typed into, and is its last character.
                 terminal.special_codes[SpecialCodeIndex::VEOL] = INTERRUPT;
             },
-            // What is left of a line is nobody's.
+            // The rest of an unfinished line is discarded.
             OptionalActions::Flush,
             read,
             |line| *line == TypedLine::End,
@@ -47,7 +47,7 @@ impl TypedLines {
     pub(crate) async fn ask(&mut self, prompt: &str) -> TypedLine {
         {
             let mut stderr = io::stderr().lock();
-            // Where nothing can be shown, nothing can be typed either.
+            // If the prompt cannot be shown, the terminal is gone, and reading ends, too.
             let _ = stderr.write_all(guarded(prompt).as_bytes()).and_then(|()| stderr.flush());
         }
         self.0.next().await.unwrap_or(TypedLine::End)
@@ -55,7 +55,7 @@ impl TypedLines {
 }
 
 fn read() -> TypedLine {
-    // Past the buffer of stdin: what lay in it would never be there for `poll`. A terminal gives one line at a time.
+    // Bypasses the buffer of `io::stdin()`: `poll` does not see bytes in it. A terminal returns one line per read.
     let mut bytes = [0_u8; 4096];
     match rustix::io::read(io::stdin(), &mut bytes) {
         Ok(length @ 1..) => line(&bytes[..length]),

@@ -1,4 +1,4 @@
-//! Shows that a call is under way, once that takes long enough to wonder.
+//! Shows that a call is running, once it takes longer than `PATIENCE`.
 
 use std::{
     future::Future,
@@ -11,11 +11,11 @@ use std::{
 
 use tokio::time::{Instant, interval_at};
 
-use super::text;
+use super::{marks, text};
 
 /// How long nothing is shown.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(150);
-/// How long each picture stands.
+/// How long each frame is shown.
 pub(crate) const STEP: Duration = Duration::from_millis(80);
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const CLEAR_LINE: &str = "\r\x1b[2K";
@@ -23,7 +23,7 @@ const CLEAR_LINE: &str = "\r\x1b[2K";
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 static IS_PAUSED: AtomicBool = AtomicBool::new(false);
 
-/// While this is held no spinner moves: somebody is asked something in its place.
+/// While this is held no spinner is shown: a question has its place.
 pub(crate) struct SpinnerPause;
 
 impl SpinnerPause {
@@ -42,7 +42,7 @@ impl Drop for SpinnerPause {
     }
 }
 
-/// What other lines on stderr must write first, so that they do not start behind the spinner.
+/// Returns what other lines on stderr must write first, so that they do not start after the spinner.
 pub(crate) fn clear() -> &'static [u8] {
     if IS_SHOWN.load(Ordering::Relaxed) { CLEAR_LINE.as_bytes() } else { b"" }
 }
@@ -65,7 +65,7 @@ pub(crate) async fn watch<F: Future>(label: impl Fn() -> String, work: F) -> F::
     }
 }
 
-/// The last line on stderr, which moves. It goes away at the end, whatever the end is.
+/// An animated last line on stderr. It is erased when this is dropped.
 pub(crate) struct Spinner(Cycle<Iter<'static, &'static str>>);
 
 impl Spinner {
@@ -73,7 +73,7 @@ impl Spinner {
         Self(FRAMES.iter().cycle())
     }
 
-    /// Shows the next picture, with what goes on and for how long.
+    /// Shows the next frame, with the label and the elapsed time.
     pub(crate) fn show(&mut self, label: &str, elapsed: Duration) {
         if IS_PAUSED.load(Ordering::Relaxed) {
             return;
@@ -84,7 +84,7 @@ impl Spinner {
         IS_SHOWN.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the line away.
+    /// Erases the line.
     pub(crate) fn hide(&self) {
         if IS_SHOWN.swap(false, Ordering::Relaxed) {
             draw(CLEAR_LINE);
@@ -100,6 +100,7 @@ impl Drop for Spinner {
 
 fn draw(text: &str) {
     let mut stderr = io::stderr().lock();
-    // A spinner that cannot be shown is no reason to fail.
+    // A spinner that cannot be shown must not fail the command.
+    let text = marks::for_locale(text);
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }

@@ -1,23 +1,56 @@
-//! Text that fits: shortened, wrapped, filled up. And text from elsewhere, which must not command the terminal.
+//! Shortens, wraps and pads text, and escapes text from elsewhere, which must not control the terminal.
 
 use switchboard_toolcall::text::{is_hidden, visible};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::marks;
+
 /// The text on one line as [`one_line`] has it, cut to `width` columns.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
+    cut(text, width, marks::ellipsis())
+}
+
+fn cut(text: &str, width: usize, ellipsis: &str) -> String {
     let line = one_line(text);
     if line.width() <= width {
         return line;
     }
-    let mut used = 1; // the ellipsis
+    let short = beginning(&line, width.saturating_sub(ellipsis.width()));
+    format!("{}{ellipsis}", short.trim_end())
+}
+
+/// A tool's name on one line, cut to `width` columns in the server's name if possible, else in the middle: tools of one
+/// server often differ only at the end.
+pub(crate) fn shorten_name(name: &str, width: usize) -> String {
+    cut_name(name, width, marks::ellipsis())
+}
+
+fn cut_name(name: &str, width: usize, ellipsis: &str) -> String {
+    let line = one_line(name);
+    if line.width() <= width {
+        return line;
+    }
+    let room = width.saturating_sub(ellipsis.width());
+    if let Some(at) = line.find("__") {
+        let (server, tool) = line.split_at(at);
+        let left = room.saturating_sub(tool.width());
+        if left >= 2 {
+            return format!("{}{ellipsis}{tool}", beginning(server, left));
+        }
+    }
+    let head = room / 3;
+    let start = line.char_indices().map(|(at, _)| at).find(|at| line[*at..].width() <= room - head);
+    format!("{}{ellipsis}{}", beginning(&line, head), &line[start.unwrap_or(line.len())..])
+}
+
+/// As much of the text as fits into `width` columns.
+fn beginning(text: &str, width: usize) -> String {
+    let mut used = 0;
     let fits = |character: &char| {
         used += character.width().unwrap_or(0);
         used <= width
     };
-    let mut short: String = line.chars().take_while(fits).collect();
-    short.truncate(short.trim_end().len());
-    short.push('…');
-    short
+    text.chars().take_while(fits).collect()
 }
 
 /// Returns the text on one line, with single spaces, and with control, direction and invisible characters as escapes.
@@ -30,8 +63,8 @@ pub(crate) fn lines(text: &str) -> String {
     escaped(&text.replace("\r\n", "\n"), |c| matches!(c, '\n' | '\t'))
 }
 
-/// Returns a piece of a text that comes in pieces as [`lines`] would return the whole. What belongs together may come apart,
-/// so that carriage returns are left out and joiners stay wherever they are.
+/// As [`lines`], for one piece of a text that arrives in pieces. A sequence may be split between pieces, so carriage returns
+/// are always removed and joiners always kept.
 pub(crate) fn piece(text: &str) -> String {
     let is_kept = |c| matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
     escaped(&text.replace('\r', ""), is_kept)
@@ -48,7 +81,7 @@ fn escaped(text: &str, is_kept: impl Fn(char) -> bool) -> String {
             true => shown.push_str(&visible(c.encode_utf8(&mut [0; 4]))),
             false => shown.push(c),
         }
-        // What follows a joiner follows the symbol before it.
+        // A character after a joiner belongs to the symbol before the joiner.
         previous = if joins { previous } else { c };
     }
     shown
@@ -81,10 +114,30 @@ mod tests {
 
     #[test]
     fn text_is_shortened_to_columns() {
+        let shorten = |text, width| cut(text, width, "…");
         assert_eq!(shorten("short", 5), "short");
         assert_eq!(shorten("a bit longer", 7), "a bit…");
         assert_eq!(shorten("日本語の説明", 7), "日本語…");
         assert_eq!(shorten("two\nlines\x1b[31m", 40), "two lines\\u{1b}[31m");
+        assert_eq!(cut("a bit longer", 9, "..."), "a bit...");
+    }
+
+    #[test]
+    fn names_keep_the_end_that_tells_them_apart() {
+        let name = "everything__trigger-elicitation-request";
+        for (width, shown) in [
+            (39, name),
+            (38, "everythi…__trigger-elicitation-request"),
+            (32, "ev…__trigger-elicitation-request"),
+            (20, "everyt…ation-request"),
+            (8, "ev…quest"),
+            (0, "…"),
+        ] {
+            let short = cut_name(name, width, "…");
+            assert!(short == shown && short.width() <= width.max(1), "{width}: {short}");
+        }
+        assert_eq!(cut_name("日本語の説明__説明", 13, "…"), "日本語…__説明");
+        assert_eq!(cut_name(name, 20, "..."), "every...tion-request");
     }
 
     #[test]

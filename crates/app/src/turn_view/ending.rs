@@ -1,4 +1,4 @@
-//! What came of a turn, in words.
+//! The outcome of a turn, as text for people.
 
 use std::{borrow::Cow, error::Error, iter, time::Duration};
 
@@ -13,16 +13,16 @@ use crate::{
 /// How a turn ended for people: with an answer, cancelled, or without one for a reason.
 #[derive(Debug, PartialEq)]
 pub(crate) enum TurnEnding {
-    /// There is an answer; the note says what is wrong with it, if something is.
+    /// There is an answer; the note says what is wrong with it, if anything.
     Answer { text: String, note: Option<Cow<'static, str>> },
     /// Somebody pressed Ctrl-C.
     Cancelled,
-    /// There is none.
+    /// There is no answer: the reason.
     Nothing(String),
 }
 
 impl TurnEnding {
-    /// What an outcome means; none stands for one that was not waited for.
+    /// Converts an outcome; `None` means that it was not waited for, and counts as cancelled.
     pub(crate) fn of(outcome: Option<&Outcome>, provider: Provider, offers_tools: bool) -> Self {
         let Some(outcome) = outcome else { return Self::Cancelled };
         if let Some(text) = outcome.answer.clone().filter(|text| !text.trim().is_empty()) {
@@ -34,7 +34,7 @@ impl TurnEnding {
         }
     }
 
-    /// Tells people what the answer does not say itself.
+    /// Prints the note or the reason to stderr.
     pub(crate) fn tell(&self, paint: Paint) {
         match self {
             Self::Answer { note: None, .. } => {}
@@ -43,7 +43,7 @@ impl TurnEnding {
             }
             Self::Cancelled => terminal::tell(&paint.yellow("cancelled")),
             Self::Nothing(reason) => {
-                // A provider's own words must not command the terminal.
+                // Text of a provider must not control the terminal.
                 let reason = text::one_line(reason);
                 terminal::tell(&format!("{} no answer: {reason}", paint.bold_red("error:")));
             }
@@ -51,7 +51,7 @@ impl TurnEnding {
     }
 }
 
-/// What is wrong with an answer that came.
+/// Returns what is wrong with an answer, if anything.
 fn note(outcome: &Outcome, provider: Provider) -> Option<Cow<'static, str>> {
     let text = match (outcome.reason.as_ref()?, provider.info().context_setting) {
         (StopReason::MaxTokens, _) => {
@@ -74,7 +74,7 @@ fn note(outcome: &Outcome, provider: Provider) -> Option<Cow<'static, str>> {
 fn reason(outcome: &Outcome, provider: Provider, offers_tools: bool) -> String {
     if let Some(error) = &outcome.error {
         let mut text = error.to_string();
-        // The causes between are the HTTP client's steps, which help nobody.
+        // The causes in between are internals of the HTTP client.
         let causes =
             iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
         if let Some(root) = causes.last() {
@@ -108,7 +108,7 @@ fn reason(outcome: &Outcome, provider: Provider, offers_tools: bool) -> String {
     text.to_owned()
 }
 
-/// `1,780 tokens in, 98 out, 2.1s`; only the time where no turn came to its end.
+/// `1,780 tokens in, 98 out, 2.1s`; only the time if no usage was reported.
 pub(crate) fn summary(usage: Usage, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f32();
     if usage == Usage::default() {

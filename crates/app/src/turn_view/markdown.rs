@@ -1,7 +1,7 @@
-//! Markdown on a terminal, while it comes: bold, italic, code, headings, lists and quotes.
+//! Renders Markdown on a terminal as it arrives: bold, italic, code, headings, lists and quotes.
 //!
-//! Text is shown as soon as it is known what it is. Only a span that may still turn out to be no span is held back,
-//! to the end of its line at most; what is none is shown as it was written.
+//! Text is shown as soon as its style is known. Only a span that is not closed yet is held back, to the end of its line
+//! at most; if it is never closed, it is shown as it was written.
 
 mod spans;
 
@@ -9,13 +9,13 @@ use self::spans::{BOLD, CODE, DIM, TextStyle, spans};
 use super::wrap::LineWrap;
 use crate::terminal::text;
 
-/// How much of a line is looked at, so that one without an end costs no more than others.
+/// How many bytes of a line are parsed at once, which bounds the cost of a very long line.
 const LONGEST: usize = 4096;
 
 /// Lays text out in the order in which it comes.
 #[derive(Debug, Default)]
 pub(super) struct Markdown {
-    /// What came and is not shown yet.
+    /// Text that is not shown yet.
     held: String,
     /// Whether the beginning of this line was shown.
     inside_line: bool,
@@ -34,13 +34,13 @@ impl Markdown {
         Self { wrap: LineWrap::at(width), ..Self::default() }
     }
 
-    /// Takes more text, and gives what can be shown of all so far.
+    /// Takes more text, and returns what can be shown now.
     pub(super) fn push(&mut self, text: &str) -> String {
         self.held.push_str(&text::piece(text));
         self.show(false)
     }
 
-    /// Gives what was held back, and begins anew.
+    /// Returns what was held back, and resets the state.
     pub(super) fn finish(&mut self) -> String {
         let mut shown = self.show(true);
         if let Some(style) = self.line_style.take() {
@@ -56,7 +56,7 @@ impl Markdown {
         while !self.held.is_empty() {
             let (line, is_whole) = self.line(is_last);
             if self.fence.is_some() || (!self.inside_line && is_fence(&self.held[..line])) {
-                // Lines of code are short, and only a whole one is known not to be the fence's end.
+                // Lines of code are held back until they are complete, because they may be the closing fence.
                 if !is_whole {
                     break;
                 }
@@ -83,7 +83,7 @@ impl Markdown {
         shown
     }
 
-    /// Where the line that is looked at ends, and whether more of it cannot come.
+    /// Returns the end of the current line, and whether the line is complete.
     fn line(&self, is_last: bool) -> (usize, bool) {
         let end = self.held.find('\n');
         let line = end.unwrap_or(self.held.len());
@@ -103,7 +103,7 @@ impl Markdown {
         self.before = None;
     }
 
-    /// Shows what begins a line; false if that is not known yet.
+    /// Shows the beginning of a line; returns false if its kind is not known yet.
     fn begin_line(&mut self, line: usize, is_whole: bool, shown: &mut String) -> bool {
         let text = &self.held[..line];
         let indent = text.len() - text.trim_start_matches(' ').len();
@@ -176,7 +176,7 @@ fn fence_of(line: &str) -> Option<&str> {
     })
 }
 
-/// Whether a code block begins here; what follows backticks must not have one, or it is a span.
+/// Whether a code block begins here; if the text after the backticks contains another one, it is a span.
 fn is_fence(line: &str) -> bool {
     fence_of(line).is_some_and(|fence| {
         !fence.starts_with('`') || !line.trim_start()[fence.len()..].contains('`')

@@ -1,4 +1,4 @@
-//! What people see of a turn: the answer on stdout, everything else on stderr.
+//! Shows a turn: the answer on stdout, everything else on stderr.
 
 use std::io::{self, IsTerminal};
 
@@ -11,26 +11,26 @@ use crate::terminal::{self, Paint, WriteError, text};
 /// Shows a turn while it happens.
 pub(crate) struct TurnScreen {
     answers: AnswerDisplay,
-    /// How text is laid out, if it is.
+    /// Renders the text; `None` if it is shown as it is.
     markdown: Option<Markdown>,
     is_terminal: bool,
     /// Whether what was written to stdout ended its line.
     at_line_start: bool,
-    /// Where people watch.
+    /// `None` unless people watch.
     status: Option<TurnStatus>,
 }
 
 /// Whether the model's text is shown while it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerDisplay {
-    /// As it comes.
+    /// As it arrives.
     Streamed,
-    /// Whoever has the outcome shows it.
+    /// Later, by the caller, who gets it with the outcome.
     Later,
 }
 
 impl TurnScreen {
-    /// A screen; unless people watch, it shows nothing but text.
+    /// Creates a screen; unless people watch, it shows only text.
     pub(crate) fn new(answers: AnswerDisplay, is_watched: bool, color: ColorChoice) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let is_laid_out = is_terminal && terminal::colours(color, &io::stdout());
@@ -49,7 +49,7 @@ impl TurnScreen {
         self.status.is_some()
     }
 
-    /// A turn begins.
+    /// Starts a turn.
     pub(super) fn begin(&mut self) {
         if let Some(status) = &mut self.status {
             status.wait();
@@ -77,15 +77,15 @@ impl TurnScreen {
         Ok(())
     }
 
-    /// Moves what moves.
+    /// Updates the status line.
     pub(super) fn step(&mut self) {
-        // Also where stdout is a pipe: `tee` may write to the same line.
+        // Even if stdout is a pipe: `tee` may write to the same line.
         if let Some(status) = self.status.as_mut().filter(|_| self.at_line_start) {
             status.step();
         }
     }
 
-    /// The turn is over.
+    /// Ends the turn.
     pub(super) fn end(&mut self) -> Result<(), WriteError> {
         if let Some(status) = &mut self.status {
             status.hide();

@@ -7,7 +7,7 @@ use switchboard_agent::Event;
 use tokio::time::Instant;
 
 use crate::terminal::{
-    self, Paint,
+    self, Paint, progress,
     spinner::{PATIENCE, Spinner},
     text,
 };
@@ -15,13 +15,13 @@ use crate::terminal::{
 /// How much of the arguments is shown.
 const ARGUMENTS: usize = 48;
 
-/// What a turn does, on stderr.
+/// The state of a turn, shown on stderr.
 pub(super) struct TurnStatus {
     paint: Paint,
     spinner: Spinner,
-    /// Since when the model is waited for.
+    /// When we began to wait for the model; `None` if we do not.
     waiting: Option<Instant>,
-    /// Why, if it is not as usual.
+    /// Why we wait longer than usual, such as a retry.
     trouble: Option<String>,
     running: Vec<RunningCall>,
 }
@@ -32,7 +32,7 @@ struct RunningCall {
     name: String,
     arguments: String,
     started: Instant,
-    /// How far it says it is.
+    /// Its last progress message.
     progress: String,
 }
 
@@ -42,7 +42,7 @@ impl TurnStatus {
         Self { paint, spinner, waiting: None, trouble: None, running: Vec::new() }
     }
 
-    /// From now on the model is waited for.
+    /// Starts waiting for the model.
     pub(super) fn wait(&mut self) {
         self.waiting = Some(Instant::now());
         self.trouble = None;
@@ -52,7 +52,7 @@ impl TurnStatus {
         self.spinner.hide();
     }
 
-    /// Takes in what happened.
+    /// Updates the state from an event.
     pub(super) fn follow(&mut self, event: Event) {
         match event {
             Event::CallStarted { id, name, args } => {
@@ -62,14 +62,7 @@ impl TurnStatus {
             }
             Event::Progress { id, update } => {
                 if let Some(call) = self.running.iter_mut().find(|call| call.id == id) {
-                    let done = match update.total {
-                        Some(total) if total > 0.0 => {
-                            format!("{:.0}%", 100.0 * update.progress / total)
-                        }
-                        _ => String::new(),
-                    };
-                    let said = update.message.unwrap_or_default();
-                    call.progress = format!("{done} {said}").trim().to_owned();
+                    call.progress = progress::shown(&update);
                 }
             }
             Event::CallFinished { id, name, outcome, content, elapsed, .. } => {
@@ -79,7 +72,7 @@ impl TurnStatus {
                 terminal::tell(&self.line(&name, &arguments, outcome, &content, elapsed));
                 self.wait();
             }
-            // The log tells what happened; this tells what goes on.
+            // The log says what happened; this line says what is going on.
             Event::Retry { reason, .. } => self.trouble = Some(reason),
             _ => {}
         }
@@ -92,7 +85,7 @@ impl TurnStatus {
         if elapsed < PATIENCE {
             return;
         }
-        // A line that wraps cannot be taken away again.
+        // A line that wraps cannot be erased again.
         let label = text::shorten(&self.label(), terminal::width().saturating_sub(12));
         self.spinner.show(&label, elapsed);
     }

@@ -1,8 +1,8 @@
-//! Breaks lines between words, while they come.
+//! Breaks lines between words as they arrive.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A line that grows word by word. What comes is text with codes for colours in it.
+/// A line that grows word by word. The text may contain colour codes.
 #[derive(Debug, Default)]
 pub(super) struct LineWrap {
     /// How many columns there are; `None` if lines are not broken.
@@ -21,17 +21,17 @@ pub(super) struct LineWrap {
 }
 
 impl LineWrap {
-    /// For a terminal of so many columns.
+    /// Creates a line for a terminal of this many columns.
     pub(super) fn at(width: usize) -> Self {
         Self { width: Some(width), ..Self::default() }
     }
 
-    /// The same width, at the beginning of a line.
+    /// Returns an empty line of the same width.
     pub(super) fn anew(&self) -> Self {
         Self { width: self.width, ..Self::default() }
     }
 
-    /// Takes more text, and gives the words that are complete.
+    /// Takes more text, and returns the words that are complete.
     pub(super) fn push(&mut self, text: &str) -> String {
         let Some(width) = self.width else { return text.to_owned() };
         let mut shown = String::new();
@@ -57,7 +57,7 @@ impl LineWrap {
         self.finish() + text
     }
 
-    /// Gives what was held back.
+    /// Returns what was held back.
     pub(super) fn finish(&mut self) -> String {
         let mut shown = String::new();
         if let Some(width) = self.width {
@@ -80,7 +80,7 @@ impl LineWrap {
         if self.word.is_empty() {
             return;
         }
-        // A code alone takes no room, and no spaces before it away.
+        // A colour code alone has no width, so it never causes a break.
         let breaks = self.word_width > 0
             && self.column > self.indent
             && self.column + self.spaces + self.word_width > width;
@@ -103,7 +103,7 @@ impl LineWrap {
     }
 }
 
-/// Whether an item of a list begins with this, or a quote.
+/// Whether the word is the mark of a list item or a quote.
 fn is_mark(word: &str) -> bool {
     let is_number = |number: &str| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     word == "•"

@@ -107,8 +107,10 @@ pub(crate) fn words(command: &str) -> Vec<String> {
 /// Returns the name under which a command that runs until it is stopped does so: `serve`, `worker` …
 pub(crate) fn runs_on(command: &str) -> Option<&'static str> {
     let words = words(command);
-    if words.first().is_none_or(|program| program != "switchboard") {
-        return None;
+    match words.first().map(String::as_str) {
+        Some("switchboard") => {}
+        Some("prometheus") => return Some("prometheus"),
+        _ => return None,
     }
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
     match () {
@@ -141,4 +143,5 @@ fn words_are_those_of_a_shell() {
     assert_eq!(runs_on("switchboard --replay x serve   # a"), Some("serve"));
     assert_eq!(runs_on("switchboard serve --stdio"), None);
     assert_eq!(runs_on("echo serve"), None);
+    assert_eq!(runs_on("prometheus --config.file=p.yml"), Some("prometheus"));
 }

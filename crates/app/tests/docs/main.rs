@@ -20,6 +20,7 @@ mod compare;
 mod shell;
 mod blocks;
 mod configs;
+mod links;
 #[cfg(feature = "real-parts")]
 mod pages;
 #[cfg(feature = "real-parts")]

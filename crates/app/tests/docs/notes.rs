@@ -1,8 +1,8 @@
 //! The notes before a block, in a comment that no reader of the rendered page sees: `<!-- test WORD: VALUE -->`, or a line for each.
 
 /// The parts that `setup` can name; `setups.rs` starts them.
-pub(crate) const SETUPS: [&str; 7] =
-    ["broker", "household", "nats", "ollama", "searxng", "sound", "speech"];
+pub(crate) const SETUPS: [&str; 8] =
+    ["broker", "home-assistant", "household", "nats", "ollama", "searxng", "sound", "speech"];
 
 /// What the comment says.
 #[derive(Debug, Default)]

@@ -16,7 +16,7 @@ use crate::{
 const INSIDE: &str = "SWITCHBOARD_DOCS_NETWORK";
 
 /// Names that stand for machines in the examples.
-const HOSTS: &str = "127.0.0.1 localhost nas login.example\n::1 localhost\n";
+const HOSTS: &str = "127.0.0.1 localhost nas login.example homeassistant.local\n::1 localhost\n";
 
 macro_rules! pages {
     ($($name:ident: $path:literal,)*) => {
@@ -37,12 +37,18 @@ pages! {
     config: "docs/config.md",
     gateway: "docs/gateway.md",
     home: "docs/home.md",
+    install: "docs/install.md",
     local_tools: "docs/local-tools.md",
     math: "docs/math.md",
     models: "docs/models.md",
     records: "docs/records.md",
     scale: "docs/scale.md",
     servers: "docs/servers.md",
+    start_agents: "docs/start-agents.md",
+    start_claude_desktop: "docs/start-claude-desktop.md",
+    start_home: "docs/start-home.md",
+    start_rust: "docs/start-rust.md",
+    sign_in: "docs/sign-in.md",
     three_nodes: "docs/three-nodes.md",
 }
 

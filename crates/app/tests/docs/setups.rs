@@ -10,9 +10,10 @@ use std::{
     time::Duration,
 };
 
+use serde_json::json;
 use switchboard_testkit::{
-    Mosquitto, Nats, OllamaModel, OllamaServer, SimulatedDevices, SimulatedZwave, SpeechService,
-    ZwaveTransport,
+    Mosquitto, Nats, OllamaModel, OllamaServer, Process, SimulatedDevices, SimulatedZwave,
+    SpeechService, ZwaveTransport,
 };
 use tokio::runtime::Runtime;
 
@@ -37,6 +38,7 @@ impl Setups {
         }
         let started: Box<dyn Any> = match name {
             "broker" => Box::new(broker(shell)),
+            "home-assistant" => Box::new(home_assistant()),
             "household" => Box::new(household(shell)),
             "nats" => Box::new(nats(shell)),
             "ollama" => Box::new((ollama(), provider::serve(8080))),
@@ -74,11 +76,27 @@ fn household(shell: &Shell) -> SimulatedZwave {
 /// An Ollama where it is looked for, with the models of the pages. Lives as long as the runtime.
 fn ollama() -> (Runtime, OllamaServer) {
     let runtime = Runtime::new().unwrap();
-    let models =
-        ["qwen3:0.6b", "qwen3:4b"].map(|name| OllamaModel::new(name, &["completion", "tools"]));
+    let models = ["qwen3:0.6b", "qwen3:4b"].map(|name| {
+        let model = OllamaModel::new(name, &["completion", "tools"]);
+        let kitchen = json!({"deviceName": "Kitchen Light", "action": "on"});
+        let model = model.calling("kitchen light", "zwave__control_zwave_device", kitchen);
+        model.calling(
+            "living room lamp",
+            "ha__intent__HassTurnOn",
+            json!({"name": "Living Room Lamp"}),
+        )
+    });
     let server = runtime.block_on(OllamaServer::start(models));
     forward(11434, server.url().trim_start_matches("http://").to_owned());
     (runtime, server)
+}
+
+/// Home Assistant's MCP server, for a user whose token is `eyJhbGciOi`.
+fn home_assistant() -> Process {
+    let mut python = Command::new(part("mcp-python/venv/bin/python"));
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/docs/home_assistant.py");
+    python.args([script, "8123", "eyJhbGciOi"]);
+    Process::saying(python, "ready")
 }
 
 fn nats(shell: &Shell) -> Nats {

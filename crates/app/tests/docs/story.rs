@@ -23,8 +23,16 @@ pub(crate) fn run(path: &str) -> Vec<String> {
         ("python", installed("gateway-clients/venv/bin/python ")),
         ("forms", own("forms")),
         ("library", own("library")),
-        // It would fetch the package first; ours are installed, and the first word says which.
+        ("claude", own("claude_desktop")),
+        // These would fetch the package first; ours are installed, and the first word says which.
         ("uvx", installed("mcp-python/venv/bin/")),
+        (
+            "npx",
+            format!(
+                "sh -c 's=${{1##*/}}; shift; exec {}/mcp-$s \"$@\"' ",
+                installed("mcp-node/node_modules/.bin")
+            ),
+        ),
     ];
     for (name, program) in programs {
         let file = shell.bin().join(name);

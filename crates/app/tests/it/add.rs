@@ -135,6 +135,13 @@ fn init_writes_a_config_that_loads() {
     let place = home();
     assert_eq!(place.run(&["init"]).status, 0);
     assert!(place.refusal(&["init"]).contains("is there already"));
+    // A server is written to the others, and all comments stay where they are.
+    let before = read(&place, OWN);
+    assert_eq!(place.run(&["add", "a", "--no-check", "--", "x"]).status, 0);
+    let added = before.replace("[servers]\n", "[servers]\n\n[servers.a]\ncommand = \"x\"\n");
+    assert_eq!(read(&place, OWN), added);
+    assert_eq!(place.run(&["remove", "a"]).status, 0);
+    assert_eq!(read(&place, OWN), before);
     // What it shows as comments is a config, too.
     let template = read(&place, OWN);
     let shown = template.lines().map(|line| {
@@ -195,8 +202,24 @@ fn clients_get_a_line_of_ours() {
         codex.contains("[mcp_servers.switchboard]") && codex.contains("Bearer sb_x"),
         "{codex}"
     );
+    for (client, file) in
+        [("claude", "config/Claude/claude_desktop_config.json"), ("codex", ".codex/config.toml")]
+    {
+        let printed = place.run(&["connect", client, "--remove", "--print"]);
+        assert!(printed.status == 0 && printed.stdout.contains("- "), "{printed:?}");
+        assert!(read(&place, file).contains("switchboard"), "{client}");
+        assert_eq!(place.run(&["connect", client, "--remove"]).status, 0);
+        assert!(!read(&place, file).contains("switchboard"), "{client}");
+        let again = place.run(&["connect", client, "--remove"]);
+        assert!(again.stdout.contains("does not have it"), "{again:?}");
+    }
+    fs::remove_file(place.path().join(".claude.json")).unwrap();
+    let none = place.run(&["connect", "claude-code", "--remove"]);
+    assert!(none.status == 0 && none.stdout.contains("does not have it"), "{none:?}");
+    assert!(!place.path().join(".claude.json").exists());
     // A config that is not understood is left alone.
     let place = place.file(".gemini/settings.json", "{ broken");
+    assert!(place.refusal(&["connect", "gemini", "--remove"]).contains("was not changed"));
     assert!(place.refusal(&["connect", "gemini"]).contains("was not changed"));
     assert_eq!(read(&place, ".gemini/settings.json"), "{ broken");
 }

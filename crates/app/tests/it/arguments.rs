@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::place::Place;
+use crate::{fixture::section, place::Place};
 
 #[test]
 fn pairs_are_typed_by_the_tools_schema() {
@@ -59,13 +59,37 @@ fn nothing_is_an_empty_object_and_a_dash_is_stdin() {
 }
 
 #[test]
+fn a_value_alone_is_for_the_only_required_parameter() {
+    let place = Place::with_config(&section("s", ""));
+    assert_eq!(
+        place.run(&["call", "math_eval", "2 inch to cm"]).stdout,
+        "{\"result\":\"5.08 cm\"}\n"
+    );
+    assert_eq!(place.call(&["math_eval", "2+2"])["result"]["result"], 4);
+    // Of a server that has to be started first.
+    assert_eq!(place.run(&["call", "s__echo", "Europe/Berlin"]).stdout, "Europe/Berlin\n");
+    assert_eq!(
+        place.run(&["call", "s__echo", "https://x.example/?q=1"]).stdout,
+        "https://x.example/?q=1\n"
+    );
+    let says = place.refusal(&["call", "s__add", "1"]);
+    assert!(says.contains("there is more than one parameter: `a`, `b`"), "{says}");
+    let says = place.refusal(&["call", "math_eval", "2", "+", "2"]);
+    assert!(says.contains("a value with spaces needs quotes"), "{says}");
+    // What the executor knows better comes first.
+    assert_eq!(place.error(&["nobody", "2+2"]), "Tool 'nobody' not found");
+}
+
+#[test]
 fn wrong_json_shows_where_it_broke() {
     let place = Place::new();
     let says = place.refusal(&["call", "math_eval", r#"{"expression": 2+2}"#]);
     let shown = "line 1, column 17\n  1 | {\"expression\": 2+2}\n    |                 ^\n";
     assert!(says.contains(shown), "{says}");
     assert!(place.refusal(&["call", "echo", "[1]"]).contains("must be a JSON object"));
-    assert!(place.refusal(&["call", "echo", "hello"]).contains("neither a JSON object nor"));
+    let says = place.refusal(&["call", "echo", "hello"]);
+    assert!(says.contains("neither a JSON object nor a key=value pair"), "{says}");
+    assert!(says.contains("key:=JSON") && says.contains("- for one on stdin"), "{says}");
     assert!(place.refusal(&["call", "echo", "a:={"]).contains("the value of `a`"));
     assert!(place.refusal(&["call", "echo", "{a:", "1}"]).contains("single quotes"));
     // Wrong JSON is wrong usage even where the tool does not exist.

@@ -169,7 +169,12 @@ fn what_fails_is_told_and_the_rest_goes_on() {
     fs::remove_file(place.path().join("script.json")).unwrap();
     let ran = place.run_with_stdin(&["chat", "--resume"], b"three\n");
     assert_eq!((ran.status, &*ran.stdout), (1, ""), "{ran:?}");
-    assert!(ran.stderr.contains("the chat's model is left: failed to read script"), "{ran:?}");
+    assert!(
+        ran.stderr.contains(
+            "the chat's model is left: model `script:script.json`: failed to read script"
+        ),
+        "{ran:?}"
+    );
     assert!(ran.stderr.contains("no answer: could not reach openai"), "{ran:?}");
     assert_eq!(read(&kept(&place)[0])["model"], "near");
 

@@ -1,5 +1,7 @@
 //! Which config is used, and what is said of one that is wrong.
 
+use serde_json::Value;
+
 use crate::place::Place;
 
 /// A config whose mock says who it is.
@@ -112,7 +114,7 @@ fn the_examples_of_the_manuals_load() {
     let servers = include_str!("../../../../docs/servers.md");
     let home = include_str!("../../../../docs/home.md");
     let contract = include_str!("../../../../docs/spec.md");
-    for (manual, expected) in [(config, 5), (servers, 4), (home, 1), (contract, 1)] {
+    for (manual, expected) in [(config, 6), (servers, 5), (home, 1), (contract, 1)] {
         let mut examples = 0;
         for block in manual.split("```").skip(1).step_by(2) {
             let (format, text) = block.split_once('\n').unwrap();
@@ -145,4 +147,50 @@ fn the_unit_of_the_examples_starts_what_there_is() {
     words.push("--help");
     let helped = Place::new().run(&words);
     assert_eq!(helped.status, 0, "{}", helped.stderr);
+}
+
+#[test]
+fn config_leads_to_the_file_its_problems_and_its_schema() {
+    let place = Place::new().finding();
+    let folder = place.path().display().to_string();
+    let place = place.variable("HOME", &folder);
+    let none = place.run(&["config", "path"]);
+    let says = "there is no config: neither `./switchboard.toml`, nor `";
+    assert!(none.status == 1 && none.stderr.starts_with(says), "{none:?}");
+    assert_eq!(place.run(&["config", "check"]).status, 1);
+    // `init` names the schema in the first line, and writes it beside the config.
+    assert_eq!(place.run(&["init"]).status, 0);
+    let own = format!("{folder}/.config/switchboard/switchboard.toml");
+    assert_eq!(place.run(&["config", "path"]).stdout, format!("{own}\n"));
+    let text = std::fs::read_to_string(&own).unwrap();
+    assert!(text.starts_with("#:schema ./switchboard.schema.json\n"), "{text}");
+    let beside = own.replace(".toml", ".schema.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(beside).unwrap()).unwrap();
+    let printed = place.run(&["config", "schema"]).stdout;
+    assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), schema);
+    assert_eq!(schema["properties"]["executor"]["additionalProperties"], false);
+    assert_eq!(place.run(&["config", "check"]).stdout, format!("{own} is fine\n"));
+    let wrong = place.file("wrong.toml", "[policy]\nask_if = [\"nope(\"]\n");
+    let says = wrong.refusal(&["config", "check", "--config", "wrong.toml"]);
+    assert!(says.contains("wrong.toml:1:"), "{says}");
+    let json = wrong.file("own.json", r#"{"$schema": "./x.json", "executor": {}}"#);
+    assert_eq!(json.run(&["config", "check", "--config", "own.json"]).status, 0);
+    let alone = json.run(&["config"]);
+    assert!(alone.status == 2 && alone.stderr.contains("config schema"), "{alone:?}");
+    let here = Place::new().finding();
+    assert_eq!(here.run(&["init", "--here"]).status, 0);
+    assert!(!here.path().join("switchboard.schema.json").exists());
+}
+
+// The nearest name of a section may be another one's.
+#[test]
+fn sections_that_others_call_otherwise_get_a_hint() {
+    for section in ["server", "mcp_servers", "mcpServers", "mcp-server"] {
+        let config = format!("[executor]\n\n[{section}.time]\ncommand = \"x\"\n");
+        let says = Place::with_config(&config).refusal(&["tools"]);
+        let expected = format!(
+            "switchboard.toml:3: unknown key `{section}` at the top level; did you mean `servers`?"
+        );
+        assert!(says.contains(&expected), "{says}");
+    }
 }

@@ -59,6 +59,8 @@ fn policy_and_search_are_told() {
         (0, vec!["info: echo is denied by deny \"echo\"".to_owned()])
     );
     assert!(check(&place, "search_web").1[0].starts_with("ok: "));
+    let place = Place::with_config("[policy]\ndeny = [\"search_web\", \"control_*\"]\n");
+    assert!(check(&place, "search_web").1.is_empty() && check(&place, "mixer").1.is_empty());
 }
 
 #[test]
@@ -104,10 +106,10 @@ fn servers_are_probed() {
     );
     assert_eq!((&good["attempts"], &good["tools"]), (&1.into(), &3.into()), "{good}");
     assert!(good["connect_ms"].as_u64().unwrap() >= 300, "{good}");
-    assert!(!good["set_aside"].as_array().unwrap().is_empty(), "{good}");
+    assert!(!good["skipped_tools"].as_array().unwrap().is_empty(), "{good}");
     assert_eq!(good["renames"]["good__set_level"]["device_name"], "deviceName", "{good}");
     assert_eq!(modern["protocol"], "2026-07-28", "{modern}");
-    assert_eq!((&dead["state"], &dead["attempts"]), (&"given_up".into(), &3.into()), "{dead}");
+    assert_eq!((&dead["state"], &dead["attempts"]), (&"failed".into(), &3.into()), "{dead}");
     assert!(
         dead["error"].as_str().unwrap().starts_with("MCP connection failed after 3 attempts: ")
     );

@@ -49,7 +49,8 @@ fn comments_stay_and_duplicates_are_left() {
     assert_eq!(done, ["left time", "added same", "added git", "skipped none"]);
     assert_eq!(
         notes,
-        ["env.GITHUB_TOKEN looks like a secret; better write `${GITHUB_TOKEN}` and set that"]
+        ["set the environment variable `GITHUB_TOKEN`: a secret was left out"],
+        "there is no home folder"
     );
     let added = "
 [servers.same]
@@ -60,7 +61,7 @@ command = \"uvx\"
 args = [\"mcp-server-git\"]
 
 [servers.git.env]
-GITHUB_TOKEN = \"ghp_x\"
+GITHUB_TOKEN = \"${GITHUB_TOKEN}\"
 A = \"1\"
 B = \"2\"
 ";
@@ -73,7 +74,9 @@ B = \"2\"
     assert_eq!(config(&place), written);
     let files: Vec<_> =
         fs::read_dir(place.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
-    assert_eq!(files.len(), 2, "no draft is left: {files:?}");
+    assert_eq!(files.len(), 3, "no draft is left: {files:?}");
+    let backup = fs::read_to_string(place.path().join("switchboard.toml.bak")).unwrap();
+    assert_eq!(backup, COMMENTED);
 }
 
 #[test]
@@ -81,7 +84,8 @@ fn people_read_what_was_done() {
     let claude = json!({"mcpServers": {"time": {"command": "y"}, "a__b": {"url": "http://x/mcp"}, "none": {}}});
     let place = Place::with_config(COMMENTED).file("c.json", claude.to_string());
     let ran = place.run(&["import", "c.json"]);
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    let backup = "the old config is switchboard.toml.bak\n";
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, backup), "{ran:?}");
     let expected = "\
 left      time: it is there already, and differs; remove one of them to import it
 added     a_b
@@ -148,7 +152,7 @@ fn the_default_of_an_input_is_kept() {
 
 #[test]
 fn the_usual_places_are_known() {
-    let one = |name: &str| json!({"mcpServers": {name: {"command": "x"}}}).to_string();
+    let one = |name: &str| json!({"mcpServers": {name: {"command": name}}}).to_string();
     let place = Place::new()
         .file("home/.config/Claude/claude_desktop_config.json", one("linux"))
         .file(
@@ -175,8 +179,8 @@ fn wrong_sources_and_targets_are_refused() {
         .file("flat.toml", "servers = 5\n")
         .file("ok.json", r#"{"mcpServers":{"a":{"command":"x"}}}"#);
     for (words, says) in [
-        (&["gone.json"][..], "there is no file `gone.json`; write claude, cursor, vscode"),
-        (&["ours.json"], "ours.json: there is neither `mcpServers` nor VS Code's `servers`"),
+        (&["gone.json"][..], "there is no file `gone.json`; write claude, claude-code, cursor"),
+        (&["ours.json"], "ours.json: there is neither `mcpServers`, VS Code's `servers`"),
         (&["broken.json"], "broken.json:2:"),
         (&["ok.json", "--config", "broken.toml"], "broken.toml:2:"),
         (&["ok.json", "--config", "flat.toml"], "flat.toml: `servers` is not a table"),

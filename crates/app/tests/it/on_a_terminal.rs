@@ -43,6 +43,23 @@ fn typing(place: &Place, variables: &[(&str, &str)], line: &str, typed: &str) ->
     ran
 }
 
+// TL-6
+#[test]
+fn a_misspelt_bare_name_gets_a_hint_before_the_servers_are_waited_for() {
+    let place = Place::with_config(&section("slow", "slow-start=1500"));
+    let ran = on_a_terminal(&place, &[], "call math_evl");
+    let hint =
+        "`math_evl` is not a local tool (did you mean `math_eval`?); looking for it on the server";
+    let (before, after) = ran.stdout.split_once(hint).unwrap_or_else(|| panic!("{ran:?}"));
+    assert!(!before.contains("connecting to slow"), "{ran:?}");
+    assert!(after.contains("connecting to slow…"), "{ran:?}");
+    // The log would say the same again.
+    assert_eq!(after.matches("Tool 'math_evl' not found").count(), 1, "{ran:?}");
+    // Programs get the result alone.
+    let piped = place.run(&["call", "math_evl"]);
+    assert!(!piped.stderr.contains("looking for it"), "{piped:?}");
+}
+
 // RS-3, VA-3
 #[test]
 fn a_call_on_a_terminal_is_its_text_and_one_dim_line() {
@@ -68,12 +85,41 @@ fn a_call_on_a_terminal_is_its_text_and_one_dim_line() {
     // A misspelt optional argument would be passed on without a word.
     let ran = on_a_terminal(&place, &[], "call math_eval expression=2+2 precision=3");
     assert!(
-        ran.stdout.starts_with("unknown parameter precision; known: expression\r\n"),
+        ran.stdout.starts_with("unknown parameter 'precision'; the tool has 'expression'\r\n"),
         "{ran:?}"
     );
+    let zone = "call get_current_datetime timezone=UTC tmezone=UTC";
+    let ran = on_a_terminal(&place, &[], zone);
+    let near = "unknown parameter 'tmezone'; did you mean 'timezone'?\r\n";
+    assert!(ran.stdout.starts_with(near), "{ran:?}");
     let line = on_a_terminal(&place, &[], "call echo a=1 --json");
     assert!(line.stdout.starts_with(r#"{"success":true,"result":{"echo":{"a":1}}"#), "{line:?}");
     assert_eq!(line.stdout.matches('\n').count(), 1, "{line:?}");
+}
+
+// The marks have an ASCII form; TERM=dumb has neither colours nor a line that moves.
+#[test]
+fn a_plain_terminal_gets_plain_text() {
+    let provider = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = provider.local_addr().unwrap();
+    let config = format!("[builtins.search_web]\nprovider = \"searxng\"\nurl = \"http://{url}\"\n");
+    let place = Place::with_config(&config);
+    let ascii = [("LC_ALL", "C"), ("LANG", "de_DE.UTF-8")];
+    let ran = on_a_terminal(&place, &ascii, "call math_eval expression=2+2");
+    assert!(ran.stdout.contains("\x1b[2m+ math_eval "), "{ran:?}");
+    let ran = on_a_terminal(&place, &ascii, "call search_web query=x --timeout 600ms");
+    assert!(ran.stdout.contains("| search_web 0.") && ran.stdout.contains("\x1b[2mx search_web "));
+    let ran = on_a_terminal(&place, &ascii, "doctor");
+    assert!(ran.stdout.contains("\x1b[32m+\x1b[0m "), "{ran:?}");
+    for line in ["tools", "calls stats", "doctor", "call echo text=Grüße…"] {
+        let ran = on_a_terminal(&place, &ascii, line);
+        let foreign = |c: char| !c.is_ascii() && !"üß".contains(c);
+        assert!(!ran.stdout.contains(foreign), "{line}: {ran:?}");
+    }
+    let dumb = [("TERM", "dumb")];
+    let ran = on_a_terminal(&place, &dumb, "call search_web query=x --timeout 400ms");
+    assert!(ran.stdout.contains("✗ search_web ") && !ran.stdout.contains('\x1b'), "{ran:?}");
+    assert!(!ran.stdout.contains('⠋'), "{ran:?}");
 }
 
 #[test]
@@ -112,11 +158,12 @@ fn waiting_for_servers_is_shown() {
     let place = Place::with_config(&config);
     for line in ["tools", "doctor"] {
         let ran = on_a_terminal(&place, &[("NO_COLOR", "1")], line);
-        assert!(ran.stdout.contains("⠋ connecting to slow… 0."), "{ran:?}");
+        assert!(ran.stdout.contains(" connecting to slow… 0."), "{ran:?}");
     }
     let tools = on_a_terminal(&place, &[("NO_COLOR", "1")], "tools");
-    assert!(tools.stdout.contains("\r\nserver slow\r\nslow__echo  "), "{tools:?}");
-    assert!(tools.stdout.contains("\r\nserver quick\r\nquick__echo  "), "{tools:?}");
+    assert!(tools.stdout.contains("\x1b[2Klocal, 9 tools\r\n"), "{tools:?}");
+    assert!(tools.stdout.contains("\r\n\r\nserver slow, 2 tools\r\nslow__echo  "), "{tools:?}");
+    assert!(tools.stdout.contains("\r\n\r\nserver quick, 2 tools\r\nquick__echo  "), "{tools:?}");
 }
 
 #[test]
@@ -140,10 +187,10 @@ fn inputs_are_asked_for_and_passwords_not_shown() {
 #[test]
 fn duplicates_are_asked_about() {
     // MC-8
-    let theirs = json!({"mcpServers": {"a": {"command": "new"}, "b": {"command": "new"}}});
+    let theirs = json!({"mcpServers": {"a": {"command": "new"}, "b": {"command": "newer"}}});
     let ours = "# mine\n[servers.a] # first\ncommand = \"old\"\n[servers.b]\ncommand = \"old\"\n";
     let place = Place::with_config(ours).file("c.json", theirs.to_string());
-    let ran = typing(&place, &[("NO_COLOR", "1")], "import c.json", "y\nn\n");
+    let ran = typing(&place, &[("NO_COLOR", "1")], "import c.json --here", "y\nn\n");
     assert!(
         ran.stdout.contains("replaced  a\r\n") && ran.stdout.contains("left      b: "),
         "{ran:?}"

@@ -1,5 +1,13 @@
 //! Commands through the gateway that the same user runs with the same config.
 
+mod bridge;
+mod calls;
+mod install;
+mod lists;
+mod questions;
+mod servers;
+mod socket;
+
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
@@ -26,10 +34,7 @@ fn place(more: &str) -> Place {
     let program = misbehaving();
     let script = format!("echo start >> starts; echo hello >&2; exec {program}");
     let config = format!("{more}[servers.s]\ncommand = \"sh\"\nargs = [\"-c\", {script:?}]\n");
-    let place = Place::with_config(&config);
-    let run = place.path().join("run");
-    fs::create_dir(&run).unwrap();
-    place.variable("XDG_RUNTIME_DIR", &run.display().to_string())
+    Place::with_config(&config)
 }
 
 fn serve(place: &Place) -> Serving {
@@ -42,7 +47,7 @@ fn starts(place: &Place) -> usize {
 
 /// The only socket that there is.
 fn socket(place: &Place) -> PathBuf {
-    let folder = place.path().join("run/switchboard");
+    let folder = place.runtime().join("switchboard");
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut sockets = entries.filter(|path| path.extension().is_some_and(|end| end == "sock"));
     sockets.next().unwrap()
@@ -149,7 +154,8 @@ fn a_gateway_that_was_killed_is_not_waited_for_and_is_replaced() {
         assert!(log.contains(&format!("is running already at http://{address}")), "{log}");
         let taken = place.run(&["serve", "--listen", &address]);
         assert_eq!(taken.status, 2, "{taken:?}");
-        assert!(taken.stderr.contains(&format!("is at http://{address} already")), "{taken:?}");
+        let named = format!("running already at http://{address} (pid {})", serving.child.id());
+        assert!(taken.stderr.contains(&named), "{taken:?}");
     }
     assert!(socket.exists(), "the first one's socket stays");
     serving.signal("-TERM");
@@ -174,7 +180,7 @@ fn another_config_version_or_folder_is_not_used_and_the_reason_is_said() {
         assert_eq!(ran.status, 0, "{ran:?}");
         ran.stderr
     };
-    let folder = place.path().join("run/switchboard");
+    let folder = place.runtime().join("switchboard");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     let said = reason(&place);
     assert!(said.contains("is open to others (mode 755)"), "{said}");

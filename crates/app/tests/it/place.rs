@@ -13,6 +13,8 @@ use tempfile::TempDir;
 /// A folder with files, and the variables that the binary sees.
 pub(crate) struct Place {
     folder: TempDir,
+    /// `XDG_RUNTIME_DIR`, so that no gateway of the machine is found.
+    runtime: TempDir,
     variables: Vec<(String, String)>,
     /// Whether there is a folder for what is kept.
     has_state: bool,
@@ -32,9 +34,9 @@ pub(crate) struct Ran {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
         Self {
-            folder,
+            folder: tempfile::tempdir().unwrap(),
+            runtime: tempfile::tempdir().unwrap(),
             variables: Vec::new(),
             has_state: true,
             names_config: true,
@@ -80,6 +82,7 @@ impl Place {
             let state = self.path().join("state").display().to_string();
             variables.push(("XDG_STATE_HOME".to_owned(), state));
         }
+        variables.push(("XDG_RUNTIME_DIR".to_owned(), self.runtime().display().to_string()));
         variables.extend(self.variables.iter().cloned());
         variables
     }
@@ -92,6 +95,10 @@ impl Place {
 
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    pub(crate) fn runtime(&self) -> &Path {
+        self.runtime.path()
     }
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{fixture::section, place::Place};
+use crate::{fixture::section, place::Place, serving::Serving};
 
 /// What changes: `change tool calls known` and the rule, sorted.
 fn changes(report: &Value) -> Vec<(String, Value)> {
@@ -94,4 +94,23 @@ fn what_is_left_to_a_person_is_shown() {
     let tools = place.run(&["tools", "--config", "asks.toml"]);
     let echo = tools.stdout.lines().find(|line| line.starts_with("echo\t")).unwrap();
     assert!(echo.contains("asks first"), "{tools:?}");
+}
+
+// Rules of `[serve]` are tried on the calls of tokens, which they apply to, and on no others.
+#[test]
+fn rules_of_the_gateway_are_tried_on_calls_of_its_tokens() {
+    let rules = "[serve]\ndeny_if = [\"tool == 'echo' && args.of != caller\"]\n";
+    let place = Place::with_config(rules).file("none.toml", "");
+    let token = place.run(&["token", "new", "--name", "a", "--json"]).json()["token"].clone();
+    let bearer = format!("Authorization: Bearer {}\r\n", token.as_str().unwrap());
+    let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let echo = |body: &str| serving.ask("POST", "/api/tools/echo/call", &bearer, body).0;
+    assert_eq!((echo(r#"{"of":"a"}"#), echo(r#"{"of":"b"}"#)), (200, 403));
+    drop(serving);
+    place.call(&["echo", "of=b"]);
+
+    let report = place.run(&["policy", "test", "--json"]).json();
+    assert_eq!((&report["calls"], &report["same"]), (&json!(3), &json!(3)), "{report}");
+    let report = place.run(&["policy", "test", "--json", "--config", "none.toml"]).json();
+    assert_eq!(changes(&report), [change("allowed echo 1 true", None)]);
 }

@@ -172,6 +172,11 @@ async fn an_ollama_is_found() {
     let asked = server.captured();
     assert_eq!((&*asked[0].path, &*asked[1].path), ("/api/tags", "/api/chat"));
     assert_eq!(asked[1].body["model"], "qwen3:0.6b");
+    let chosen = format!(
+        "using ollama:qwen3:0.6b@{}: an Ollama is running, and its model can call tools (-m chooses another)\n",
+        server.url()
+    );
+    assert!(ran.stderr.starts_with(&chosen), "{ran:?}");
 
     let server = ProviderServer::start([tags(json!([]))]).await;
     let place = Place::new().variable("OLLAMA_HOST", &server.url());
@@ -179,9 +184,115 @@ async fn an_ollama_is_found() {
     assert_eq!((ran.status, &*ran.stdout), (2, ""), "{ran:?}");
     let says = format!("the Ollama at {} has no model yet", server.url());
     assert!(ran.stderr.contains(&says), "{ran:?}");
-    for way in ["ollama pull", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "@http://", "script:demo"] {
+    for way in ["ollama pull", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "@http://", "ask -m demo"] {
         assert!(ran.stderr.contains(way), "{way}: {ran:?}");
     }
+}
+
+// ML-10: a key in the environment is enough, and what is used is said.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_in_the_environment_chooses_a_model() {
+    for (provider, key, address, path, model) in [
+        ("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", "claude-sonnet-4-5"),
+        ("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1", "gpt-5-mini"),
+    ] {
+        let server = ProviderServer::start(replies(provider)).await;
+        let url = format!("{}{path}", server.url());
+        let place = Place::new().variable(key, "sk-test").variable(address, &url);
+        let ran = run(&place, &["ask", "?"]);
+        assert_eq!((ran.status, &*ran.stdout), (0, "It is 4.\n"), "{ran:?}");
+        let says = format!("using {provider}:{model}: {key} is set (-m chooses another)\n");
+        assert_eq!(ran.stderr, says);
+        let asked = server.captured();
+        assert_eq!(asked[0].body["model"], model, "{asked:?}");
+        // `doctor` knows of it, and asks nobody.
+        let report = run(&place, &["doctor", "--json"]).json();
+        assert_eq!(report["models"][0]["key"], "environment", "{report}");
+        assert_eq!(report["models"][0]["found"], format!("{key} is set"), "{report}");
+        // What the config names comes first.
+        let place =
+            place.file("switchboard.toml", "[models.m]\nprovider = 'script'\nmodel = 'demo'\n");
+        let ran = run(&place, &["ask", "--no-stream", "?"]);
+        assert!(ran.stdout.starts_with("Here is what I found") && ran.stderr.is_empty(), "{ran:?}");
+    }
+}
+
+// ML-8: what cannot be asked costs no server's start.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_is_checked_before_servers_are_started() {
+    let server = "[servers.s]\ncommand = \"sh\"\nargs = [\"-c\", \"touch started; exec cat\"]\n";
+    let refused = |replies: Vec<Reply>, provider: &'static str, path: &'static str| async move {
+        let provider_server = ProviderServer::start(replies).await;
+        let url = format!("{}{path}", provider_server.url());
+        let place = Place::with_config(server);
+        let ran = run(&place, &["ask", "-m", &format!("{provider}:m@{url}"), "?"]);
+        assert_eq!((ran.status, &*ran.stdout), (1, ""), "{ran:?}");
+        assert!(!place.path().join("started").exists(), "{ran:?}");
+        ran.stderr
+    };
+    let says = refused(vec![tags(json!([{"name": "other:1b"}]))], "ollama", "").await;
+    assert!(
+        says.contains("Ollama does not have m (it has other:1b); `ollama pull m` gets it"),
+        "{says}"
+    );
+    let key = Reply::json(401, &json!({"error": {"message": "bad key"}}));
+    let says = refused(vec![key.clone()], "openai", "/v1").await;
+    assert!(says.contains("openai answered 401: bad key; check OPENAI_API_KEY"), "{says}");
+    let says = refused(vec![key], "anthropic", "").await;
+    assert!(says.contains("anthropic answered 401: bad key; check ANTHROPIC_API_KEY"), "{says}");
+    let place = Place::with_config(server);
+    for (model, says) in [
+        ("ollama:m@http://127.0.0.1:1", "is Ollama running?"),
+        (
+            "ollama:m@http://127.0.0.1:1",
+            "start it (`ollama serve`), or choose another model with -m",
+        ),
+        ("openai:m@http://127.0.0.1:1/v1", "check the network and `base_url`"),
+        ("script:gone.json", "failed to read script `gone.json`"),
+    ] {
+        let ran = run(&place, &["ask", "-m", model, "?"]);
+        assert!(ran.status != 0 && ran.stderr.contains(says), "{model}: {ran:?}");
+        assert!(!place.path().join("started").exists(), "{model}");
+    }
+    // A list that lacks the model is not believed, unless it is OpenAI's own.
+    let list = Reply::json(200, &json!({"data": [{"id": "other"}]}));
+    let [call, answer] = replies("openai");
+    let provider = ProviderServer::start([list, call, answer]).await;
+    let place = Place::with_config("[servers.s]\ncommand = \"false\"\n[mcp]\nretry_attempts = 1\n");
+    let model = format!("openai:m@{}/v1", provider.url());
+    let ran = run(&place, &["ask", "-m", &model, "?"]);
+    assert_eq!((ran.status, &*ran.stdout), (0, "It is 4.\n"), "{ran:?}");
+}
+
+// ML-9: a script is a model like others, wherever a config names one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_is_a_model_of_the_config() {
+    let config = "[models.demo]\nprovider = 'script'\nmodel = 'demo'\n\
+                  [models.own]\nprovider = 'script'\nmodel = 'own.json'\ntools = []\n";
+    let place = Place::with_config(config).file("own.json", r#"[{"text": "Mine."}]"#);
+    // The file lies beside the config, wherever one stands.
+    let config = place.path().join("switchboard.toml").display().to_string();
+    let elsewhere = Place::new();
+    let ran = run(&elsewhere, &["ask", "--config", &config, "-m", "own", "?"]);
+    assert_eq!((ran.status, &*ran.stdout), (0, "Mine.\n"), "{ran:?}");
+    // Every question begins the demo anew; in the config, by its own name, and as a script.
+    for model in ["demo", "script:demo"] {
+        let lines = b"one\ntwo\n";
+        let ran =
+            tokio::task::block_in_place(|| elsewhere.run_with_stdin(&["chat", "-m", model], lines));
+        assert_eq!(ran.stdout.matches("2 inch are `5.08 cm`").count(), 2, "{ran:?}");
+    }
+    let report = run(&place, &["doctor", "--json"]).json();
+    assert_eq!((&report["ok"], &report["models"][0]["key"]), (&json!(true), &json!("not_needed")));
+    let wrong =
+        place.file("switchboard.toml", "[models.x]\nprovider = 'script'\nmodel = 'gone.json'\n");
+    let ran = run(&wrong, &["doctor"]);
+    assert!(ran.status == 1 && ran.stdout.contains("failed to read script"), "{ran:?}");
+    let ran = run(&wrong, &["ask", "?"]);
+    assert!(
+        ran.status == 2 && ran.stderr.contains("switchboard.toml:1: model `x`: failed to read"),
+        "{ran:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -283,3 +283,17 @@ fn wrong_servers_are_told_with_file_and_line() {
     assert_eq!(Place::with_config(off).call(&["echo"])["success"], true);
     assert_eq!(Place::with_config(off).call(&["a__x"])["error_kind"], "unknown_server");
 }
+
+#[test]
+fn only_enabled_tools_of_a_server_run() {
+    let limited = |globs: &str| format!("{}enabled_tools = {globs}\n", section("s", "plain"));
+    let place = Place::with_config(&limited("[\"ec*\"]"));
+    assert_eq!(place.call(&["s__echo", "text=x"])["success"], true);
+    let says = place.error(&["s__add", "a=1", "b=2"]);
+    assert!(says.contains("enabled_tools of server \"s\""), "{says}");
+    let listed = place.run(&["tools", "--json"]).stdout;
+    assert!(listed.contains("s__echo") && !listed.contains("s__add"), "{listed}");
+    let wrong = Place::with_config(&limited("[\"[\"]"));
+    let says = wrong.refusal(&["call", "echo"]);
+    assert!(says.contains(":1: server `s`: enabled_tools: "), "{says}");
+}

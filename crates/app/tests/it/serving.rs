@@ -19,7 +19,11 @@ pub(crate) struct Serving {
 
 impl Serving {
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
-        let mut command = place.command(&[&["serve", "--json"], arguments].concat());
+        Self::spawn(place, place.command(&[&["serve", "--json"], arguments].concat()))
+    }
+
+    /// Runs a `serve --json` and waits until it serves.
+    pub(crate) fn spawn(place: &Place, mut command: Command) -> Self {
         let log = std::fs::File::create(place.path().join("log")).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();

@@ -9,12 +9,14 @@
 mod rotel;
 mod serving;
 mod clients;
+mod config_by_command;
 mod console;
 mod gateways;
 mod prometheus;
 #[expect(dead_code, reason = "the other tests use all of it")]
 #[path = "../it/pty.rs"]
 mod pty;
+mod packages;
 mod questions;
 mod workers;
 mod durable;

@@ -78,8 +78,10 @@ pub(crate) fn switchboard(folder: &Path, words: &[&str]) -> Command {
 /// A program that finds nothing of ours around it but the folder.
 pub(crate) fn program(path: impl AsRef<OsStr>, folder: &Path) -> Command {
     let mut command = Command::new(path);
-    command.current_dir(folder).env_clear().env("PATH", "/usr/bin:/bin");
-    command.env("XDG_STATE_HOME", folder.join("state")).stdin(Stdio::null());
+    let path = format!("{}:/usr/bin:/bin", folder.join("bin").display());
+    command.current_dir(folder).env_clear().env("PATH", path);
+    command.env("XDG_STATE_HOME", folder.join("state"));
+    command.env("XDG_CONFIG_HOME", folder.join("config")).stdin(Stdio::null());
     command
 }
 

@@ -59,7 +59,10 @@ async fn ask(model: &SmallModel, provider: &str, stream: &str) -> (Value, Value)
     // The tool really ran, once, in its own process.
     let ran = fs::read_to_string(&witness).unwrap_or_default();
     assert_eq!(ran, "{\"room\": \"kitchen\", \"state\": \"on\"}\n", "{stdout}\n{stderr}");
-    let exchanges = cassette.settled().await;
+    let mut exchanges = cassette.settled().await;
+    // Before a server is started, the provider is asked whether it has the model.
+    let check = exchanges.remove(0).request;
+    assert!(check.method == "GET" && check.path.contains("/models"), "{check:?}");
     assert_eq!(exchanges.len(), 2, "{stdout}");
     assert_eq!(exchanges[0].request.body["stream"], json!(stream == "--stream"));
     (printed, exchanges[1].request.body.clone())

@@ -19,10 +19,10 @@ type ByCaller = HashMap<Option<Arc<str>>, usize>;
 pub(super) struct PendingCounts(Mutex<ByCaller>);
 
 impl PendingCounts {
-    /// PendingCounts one more call of the caller, until what it returns is dropped.
+    /// Counts one more call of the caller, until the returned guard is dropped.
     ///
     /// # Errors
-    /// Too many wait, of this caller or of all.
+    /// Too many calls wait, of this caller or in total.
     pub(super) fn add(&self, caller: Option<&Arc<str>>) -> Result<CountGuard<'_>, Error> {
         let mut counts = self.lock();
         if counts.values().sum::<usize>() >= MOST {

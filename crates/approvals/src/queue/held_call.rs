@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use switchboard_runtime::{
     Ruling,
-    approval::{Decision, Held, Question},
+    approval::{ApprovalRequest, PendingDecision, PersonDecision},
 };
 use switchboard_toolcall::BoxError;
 use tokio::time::{Instant, timeout_at};
@@ -39,7 +39,7 @@ impl<'a> HeldCall<'a> {
     /// The store cannot be written, or too many calls wait.
     pub(super) fn new(
         queue: &'a ApprovalQueue,
-        question: &Question,
+        question: &ApprovalRequest,
         note: Option<String>,
     ) -> Result<Self, Error> {
         queue.sweep();
@@ -57,13 +57,13 @@ impl<'a> HeldCall<'a> {
     }
 
     /// Returns what the executor waits for.
-    pub(super) fn held(self, within: Duration) -> Held<'a> {
+    pub(super) fn held(self, within: Duration) -> PendingDecision<'a> {
         let (id, expires) = (self.id.as_str().into(), self.expires);
-        Held { id, expires, decision: Box::pin(self.decision(within)) }
+        PendingDecision { id, expires, decision: Box::pin(self.decision(within)) }
     }
 
     /// Waits for the outcome; writes `Expired` at the end unless somebody decides first.
-    async fn decision(mut self, within: Duration) -> Result<Decision, BoxError> {
+    async fn decision(mut self, within: Duration) -> Result<PersonDecision, BoxError> {
         let end = Instant::now() + within.min(Duration::from_secs(100 * 365 * 86400));
         loop {
             let changed = self.queue.store.changed().notified();
@@ -75,18 +75,18 @@ impl<'a> HeldCall<'a> {
                 let earlier = self.queue.store.expire(&self.id, &expired).await?;
                 return self.take(earlier.unwrap_or(expired));
             }
-            // Whatever woke this, the store has the answer.
+            // Whatever woke this, the store knows.
             let _ = timeout_at(end.min(Instant::now() + LOOK), changed).await;
         }
     }
 
-    fn take(&mut self, outcome: ApprovalOutcome) -> Result<Decision, BoxError> {
+    fn take(&mut self, outcome: ApprovalOutcome) -> Result<PersonDecision, BoxError> {
         self.is_over = true;
         if outcome.fingerprint != self.fingerprint {
             return Err("the outcome belongs to another approval".into());
         }
         let ApprovalOutcome { decision: ruling, by, reason, .. } = outcome;
-        Ok(Decision { ruling, by, reason })
+        Ok(PersonDecision { ruling, by, reason })
     }
 
     fn outcome(&self, decision: Ruling) -> ApprovalOutcome {

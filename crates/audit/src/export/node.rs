@@ -9,6 +9,7 @@ use crate::{artifacts, error::Error, layout::Layout};
 
 /// A store's identity: a permanent id, and its machine's name for people.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct StoreNode {
     /// Its id, made once.
     pub id: String,

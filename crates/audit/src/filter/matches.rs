@@ -1,4 +1,4 @@
-//! A filter without an index: for records as they come, and for those that are only in memory.
+//! A filter without an index: for live records and those only in memory.
 
 use switchboard_toolcall::ToolPattern;
 
@@ -9,11 +9,11 @@ use crate::{
 };
 
 impl Filter {
-    /// A test for single records, which says what [`list`](crate::Reader::list) would; `after` and `limit` are the
-    /// caller's.
+    /// Returns a predicate with the same result as [`list`](crate::Reader::list); `after` and `limit` are left to the
+    /// caller.
     ///
     /// # Errors
-    /// The glob cannot be read.
+    /// The pattern is invalid.
     pub fn matcher(&self) -> Result<impl Fn(&Record) -> bool + use<>, Error> {
         let bad = |glob: &String| {
             let glob = glob.clone();
@@ -27,7 +27,7 @@ impl Filter {
         })
     }
 
-    /// Everything but the glob.
+    /// Checks everything but the pattern.
     fn passes(&self, record: &Record) -> bool {
         let texts = [
             (&self.server, &record.server),

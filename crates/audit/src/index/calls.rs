@@ -1,4 +1,4 @@
-//! Calls on their way into the index: beginning and end are written as one row where they come soon after each other.
+//! Calls on their way into the index: start and end are written as one row if they come soon after each other.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -11,12 +11,12 @@ use switchboard_toolcall::CallId;
 use super::rank::{TRIES, place, rank};
 use crate::line::{IndexedEnd, IndexedLine, IndexedOpen, TimeParser};
 
-/// How many calls are written together: each statement has its price, whatever it writes.
+/// How many calls are written by one statement, which has a cost of its own.
 const TOGETHER: usize = 16;
 /// How many columns a row has.
 const COLUMNS: usize = 17;
 
-/// An end that was written is truer than the guess that there is none.
+/// A recorded end overrides `outcome_unknown`.
 const UPDATE: &str =
     "UPDATE calls SET outcome = ?2, duration = ?3, server = ?4, bytes = ?5, reused = ?6,
      tool = coalesce(?7, tool), ended = ?8, end_length = ?9
@@ -29,12 +29,12 @@ pub(super) struct CallRows<'a> {
     insert: CachedStatement<'a>,
     insert_together: CachedStatement<'a>,
     update: CachedStatement<'a>,
-    /// Those that began in what was taken before, and have not ended yet.
+    /// Calls that started in an earlier batch and have not ended yet.
     running: HashMap<CallId, CallRow<'static>>,
     clock: TimeParser,
 }
 
-/// A line's place and its length.
+/// A line's position and its length.
 type LineSpan = (i64, usize);
 
 struct CallRow<'a> {
@@ -57,7 +57,7 @@ impl<'a> CallRows<'a> {
         })
     }
 
-    /// Takes lines, each with where it begins behind `from`; returns how many there were.
+    /// Takes lines, each with its position after `from`. Returns how many there were.
     pub(super) fn take<'t>(
         &mut self,
         from: u64,
@@ -78,7 +78,7 @@ impl<'a> CallRows<'a> {
                     Some(call) => call.is_unknown = true,
                     None => self.mark_unknown(id)?,
                 },
-                // What cannot be read is `verify`'s to report.
+                // Damaged lines are reported by `verify`.
                 IndexedLine::Other => {}
             }
         }
@@ -92,13 +92,13 @@ impl<'a> CallRows<'a> {
         Ok(count)
     }
 
-    /// Writes those that have not ended, too.
+    /// Writes the calls that have not ended, too.
     pub(super) fn finish(mut self) -> rusqlite::Result<()> {
         let running = std::mem::take(&mut self.running);
         self.write(running.into_values().collect())
     }
 
-    /// The call that has ended if it is not in the index yet.
+    /// Returns the ended call if it is not in the index yet.
     fn end<'t>(
         &mut self,
         ended: IndexedEnd<'t>,
@@ -124,7 +124,7 @@ impl<'a> CallRows<'a> {
         Ok(())
     }
 
-    /// Writes as many calls as go together; `false` if some were there already, or the ranks of some are taken.
+    /// Writes the batched calls. Returns `false` if some were there already, or their ranks are taken.
     fn are_new(&mut self, calls: &[CallRow<'_>]) -> rusqlite::Result<bool> {
         for (number, call) in calls.iter().enumerate() {
             let rank = rank(call.begun.tick, self.segment);
@@ -194,14 +194,14 @@ impl<'a> CallRows<'a> {
     }
 }
 
-/// A statement that writes so many rows.
+/// Returns a statement that writes so many rows.
 fn insert(rows: usize) -> String {
     let row = format!("({})", ["?"; COLUMNS].join(", "));
     format!("INSERT OR IGNORE INTO calls VALUES {}", vec![row; rows].join(", "))
 }
 
 impl CallRow<'_> {
-    /// Binds the columns of its row to the parameters behind `before`.
+    /// Binds the columns of its row to the parameters after `before`.
     fn bind(&self, rank: i64, to: &mut Statement<'_>, before: usize) -> rusqlite::Result<()> {
         let Self { begun, place, ended, is_unknown } = self;
         let ended_at = ended.as_ref().map(|(_, place)| *place);
@@ -228,14 +228,14 @@ impl CallRow<'_> {
         to.raw_bind_parameter(before + COLUMNS, begun.arguments.as_deref())
     }
 
-    /// The same without the text that it was read from, for a call that has not ended in it.
+    /// Returns it without the text it was read from, for a call that has not ended there.
     fn into_running(self) -> CallRow<'static> {
         let Self { begun, place, is_unknown, .. } = self;
         CallRow { begun: begun.into_owned(), place, ended: None, is_unknown }
     }
 }
 
-/// Calls in the order in which they began, which is that of their rows.
+/// Calls in start order, which is the order of their rows.
 #[derive(Default)]
 struct OrderedParams<'a> {
     calls: Vec<CallRow<'a>>,
@@ -255,13 +255,13 @@ impl<'a> OrderedParams<'a> {
     }
 }
 
-/// An id as text, without finding room for it.
+/// Formats an id without allocating.
 struct IdText([u8; 26]);
 
 impl IdText {
     fn of(id: CallId) -> Self {
         let mut text = [0; 26];
-        // An id has just so many letters.
+        // An id has exactly so many characters.
         _ = write!(&mut text[..], "{id}");
         Self(text)
     }

@@ -19,16 +19,17 @@ use crate::{
 /// How much of a segment is read at once: little enough to stay in the processor's cache.
 const PIECE: usize = 256 << 10;
 
-/// How much of a segment goes into the index in one change. Most calls end within it, so that their beginning and end are
-/// written as one row; and nobody else who feeds waits long.
+/// How much of a segment goes into the index in one transaction. Most calls end within it, so that start and end are
+/// written as one row; and other processes do not wait long.
 const CHANGE: u64 = 4 << 20;
 
 impl CallIndex {
-    /// Reads what was written since the last time, by any process; returns how many lines that was.
+    /// Reads what any process has written since the last time. Returns the number of lines.
     pub(crate) fn feed(&mut self) -> Result<u64, Error> {
         let mut lengths = Vec::new();
         let mut numbers = segments(&self.layout.journal())?;
-        // Newest first: an end that is seen in a later segment then has its beginning in what is read of an earlier one.
+        // Newest first: the start of a call whose end is seen in a later segment is then in the part that is read of an
+        // earlier one.
         numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
         for number in numbers {
             match fs::metadata(self.layout.segment(number)) {
@@ -48,7 +49,7 @@ impl CallIndex {
         Ok(fed)
     }
 
-    /// Feeds a segment up to `length`; `room` is for what is read of it.
+    /// Feeds a segment up to `length`; `room` is a reusable buffer.
     fn feed_segment(&mut self, number: u64, length: u64, room: &mut Vec<u8>) -> Result<u64, Error> {
         let path = self.layout.segment(number);
         let file = File::open(&path).map_err(Error::file("open", &path))?;
@@ -58,7 +59,7 @@ impl CallIndex {
             let behavior = TransactionBehavior::Immediate;
             let change = self.connection.transaction_with_behavior(behavior).map_err(tried)?;
             let tried = || Error::index("feed", &self.path);
-            // Looked up within the change: another process may feed too.
+            // Read within the transaction: another process may feed too.
             let mut read = SegmentRead::so_far(&change, number).map_err(tried())?;
             let from = read.until;
             let mut calls = CallRows::new(&change, number).map_err(tried())?;
@@ -68,7 +69,7 @@ impl CallIndex {
                     .map_err(Error::file("read", &path))?;
                 match read.take(text, &mut calls).map_err(tried())? {
                     true => most = PIECE,
-                    // A line that is longer than a piece, or one that is still being written.
+                    // A line longer than the buffer, or one that is still being written.
                     false if text.len() < most => break,
                     false => most *= 2,
                 }
@@ -84,7 +85,7 @@ impl CallIndex {
     }
 }
 
-/// The numbers of the segments in the folder.
+/// Returns the numbers of the segments in the folder.
 pub(crate) fn segments(journal: &Path) -> Result<Vec<u64>, Error> {
     let files = match fs::read_dir(journal) {
         Ok(files) => files,
@@ -97,14 +98,14 @@ pub(crate) fn segments(journal: &Path) -> Result<Vec<u64>, Error> {
     Ok(numbers)
 }
 
-/// What begins at `from`, in the room that is there for it.
+/// Reads from `from` into the buffer.
 fn read_at_most<'a>(
     file: &File,
     from: u64,
     most: usize,
     room: &'a mut Vec<u8>,
 ) -> io::Result<&'a [u8]> {
-    // What was read before is written over, not cleared each time.
+    // The buffer is overwritten, not cleared each time.
     if room.len() < most {
         room.resize(most, 0);
     }
@@ -120,7 +121,7 @@ fn read_at_most<'a>(
 
 /// How far a segment was read.
 struct SegmentRead {
-    /// Where the next line begins.
+    /// The offset of the next line.
     until: u64,
     /// The hash of the line before it.
     last: Option<Hash>,
@@ -145,12 +146,11 @@ impl SegmentRead {
         row.execute((number, self.until, last)).map(|_| ())
     }
 
-    /// Feeds the whole lines of a text; `false` if none of them was good.
+    /// Feeds the whole lines of a text. Returns `false` if none of them was valid.
     ///
-    /// Lines at the end that do not follow are left: they were torn, and whoever repairs the segment cuts them off. A
-    /// segment is only torn at its end: what is written next takes the place of that. So where the first line follows what
-    /// was read before, and the last one the line before it, those in between are not hashed again. Whether somebody
-    /// altered them is `verify`'s to say.
+    /// Lines at the end that do not follow the chain are left: they were torn, and are truncated when the segment is
+    /// repaired. A segment is only torn at its end, so if the first line follows what was read before, and the last one
+    /// the line before it, those in between are not hashed again. Whether they were altered is up to `verify`.
     fn take(&mut self, text: &[u8], calls: &mut CallRows<'_>) -> rusqlite::Result<bool> {
         let (from, text) = (self.until, whole_lines(text));
         if is_sound(text, self.last) {
@@ -164,7 +164,7 @@ impl SegmentRead {
         Ok(self.until > from)
     }
 
-    /// The lines that follow the one before them, hashed one by one.
+    /// Returns the lines that follow the one before them, hashed one by one.
     fn good<'a>(&mut self, text: &'a [u8]) -> Vec<(u64, &'a [u8])> {
         let (from, mut previous) = (self.until, self.last);
         let mut good = Vec::new();
@@ -187,7 +187,7 @@ fn whole_lines(text: &[u8]) -> &[u8] {
     &text[..memchr::memrchr(b'\n', text).map_or(0, |at| at + 1)]
 }
 
-/// Whether the first of these lines follows `last`, and the last one the line before it.
+/// Returns whether the first of these lines follows `last`, and the last one the line before it.
 fn is_sound(text: &[u8], last: Option<Hash>) -> bool {
     let follows = |line: &[u8], previous: Option<Hash>| {
         SealedLine::parse(line).is_some_and(|line| previous.is_none_or(|hash| line.follows(&hash)))

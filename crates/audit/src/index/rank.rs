@@ -1,35 +1,35 @@
-//! Numbers that the index keeps instead of several: a call's rank, and where a line is.
+//! Compact numbers in the index: a call's rank, and a line's position.
 
 /// How many bits of a rank are the segment's.
 const SEGMENTS: u32 = 10;
-/// How many bits of a place are the offset's: more than a segment ever has.
+/// How many bits of a position are the offset's: more than a segment ever has.
 const OFFSETS: u32 = 40;
 
-/// How many ranks are tried where one is taken: by a call of the same microsecond and a segment a thousand earlier.
+/// How many ranks are tried if one is taken: by a call of the same microsecond and a segment a thousand earlier.
 pub(super) const TRIES: i64 = 1 << 16;
 
-/// The rank of a call among all calls: its tick, and, as several processes may write within the same microsecond, the last
-/// digits of its segment's number. Good until the year 2255.
+/// Returns the rank of a call among all calls: its tick, and, since several processes may write within the same
+/// microsecond, the last digits of its segment's number. Works until the year 2255.
 pub(crate) fn rank(tick: u64, segment: u64) -> i64 {
     first_rank(tick) | (segment % (1 << SEGMENTS)).cast_signed()
 }
 
-/// What no rank of the tick is below.
+/// Returns the lowest rank of a tick.
 pub(crate) fn first_rank(tick: u64) -> i64 {
     tick.min((1 << (63 - SEGMENTS)) - 1).cast_signed() << SEGMENTS
 }
 
-/// What no rank of the tick is above, also where the first that was tried is taken.
+/// Returns the highest rank of a tick, including those used if the first is taken.
 pub(super) fn last_rank(tick: u64) -> i64 {
     first_rank(tick).saturating_add(TRIES + (1 << SEGMENTS))
 }
 
-/// Where a line begins, as one number.
+/// Packs a line's position into one number.
 pub(crate) fn place(segment: u64, offset: u64) -> i64 {
     (segment << OFFSETS | offset).cast_signed()
 }
 
-/// The segment and the offset of a place.
+/// Unpacks the segment and the offset of a position.
 pub(crate) fn apart(place: i64) -> (u64, u64) {
     let place = place.cast_unsigned();
     (place >> OFFSETS, place & ((1 << OFFSETS) - 1))

@@ -9,11 +9,10 @@ use crate::error::Error;
 /// The version of the tables below, kept in `user_version`.
 pub(super) const VERSION: i64 = 5;
 
-/// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments` where
-/// they are so long that only the journal has them.
-/// `read` and `last` say how far a segment was read, and the hash of the line there. `rank` and the places `begun` and
-/// `ended` are numbers that `place.rs` makes. A table is filled page by page where rows come in the order of their keys, and
-/// each further index costs every call.
+/// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments` if
+/// they are so long that only the journal has them. `read` and `last` say how far a segment was read, and the hash of
+/// the line there. `rank.rs` creates `rank` and the positions `begun` and `ended`. Rows arrive in the order of their
+/// keys, so that tables are filled page by page; each further index costs every call.
 const TABLES: &str = "
     CREATE TABLE segments (number INTEGER PRIMARY KEY, read INTEGER NOT NULL, last TEXT NOT NULL);
     CREATE TABLE calls (
@@ -53,7 +52,7 @@ const TABLES: &str = "
     FROM calls;
 ";
 
-/// Makes the tables what this version expects. Older ones are dropped: the journal fills them again.
+/// Creates the tables of this version. Older ones are dropped: the journal fills them again.
 pub(super) fn migrate(connection: &Connection, path: &Path) -> Result<(), Error> {
     let tried = |tried| Error::index(tried, path);
     let found = version(connection).map_err(tried("open"))?;

@@ -96,7 +96,7 @@ impl Journal {
         }
     }
 
-    /// Begins the next segment if this one is full. If that fails, this one goes on.
+    /// Starts the next segment if this one is full. If that fails, this one continues.
     fn begin_next(&self, now: u64) {
         // Callers write to the full one while this waits.
         let guard = self.layout.lock();
@@ -118,7 +118,7 @@ impl Journal {
         match next {
             Ok((next, mut manifest, guard)) => {
                 state.segment = Some(next);
-                // The next one knows what is open; a seal that fails is made up for by the next process.
+                // The next one lists the open calls; if sealing fails, the next process seals.
                 if let Err(cause) = segment.seal(&self.layout, &mut manifest, &guard) {
                     warn!(%cause, "a full segment of the journal could not be sealed");
                 }
@@ -133,7 +133,7 @@ impl Journal {
 }
 
 impl JournalState {
-    /// Writes the beginning of a call that waited for a segment, and its end if it has one.
+    /// Writes the start of a call that waited for a segment, and its end if it has one.
     fn write_early(&mut self, early: EarlyCall) {
         let EarlyCall { line, end, opened } = early;
         let id = line.id;
@@ -150,7 +150,7 @@ impl JournalState {
     }
 }
 
-/// Takes a segment that nobody holds, or begins one.
+/// Takes over a segment that nobody holds, or starts one.
 fn acquire(layout: &Layout, now: u64) -> Result<JournalSegment, Error> {
     layout.create()?;
     let guard = layout.lock()?;
@@ -162,7 +162,7 @@ fn acquire(layout: &Layout, now: u64) -> Result<JournalSegment, Error> {
     }
 }
 
-/// Repairs what dead processes left behind, seals what is full, and returns a segment that has room.
+/// Repairs what dead processes left, seals full segments, and returns one that has room.
 pub(crate) fn repair(
     layout: &Layout,
     manifest: &mut Manifest,
@@ -176,7 +176,7 @@ pub(crate) fn repair(
     let mut with_room = None;
     for entry in manifest.unsealed() {
         let Some(segment) = JournalSegment::take_over(layout, &entry, guard)? else { continue };
-        // What was written without the key ends where the key begins: the manifest's signed line vouches for it.
+        // Unsigned lines end where the key begins: the manifest's signed line covers them.
         let is_foreign = layout.key.is_some() && !entry.is_signed;
         if segment.is_full(now) || is_foreign {
             segment.seal(layout, manifest, guard)?;

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use switchboard_toolcall::{Artifact, CallId, Reused};
+use switchboard_toolcall::{Artifact, CallId, ReuseReason};
 
 use super::{EndLine, JournalLine, LineKind, OpenLine, fields::LineFields};
 
@@ -46,7 +46,7 @@ pub(crate) struct IndexedEnd<'a> {
     pub(crate) duration_ns: u64,
     pub(crate) server: Option<Cow<'a, str>>,
     pub(crate) found: Option<Cow<'a, str>>,
-    pub(crate) reused: Option<Reused>,
+    pub(crate) reused: Option<ReuseReason>,
     pub(crate) bytes: u64,
     pub(crate) artifacts: Vec<Artifact>,
 }

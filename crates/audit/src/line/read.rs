@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use switchboard_runtime::Approval;
-use switchboard_toolcall::{Artifact, CallId, Reused};
+use switchboard_toolcall::{Artifact, CallId, ReuseReason};
 
 /// The kind of a line: its first key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub(crate) struct EndLine<'a> {
     #[serde(borrow, default)]
     pub(crate) stages_ns: Option<&'a RawValue>,
     #[serde(default)]
-    pub(crate) reused: Option<Reused>,
+    pub(crate) reused: Option<ReuseReason>,
     #[serde(default)]
     pub(crate) approval: Option<Approval>,
     #[serde(default)]

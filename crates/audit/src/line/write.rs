@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use switchboard_runtime::{
     Approval, CallEnd, CallStart,
-    record::{Redacted, Stages},
+    record::{RedactedResult, Stages},
     redact,
 };
 use switchboard_toolcall::{Artifact, ErrorKind, ToolError, ToolOutput, ToolResult};
@@ -156,7 +156,7 @@ pub(crate) fn ended(
 fn with_result(
     body: LineBody,
     result: &ToolResult,
-    redacted: &Redacted<'_>,
+    redacted: &RedactedResult<'_>,
     results: Results,
     keep: impl FnOnce(String) -> Option<Artifact>,
 ) -> LineBody {

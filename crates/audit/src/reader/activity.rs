@@ -1,4 +1,4 @@
-//! How calls are spread over time.
+//! The distribution of calls over time.
 
 use std::{
     collections::BTreeMap,
@@ -12,20 +12,21 @@ use crate::{error::Error, filter::Filter};
 
 /// How many calls of each tool began when.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CallActivity {
     /// When the first one began.
     pub from: SystemTime,
     /// When the last one began.
     pub until: SystemTime,
-    /// By tool, how many began in each part of that time, the parts being of the same length.
+    /// The counts by tool, for equal parts of that time.
     pub calls: BTreeMap<String, Vec<u64>>,
 }
 
 impl Reader {
-    /// How the calls that pass the filter are spread over time; `None` if there are none.
+    /// Returns how the calls that match the filter are spread over time. `None` if there are none.
     ///
     /// # Errors
-    /// The store cannot be read, or a glob is invalid.
+    /// The store cannot be read, or a pattern is invalid.
     pub fn activity(
         &mut self,
         filter: &Filter,

@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Reader {
-    /// Everything about one call; `None` if no record has the id.
+    /// Returns everything about one call. `None` if no record has the id.
     ///
     /// # Errors
     /// The store cannot be read, or the call's lines are damaged.
@@ -39,13 +39,13 @@ impl Reader {
         Ok(Some(detail))
     }
 
-    /// Where a call begins.
+    /// Returns where a call begins.
     pub(crate) fn begun(&mut self, id: CallId) -> Result<Option<LineLocation>, Error> {
         let Some(index) = self.fresh()? else { return Ok(None) };
         Ok(find(index, id)?.map(|(_, begun, _)| begun))
     }
 
-    /// Counts which lines of their files the call's are, which takes reading those up to there.
+    /// Sets the line numbers of the call, which means reading the files up to there.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -104,7 +104,7 @@ impl<'a> LineReader<'a> {
         Self { layout, open: None, text: Vec::new() }
     }
 
-    /// The text of a line.
+    /// Returns the text of a line.
     pub(super) fn read(&mut self, (segment, offset, length): LineLocation) -> io::Result<&[u8]> {
         let file = match &self.open {
             Some((number, file)) if *number == segment => file,
@@ -118,13 +118,13 @@ impl<'a> LineReader<'a> {
     }
 }
 
-/// The text of a line, and its place.
+/// Returns the text of a line, and its position.
 pub(crate) fn line(
     layout: &Layout,
     (segment, offset, length): LineLocation,
 ) -> Result<(Vec<u8>, LinePosition), Error> {
     let path = layout.segment(segment);
-    // With the hash that the line before it ends with.
+    // Including the hash at the end of the line before.
     let begin = offset.saturating_sub(chain::END);
     let read = || {
         let mut file = File::open(&path)?;
@@ -144,7 +144,7 @@ pub(crate) fn line(
     }
 }
 
-/// The number of the line that begins at `offset`, from 1.
+/// Returns the number of the line that begins at `offset`, from 1.
 fn number(path: &Path, offset: u64) -> io::Result<u64> {
     let mut text = BufReader::with_capacity(1 << 16, File::open(path)?.take(offset));
     let mut number = 1;

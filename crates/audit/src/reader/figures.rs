@@ -19,10 +19,10 @@ use crate::{
 /// The most calls per query, the newest ones, so that no query delays the next for long.
 const MOST: usize = 500_000;
 
-/// Which figures are asked for.
+/// The requested figures.
 #[derive(Clone, Copy, Debug)]
 pub struct FigureWindow {
-    /// Where the first step begins.
+    /// When the first step begins.
     pub from: SystemTime,
     /// How long a step is.
     pub step: Duration,
@@ -51,34 +51,34 @@ pub struct CallFigure {
     pub calls: u64,
     /// How many of those failed or have an unknown outcome.
     pub failures: u64,
-    /// Half of the calls took no longer, in milliseconds.
+    /// The median duration in milliseconds.
     pub p50_ms: Option<f64>,
-    /// 95 of a hundred took no longer.
+    /// The 95th percentile.
     pub p95_ms: Option<f64>,
-    /// 99 of a hundred took no longer.
+    /// The 99th percentile.
     pub p99_ms: Option<f64>,
 }
 
-/// Figures over time, by kind of failure and by group.
+/// Figures over time, by kind of error and by group.
 #[derive(Clone, Debug)]
 pub struct CallFigures {
     /// Of all calls.
     pub total: CallFigure,
-    /// How many failed in which way.
+    /// How many calls failed, by kind of error.
     pub kinds: BTreeMap<String, u64>,
     /// Of each step.
     pub steps: Vec<CallFigure>,
-    /// Of each tool, caller or server; none stands for calls of nobody in particular, or of no server.
+    /// Of each tool, caller or server; `None` for anonymous calls, or tools without a server.
     pub groups: Vec<(Option<String>, CallFigure)>,
     /// Whether there were more calls than one query reads; then only the newest count.
     pub is_partial: bool,
 }
 
 impl Reader {
-    /// The figures of the calls in the window that pass the filter.
+    /// Returns the figures of the calls in the window that match the filter.
     ///
     /// # Errors
-    /// The store cannot be read, or a glob is invalid.
+    /// The store cannot be read, or a pattern is invalid.
     pub fn figures(&mut self, filter: &Filter, window: FigureWindow) -> Result<CallFigures, Error> {
         let mut sums = FigureBuilder::new(window);
         let Some(index) = self.fresh()? else { return Ok(sums.figures()) };
@@ -105,10 +105,10 @@ impl Reader {
 }
 
 impl CallFigures {
-    /// The figures of calls that are only in memory.
+    /// Returns the figures of calls in memory.
     ///
     /// # Errors
-    /// A glob is none.
+    /// A pattern is invalid.
     pub fn of<'a>(
         records: impl IntoIterator<Item = &'a Record>,
         filter: &Filter,
@@ -143,7 +143,7 @@ impl GroupBy {
 }
 
 impl FigureWindow {
-    /// Where the last step ends.
+    /// Returns when the last step ends.
     pub fn until(&self) -> SystemTime {
         let steps = u32::try_from(self.steps).unwrap_or(u32::MAX);
         self.from + self.step.saturating_mul(steps)
@@ -155,7 +155,7 @@ impl FigureWindow {
     }
 }
 
-/// The figures while they are gathered.
+/// Accumulates the figures.
 struct FigureBuilder {
     from: i64,
     step: i64,

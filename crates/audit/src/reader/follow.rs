@@ -21,7 +21,7 @@ use crate::{
 
 /// How often new records are looked for.
 const PAUSE: Duration = Duration::from_millis(100);
-/// After so many looks, calls of dead processes are closed.
+/// After so many polls, calls of dead processes are closed.
 const REPAIR: u32 = 10;
 
 /// Follows the journal of every process that writes to the store.
@@ -33,7 +33,7 @@ pub struct RecordFollower {
 }
 
 impl Reader {
-    /// Follows what ends from now on.
+    /// Follows records that end from now on.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -50,7 +50,7 @@ impl Reader {
 }
 
 impl RecordFollower {
-    /// Waits for records that end, and returns them in the order of their ends.
+    /// Waits for records that end. Returns them in the order of their ends.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -67,7 +67,7 @@ impl RecordFollower {
         }
     }
 
-    /// The records that ended since the last time, without waiting.
+    /// Returns the records that ended since the last time, without waiting.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -122,7 +122,7 @@ impl RecordFollower {
 }
 
 impl Reader {
-    /// The records with these ids, in their order.
+    /// Returns the records with these ids, in their order.
     fn records(&mut self, ids: &[CallId]) -> Result<Vec<Record>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Ids by their beginning, as people copy them.
+//! Ids by prefix, as people copy them.
 
 use switchboard_toolcall::CallId;
 
@@ -6,7 +6,7 @@ use super::Reader;
 use crate::error::Error;
 
 impl Reader {
-    /// The ids that begin with the text, in order, at most `most` of them.
+    /// Returns the ids that begin with the text, in order, at most `most` of them.
     ///
     /// # Errors
     /// The store cannot be read.

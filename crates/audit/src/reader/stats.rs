@@ -17,13 +17,13 @@ pub struct ToolStats {
     pub calls: u64,
     /// How many of those failed or have an unknown outcome.
     pub failures: u64,
-    /// Half of the calls took no longer, in milliseconds.
+    /// The median duration in milliseconds.
     pub p50_ms: f64,
-    /// 95 of a hundred took no longer.
+    /// The 95th percentile.
     pub p95_ms: f64,
-    /// 99 of a hundred took no longer.
+    /// The 99th percentile.
     pub p99_ms: f64,
-    /// How large its results were in all.
+    /// The total size of its results.
     pub bytes: u64,
 }
 
@@ -36,10 +36,10 @@ pub(super) struct DurationSums {
 }
 
 impl Reader {
-    /// The figures of each tool that has records which pass the filter, most called first.
+    /// Returns the figures of each tool with records that match the filter, most called first.
     ///
     /// # Errors
-    /// The store cannot be read, or a glob is invalid.
+    /// The store cannot be read, or a pattern is invalid.
     pub fn stats(&mut self, filter: &Filter) -> Result<Vec<ToolStats>, Error> {
         let Some(index) = self.fresh()? else { return Ok(Vec::new()) };
         let clause = filter.clause(&index.connection)?;
@@ -68,7 +68,7 @@ impl Reader {
 }
 
 impl ToolStats {
-    /// The figures of each tool in the records, most called first.
+    /// Returns the figures of each tool in the records, most called first.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Self> {
         let mut sums = BTreeMap::<String, DurationSums>::new();
         for record in records {
@@ -96,11 +96,11 @@ impl DurationSums {
         ToolStats { tool, calls, failures, p50_ms, p95_ms, p99_ms, bytes }
     }
 
-    /// What 50, 95 and 99 of a hundred calls did not exceed, in milliseconds; `None` if no duration is known.
+    /// Returns the 50th, 95th and 99th percentile in milliseconds. `None` if no duration is known.
     pub(super) fn percentiles(&mut self) -> [Option<f64>; 3] {
         self.durations.sort_unstable();
         [50, 95, 99].map(|hundredths| {
-            // The nearest rank: the smallest duration that so many of the calls did not exceed.
+            // The nearest rank: the smallest duration that is not exceeded by this share of the calls.
             let rank = (self.durations.len() * hundredths).div_ceil(100).max(1) - 1;
             let nanoseconds = self.durations.get(rank).copied();
             nanoseconds.map(|nanoseconds| nanoseconds as f64 / 1e6)

@@ -1,4 +1,4 @@
-//! Makes a segment whole again whose holder died: cuts off a torn tail, and marks what nobody knows the end of.
+//! Repairs a segment whose holder died: truncates a torn tail, and marks calls whose end is unknown.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use super::{JournalSegment, SegmentScan};
 use crate::{error::Error, layout::Layout, line::LineBody, manifest::ManifestEntry};
 
 impl JournalSegment {
-    /// Reads the whole segment, and leaves it at rest.
+    /// Reads the whole segment, and writes a clean end.
     pub(super) fn repair(&mut self, layout: &Layout, entry: &ManifestEntry) -> Result<(), Error> {
         let text = self.read_all().map_err(Error::file("read", &self.path))?;
         let scan = SegmentScan::of(&text, entry.opened);
@@ -56,13 +56,13 @@ impl JournalSegment {
         Ok(text)
     }
 
-    /// Cuts off what stands behind the last good line, and keeps it in a file beside the segment.
+    /// Truncates what follows the last valid line, and saves it in a file beside the segment.
     fn cut_off(&self, layout: &Layout, text: &[u8], length: u64) -> Result<String, Error> {
         let tail = &text[usize::try_from(length).unwrap_or(text.len())..];
         let name = format!("{:08}-{length}.torn", self.number);
         let path = layout.journal().join(&name);
         let kept = private_files::create(&path);
-        // A disk that is full must not keep us from going on: the tail was never acknowledged.
+        // A full disk must not stop us: the tail was never acknowledged.
         if let Err(cause) = kept.and_then(|mut file| file.write_all(tail)) {
             warn!(%cause, file = %path.display(), "a torn tail could not be kept");
             _ = fs::remove_file(&path);

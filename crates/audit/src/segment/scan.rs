@@ -10,9 +10,9 @@ use crate::{
     line::{LineKind, first_id, last_tick},
 };
 
-/// What a walk through a segment found.
+/// The result of scanning a segment.
 pub(crate) struct SegmentScan {
-    /// How many lines are good to build on: all but a torn tail.
+    /// How many lines are valid: all but a torn tail.
     pub(crate) lines: u64,
     /// Where those lines end.
     pub(crate) length: u64,
@@ -23,13 +23,13 @@ pub(crate) struct SegmentScan {
     pub(crate) open: BTreeSet<CallId>,
     /// How many calls began here.
     pub(crate) calls: u64,
-    /// Lines that are not what they were when they were written.
+    /// Lines that were altered or damaged.
     pub(crate) faults: Vec<ScanFault>,
-    /// Whether the last line says that nothing is going on, or that the segment is sealed.
+    /// Whether the last line marks a clean end, or that the segment is sealed.
     pub(crate) ended_well: bool,
 }
 
-/// A line that is not what it was when it was written.
+/// An altered or damaged line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScanFault {
     /// The line's number, from 1.
@@ -40,7 +40,7 @@ pub(crate) struct ScanFault {
     pub(crate) what: &'static str,
 }
 
-/// The lines that end with a newline, each with where it begins, without the newline.
+/// Returns the complete lines, each with its offset, without the newline.
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let mut from = 0;
     memchr::memchr_iter(b'\n', text).map(move |end| {
@@ -50,7 +50,7 @@ pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
 }
 
 impl SegmentScan {
-    /// Walks through the text of a segment whose header follows `opened`.
+    /// Scans the text of a segment whose header follows `opened`.
     pub(crate) fn of(text: &[u8], opened: Hash) -> Self {
         let mut scan = Self {
             lines: 0,
@@ -75,11 +75,11 @@ impl SegmentScan {
                 _ => None,
             };
             match what {
-                // What is wrong at the very end is torn, what is wrong before good lines is damage.
+                // An error at the very end is a torn tail; before valid lines it is damage.
                 Some(what) => scan.faults.push(ScanFault { line: number, offset, what }),
                 None => scan.take(line, number, offset),
             }
-            // The next line is judged by what this one says of itself; after one that says nothing it cannot be.
+            // The next line is checked against this one's own hash, if it has one.
             previous = sealed.map(|sealed| sealed.hash);
             if what.is_none() {
                 scan.last = previous.unwrap_or(scan.last);

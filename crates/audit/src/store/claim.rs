@@ -1,4 +1,4 @@
-//! Idempotency keys over processes.
+//! Idempotency keys across processes.
 
 use std::sync::PoisonError;
 
@@ -15,10 +15,10 @@ use crate::{
 };
 
 impl StoreInner {
-    /// Takes the key for the call, or says what became of the call that has it.
+    /// Claims the key for the call, or returns what happened to the call that has it.
     pub(super) fn claim(&self, claim: &Claim) -> Result<ClaimOutcome, Error> {
         self.layout.create()?;
-        // A key that was given back a moment ago is free.
+        // A key that was just released is free.
         self.release_noted();
         let earlier = {
             let guard = self.layout.lock()?;
@@ -32,9 +32,9 @@ impl StoreInner {
         if self.journal.runs(id) {
             return Ok(ClaimOutcome::Running(id));
         }
-        // Asking also marks what dead processes left open.
+        // The query also marks what dead processes left open.
         let Some(detail) = self.ask(|reader| reader.show(id))? else {
-            // Its record was dropped or never written: nobody can say what happened.
+            // Its record was dropped or never written: its outcome is unknown.
             return Ok(ClaimOutcome::Unknown(id));
         };
         Ok(match detail.record.outcome {
@@ -46,14 +46,14 @@ impl StoreInner {
         })
     }
 
-    /// Notes that a key is to be given back, which waits for the store's lock.
+    /// Schedules the release of a key, which has to wait for the store's lock.
     pub(super) fn note_release(&self, claim: &Claim) {
         self.released.lock().unwrap_or_else(PoisonError::into_inner).push(claim.clone());
     }
 
-    /// Gives back the keys that were noted. Blocks: must not run on a serving thread.
+    /// Releases the scheduled keys. Blocks: must not run on a serving thread.
     pub(super) fn release_noted(&self) {
-        // Held until all are given back: who claims one meanwhile waits here, who notes one does not.
+        // Locked until all are released: claiming waits for this, scheduling does not.
         let _one = self.releasing.lock().unwrap_or_else(PoisonError::into_inner);
         let noted =
             std::mem::take(&mut *self.released.lock().unwrap_or_else(PoisonError::into_inner));
@@ -67,7 +67,7 @@ impl StoreInner {
     }
 }
 
-/// The outcome as the record has it.
+/// Returns the outcome of a record.
 fn outcome(detail: CallDetail) -> Result<ToolOutput, ToolError> {
     let Some(kind) = detail.record.outcome.error_kind() else {
         let json = detail.result.as_deref();
@@ -78,7 +78,7 @@ fn outcome(detail: CallDetail) -> Result<ToolOutput, ToolError> {
         });
     };
     let text = detail.error.unwrap_or_else(|| {
-        // The caller walked away, or results are not kept.
+        // The caller dropped the call, or results are not recorded.
         format!("Tool '{}' ended as {}", detail.record.tool, kind.code())
     });
     let error = ToolError::new(kind, text);
@@ -88,7 +88,7 @@ fn outcome(detail: CallDetail) -> Result<ToolOutput, ToolError> {
     })
 }
 
-/// Content parts as they were.
+/// Converts content parts back.
 fn content(object: Map<String, Value>) -> ToolOutput {
     match Content::from_object(object) {
         Ok(content) => ToolOutput::Content(content),

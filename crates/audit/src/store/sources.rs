@@ -1,31 +1,31 @@
-//! Which calls brought the artifacts that were kept last.
+//! Which calls returned the latest artifacts.
 //!
-//! The index knows this of calls whose end is recorded here. A queued call ends elsewhere, and its result is shaped
-//! again each time it is asked for: what is noted then is enough.
+//! The index knows this of calls whose end is recorded here. A queued call ends elsewhere, and its result is normalised
+//! again each time it is requested: what is noted then is enough.
 
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Mutex, PoisonError},
 };
 
-use switchboard_runtime::Source;
+use switchboard_runtime::ArtifactSource;
 
-/// How many notes are kept; the oldest give way.
+/// How many notes are kept; the oldest are dropped.
 const MOST: usize = 10_000;
 
-/// The calls that brought the latest artifacts.
+/// The calls that returned the latest artifacts.
 #[derive(Default)]
 pub(super) struct ArtifactSources(Mutex<SourceNotes>);
 
 #[derive(Default)]
 struct SourceNotes {
-    by_artifact: HashMap<String, Vec<Source>>,
+    by_artifact: HashMap<String, Vec<ArtifactSource>>,
     order: VecDeque<String>,
 }
 
 impl ArtifactSources {
-    /// Notes that a call brought an artifact.
-    pub(super) fn note(&self, artifact: &str, source: Source) {
+    /// Notes that a call returned an artifact.
+    pub(super) fn note(&self, artifact: &str, source: ArtifactSource) {
         let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = notes.by_artifact.entry(artifact.to_owned()).or_default();
         if known.contains(&source) {
@@ -38,7 +38,7 @@ impl ArtifactSources {
         {
             let sources = notes.by_artifact.get_mut(&oldest);
             let is_last = sources.is_none_or(|sources| {
-                // Notes of one artifact are in the order in which they were made, too.
+                // Notes of one artifact are in order, too.
                 sources.remove(0);
                 sources.is_empty()
             });
@@ -48,8 +48,8 @@ impl ArtifactSources {
         }
     }
 
-    /// Returns the noted calls that brought the artifact.
-    pub(super) fn of(&self, artifact: &str) -> Vec<Source> {
+    /// Returns the noted calls that returned the artifact.
+    pub(super) fn of(&self, artifact: &str) -> Vec<ArtifactSource> {
         let notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         notes.by_artifact.get(artifact).cloned().unwrap_or_default()
     }
@@ -62,7 +62,8 @@ mod tests {
     #[test]
     fn the_oldest_notes_give_way() {
         let sources = ArtifactSources::default();
-        let source = |caller: &str| Source { tool: "t".into(), caller: Some(caller.into()) };
+        let source =
+            |caller: &str| ArtifactSource { tool: "t".into(), caller: Some(caller.into()) };
         sources.note("shared", source("a"));
         sources.note("shared", source("b"));
         sources.note("shared", source("b"));

@@ -1,4 +1,4 @@
-//! Work in the background of a process that runs on.
+//! Background work of a long-running process.
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},
@@ -18,9 +18,9 @@ use crate::{
     retention,
 };
 
-/// How often the index is fed.
+/// How often the index is updated.
 const FEED: Duration = Duration::from_millis(500);
-/// How many feedings apart old records are looked for: ten minutes.
+/// How many updates apart retention is applied: ten minutes.
 const COLLECT: u64 = 1200;
 
 /// Stops the background thread when dropped.
@@ -58,7 +58,7 @@ impl Drop for Upkeep {
     }
 }
 
-/// Lets calls go first: the index can wait, and whoever asks feeds it.
+/// Lets calls go first: the index can wait, since every query updates it.
 fn give_way() {
     let thread = rustix::thread::gettid();
     if let Err(error) = rustix::process::setpriority_process(Some(thread), 19) {
@@ -66,7 +66,7 @@ fn give_way() {
     }
 }
 
-/// Waits for the next round; `true` at the end.
+/// Waits for the next round. Returns `true` at the end.
 fn waits(stop: &(Mutex<bool>, Condvar)) -> bool {
     let guard = stop.0.lock().unwrap_or_else(PoisonError::into_inner);
     let waited = stop.1.wait_timeout_while(guard, FEED, |stop| !*stop);
@@ -88,7 +88,7 @@ impl UpkeepWork {
         if done.is_ok() && rounds % COLLECT == 8 {
             done = self.collect();
         }
-        // Said once, not twice a second.
+        // Logged once, not twice a second.
         match &done {
             Err(cause) if self.is_well => {
                 warn!(cause = chain(cause), "the record store needs help");

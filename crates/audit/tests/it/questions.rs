@@ -8,7 +8,7 @@ use std::{
 use serde_json::json;
 use switchboard_audit::{Config, Filter, Reader, gc, retention::preview};
 use switchboard_runtime::Recorder;
-use switchboard_toolcall::Size;
+use switchboard_toolcall::HumanSize;
 
 use crate::support::{Folder, call, cancelled, executor, open, start};
 
@@ -61,7 +61,7 @@ async fn a_preview_says_what_would_go_and_keeps_it() {
         store.close(cancelled(&start));
     }
     drop(store);
-    let config = Config { max_size: Size(30_000_000), ..Config::default() };
+    let config = Config { max_size: HumanSize(30_000_000), ..Config::default() };
     let expected = preview(&folder.path(), &config).unwrap();
     assert!(expected.segments > 0 && expected.bytes > 10_000_000, "{expected:?}");
     assert_eq!(folder.records().len(), 40, "nothing went");

@@ -4,8 +4,10 @@ use std::{fs, time::Duration};
 
 use serde_json::json;
 use switchboard_audit::{Config, Reader, Store, gc};
-use switchboard_runtime::{ArtifactStore, IdempotencyStore, Recorder, Source, artifacts::Stored};
-use switchboard_toolcall::{HumanDuration, Size};
+use switchboard_runtime::{
+    ArtifactSource, ArtifactStore, IdempotencyStore, Recorder, artifacts::ArtifactContent,
+};
+use switchboard_toolcall::{HumanDuration, HumanSize};
 
 use crate::support::{Folder, call, cancelled, executor, open, start};
 
@@ -28,7 +30,7 @@ async fn what_is_too_much_gives_way_from_the_oldest() {
     assert_eq!(segments(), 4);
     assert_eq!(folder.records().len(), 60);
     let newest = folder.records()[0].id;
-    let config = Config { max_size: Size(40_000_000), ..Config::default() };
+    let config = Config { max_size: HumanSize(40_000_000), ..Config::default() };
     let collected = gc(&folder.path(), &config).unwrap();
     assert_eq!(collected.segments, 2);
     assert!(collected.left <= 40_000_000 && collected.bytes > 30_000_000, "{collected:?}");
@@ -61,9 +63,11 @@ async fn what_is_too_old_gives_way_once_it_is_sealed() {
 async fn artifacts_that_no_record_names_are_collected() {
     let folder = Folder::new();
     let store = folder.store();
-    let stored =
-        |text: &'static str| Stored { media_type: "text/plain".to_owned(), bytes: text.into() };
-    let source = Source { tool: "answer".into(), caller: None };
+    let stored = |text: &'static str| ArtifactContent {
+        media_type: "text/plain".to_owned(),
+        bytes: text.into(),
+    };
+    let source = ArtifactSource { tool: "answer".into(), caller: None };
     let stray = store.put(stored("nobody names me"), source.clone()).await.unwrap();
     let young = store.put(stored("not yet"), source).await.unwrap();
     let named = {
@@ -88,10 +92,11 @@ async fn artifacts_that_no_record_names_are_collected() {
 #[tokio::test]
 async fn an_artifact_may_not_push_out_everything_else() {
     let folder = Folder::new();
-    let config = Config { max_size: Size(4000), ..Config::default() };
+    let config = Config { max_size: HumanSize(4000), ..Config::default() };
     let store = Store::open(config, folder.path());
-    let stored = Stored { media_type: "text/plain".to_owned(), bytes: vec![b'x'; 1001].into() };
-    let source = Source { tool: "answer".into(), caller: None };
+    let stored =
+        ArtifactContent { media_type: "text/plain".to_owned(), bytes: vec![b'x'; 1001].into() };
+    let source = ArtifactSource { tool: "answer".into(), caller: None };
     let error = store.put(stored, source).await.unwrap_err().to_string();
     assert_eq!(error, "1001 bytes are more than the 1000 that one artifact may have");
 }

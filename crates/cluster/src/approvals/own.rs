@@ -1,4 +1,4 @@
-//! The questions that wait in this process.
+//! The held calls of this process.
 
 use std::{
     collections::HashMap,
@@ -8,19 +8,19 @@ use std::{
 use switchboard_approvals::PendingApproval;
 
 #[derive(Default)]
-pub(super) struct Own(Mutex<HashMap<String, PendingApproval>>);
+pub(super) struct OwnApprovals(Mutex<HashMap<String, PendingApproval>>);
 
-/// A question that waits until this is dropped.
-pub(super) struct Waits {
-    own: Arc<Own>,
+/// A held call; removed when this is dropped.
+pub(super) struct OwnApprovalGuard {
+    own: Arc<OwnApprovals>,
     id: String,
 }
 
-impl Own {
-    pub(super) fn hold(self: &Arc<Self>, question: PendingApproval) -> Waits {
+impl OwnApprovals {
+    pub(super) fn hold(self: &Arc<Self>, question: PendingApproval) -> OwnApprovalGuard {
         let id = question.id.clone();
         self.lock().insert(id.clone(), question);
-        Waits { own: self.clone(), id }
+        OwnApprovalGuard { own: self.clone(), id }
     }
 
     pub(super) fn get(&self, id: &str) -> Option<PendingApproval> {
@@ -36,7 +36,7 @@ impl Own {
     }
 }
 
-impl Drop for Waits {
+impl Drop for OwnApprovalGuard {
     fn drop(&mut self) {
         self.own.lock().remove(&self.id);
     }

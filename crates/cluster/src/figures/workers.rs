@@ -1,19 +1,19 @@
-//! Which workers are there, as they say themselves.
+//! The live workers, by their own entries.
 
 use futures_util::StreamExt;
 use switchboard_workers::{Bucket, Cluster, Error, groups, offer::Presence};
 
 use crate::streams::find;
 
-/// The workers of all groups. Asks the servers once, however many there are.
+/// Returns the workers of all groups. Sends one request, however many there are.
 ///
 /// # Errors
-/// The servers cannot be reached, or do not allow it.
+/// Fails if NATS cannot be reached, or does not allow it.
 pub async fn present(cluster: &Cluster) -> Result<Vec<Presence>, Error> {
     let refused = || Error::refused("tell which workers there are");
     let name = cluster.names().bucket(Bucket::Workers);
     let stream = find(cluster, &format!("KV_{name}")).await?;
-    // Nobody is there, or has ever been.
+    // There are no workers, and there never were.
     if stream.is_none_or(|stream| stream.cached_info().state.messages == 0) {
         return Ok(Vec::new());
     }
@@ -21,7 +21,7 @@ pub async fn present(cluster: &Cluster) -> Result<Vec<Presence>, Error> {
     let mut entries = cluster.bucket(Bucket::Workers).await?.watch().await.map_err(refused())?;
     while let Some(entry) = entries.next().await {
         let entry = entry.map_err(refused())?;
-        // One that has left says nothing; one that we do not understand is of another kind.
+        // A worker that has left has no value; an unreadable one is of another version.
         if let Some(value) = &entry.value
             && let Some(value) = groups::present(cluster, &entry.key, value)
         {

@@ -1,27 +1,27 @@
-//! What is believed of a bucket if the cluster has a key, and what is put right.
+//! Verifies a bucket's entries if the cluster has a key, and repairs them.
 
 use bytes::Bytes;
 use serde::Serialize;
 use switchboard_workers::{
     Bucket, Purpose, Signer,
-    sign::{self, Opened},
-    transport::{Entry, KeyValue},
+    sign::{self, VerifiedMessage},
+    transport::{KeyValue, KeyValueEntry},
 };
 use tokio::time::Instant;
 
 use super::{Entries, Mirror, MirrorEntry, under};
 use crate::Error;
 
-/// What was put there without a right to, and what belongs there.
-pub(super) struct Wrong {
+/// An entry that was changed without the key, with its valid content.
+pub(super) struct RejectedEntry {
     key: String,
     whole: Bytes,
-    /// What it has to replace; 0: nothing.
+    /// The revision to replace; 0 if there is none.
     revision: u64,
 }
 
 impl Mirror {
-    /// Whether entries that begin so can be changed by us: what others have signed we can only read without the key.
+    /// Returns whether we may change entries with this prefix: without the key, signed entries can only be read.
     ///
     /// # Errors
     /// They are signed, and we have no key.
@@ -35,24 +35,24 @@ impl Mirror {
         }
     }
 
-    /// What lies under a key although nobody has signed it, or with a key of the cluster that is about to be replaced.
+    /// Returns entries that are unsigned, or signed with a key that is being replaced.
     ///
     /// # Errors
     /// NATS cannot be reached.
     pub async fn unsigned(&self, key: &str) -> Result<Option<Bytes>, Error> {
-        let Some(Entry { value: Some(value), .. }) = self.entry(key).await? else {
+        let Some(KeyValueEntry { value: Some(value), .. }) = self.entry(key).await? else {
             return Ok(None);
         };
         Ok(match self.signer().open(self.purpose(), &[key], &value) {
-            Ok(Opened { signed: Some(signed), .. }) if signed.is_current => None,
-            // What was removed is nothing to sign.
+            Ok(VerifiedMessage { signed: Some(signed), .. }) if signed.is_current => None,
+            // A removed entry needs no signature.
             Ok(opened) => Some(opened.body).filter(|body| !body.is_empty()),
             Err(_) if sign::is_signed(&value) => None,
             Err(_) => Some(value),
         })
     }
 
-    /// The keys of all that lies there, whoever put it there.
+    /// Returns the keys of all entries, valid or not.
     ///
     /// # Errors
     /// NATS cannot be reached.
@@ -61,8 +61,8 @@ impl Mirror {
         keys.map_err(|reason| self.refused("list a bucket", reason))
     }
 
-    /// Takes what was read anew for what is there. With a key, what lasts and is missing, or older than what we know, was taken
-    /// away by somebody who had no right to: it is put back.
+    /// Replaces the mirror by what was just read. If the cluster has a key, a lasting entry that is missing or older than the one
+    /// that we know was changed without the key, and is restored.
     pub(super) async fn replace(&self, store: &dyn KeyValue, fresh: Option<Entries>) {
         let Some(mut fresh) = fresh else { return };
         let mut wrong = Vec::new();
@@ -73,7 +73,7 @@ impl Mirror {
                 if found.is_none_or(|found| found.signed_ms < known.signed_ms) {
                     let revision = found.map_or(0, |found| found.revision);
                     wrong.extend(self.wrong(key, known, revision));
-                    // Servers that lost what they kept count anew.
+                    // Servers that lost their data restart their revisions.
                     fresh.insert(key.clone(), MirrorEntry { revision, ..known.clone() });
                 }
             }
@@ -83,11 +83,15 @@ impl Mirror {
         self.put_right(store, wrong).await;
     }
 
-    /// Takes in what NATS says of an entry. Returns what has to be put right, if it was changed by somebody who had no right to.
-    pub(super) fn apply(&self, entries: &mut Entries, entry: Entry) -> Option<Wrong> {
-        let Entry { key, value, revision, .. } = entry;
+    /// Applies an entry from NATS. Returns the entry to restore, if it was changed without the key.
+    pub(super) fn apply(
+        &self,
+        entries: &mut Entries,
+        entry: KeyValueEntry,
+    ) -> Option<RejectedEntry> {
+        let KeyValueEntry { key, value, revision, .. } = entry;
         let known = entries.get(&key);
-        // What we wrote ourselves may be known before it is told.
+        // Our own write may be applied before NATS delivers it.
         if known.is_some_and(|kept| kept.revision > revision) {
             return None;
         }
@@ -100,7 +104,7 @@ impl Mirror {
                     entries.insert(key, new);
                     None
                 }
-                // A node with another key, which would put back what it knows in turn.
+                // Signed with another key: that node would restore its own value in turn.
                 None if sign::is_signed(&value) => None,
                 _ => known.and_then(|known| self.wrong(&key, known, revision)),
             },
@@ -112,16 +116,16 @@ impl Mirror {
         }
     }
 
-    /// A value of the bucket, if it may be believed.
+    /// Verifies a stored value; `None` if it must not be trusted.
     pub(super) fn open(&self, key: &str, whole: Bytes, revision: u64) -> Option<MirrorEntry> {
         let opened = self.signer().open(self.purpose(), &[key], &whole);
         let refused = |error: &_| self.signer().refused(self.purpose(), key, error);
-        let Opened { body: value, signed } = opened.inspect_err(refused).ok()?;
+        let VerifiedMessage { body: value, signed } = opened.inspect_err(refused).ok()?;
         let signed_ms = signed.map_or(0, |signed| signed.at_ms);
         Some(MirrorEntry { whole, value, signed_ms, revision, seen: Instant::now() })
     }
 
-    /// A value for the bucket, signed later than the one that it replaces.
+    /// Signs a value for the bucket, later than the one that it replaces.
     pub(super) fn signed(&self, key: &str, value: &impl Serialize) -> Result<Bytes, Error> {
         let before = self.signed_ms(key);
         Ok(self.signer().write_after(self.purpose(), &[key], value, before)?)
@@ -144,8 +148,8 @@ impl Mirror {
         Purpose::Entry(self.bucket)
     }
 
-    /// Whether an older value under this key would be harmful: then nothing that was signed earlier takes the place of what is
-    /// known, and nothing is gone before somebody signs that it is.
+    /// Whether an older value of this key would be harmful: then a value that was signed earlier never replaces the known one,
+    /// and an entry counts as removed only if that is signed.
     pub(super) fn is_lasting(&self, key: &str) -> bool {
         self.signer().has_key()
             && match self.bucket {
@@ -156,20 +160,20 @@ impl Mirror {
             }
     }
 
-    /// What has to be put right; sessions end by themselves, and are swept away.
-    fn wrong(&self, key: &str, known: &MirrorEntry, revision: u64) -> Option<Wrong> {
+    /// Returns the entry to restore, if any; sessions are not restored, because they expire.
+    fn wrong(&self, key: &str, known: &MirrorEntry, revision: u64) -> Option<RejectedEntry> {
         let is_put_back = self.is_lasting(key) && self.bucket != Bucket::Sessions;
         let (key, whole) = (key.to_owned(), known.whole.clone());
-        is_put_back.then_some(Wrong { key, whole, revision })
+        is_put_back.then_some(RejectedEntry { key, whole, revision })
     }
 
-    /// Puts back what belongs there, unless somebody else has changed it meanwhile.
+    /// Restores an entry, unless it has been changed meanwhile.
     pub(super) async fn put_right(
         &self,
         store: &dyn KeyValue,
-        wrong: impl IntoIterator<Item = Wrong>,
+        wrong: impl IntoIterator<Item = RejectedEntry>,
     ) {
-        for Wrong { key, whole, revision } in wrong {
+        for RejectedEntry { key, whole, revision } in wrong {
             let put = match revision {
                 0 => store.create(&key, whole).await,
                 _ => store.update(&key, whole, revision).await,

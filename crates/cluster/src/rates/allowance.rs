@@ -1,4 +1,4 @@
-//! What a caller may still do, as all gateways know it: fills evenly up to the rate's count, and is changed by compare-and-set.
+//! A caller's allowance, shared by all gateways: fills evenly up to the rate's count, and is changed by compare-and-set.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,19 +7,19 @@ use switchboard_access::Rate;
 use switchboard_toolcall::BoxError;
 use switchboard_workers::{
     Bucket, Cluster,
-    transport::{Entry, KeyValue},
+    transport::{KeyValue, KeyValueEntry},
     wire,
 };
 
 use crate::Error;
 
-/// How often it is tried to be faster than the others.
+/// How many times a compare-and-set is tried.
 const TRIES: usize = 64;
 
 pub(super) struct Allowance {
     key: String,
     rate: Rate,
-    /// As it was last seen, so that mostly one way to NATS is enough.
+    /// The last known state, so that usually one round trip is enough.
     seen: Option<AllowanceRevision>,
 }
 
@@ -29,18 +29,18 @@ struct AllowanceRevision {
     revision: u64,
 }
 
-/// What lies at NATS.
+/// The state that is stored in NATS.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct AllowanceState {
     left: f64,
-    /// When that was so, in milliseconds since 1970.
+    /// When that was, in milliseconds since 1970.
     at: u64,
 }
 
 pub(super) enum DrawOutcome {
-    /// So many, one at least.
+    /// The number that was drawn, at least one.
     Some(u32),
-    /// None; so long it is until there is one.
+    /// There is nothing left; how long until there is.
     None(Duration),
 }
 
@@ -53,10 +53,10 @@ impl Allowance {
         self.rate
     }
 
-    /// Takes up to so many.
+    /// Draws up to a number of requests.
     ///
     /// # Errors
-    /// NATS cannot be reached.
+    /// Fails if NATS cannot be reached.
     pub(super) async fn draw(
         &mut self,
         cluster: &Cluster,
@@ -68,7 +68,7 @@ impl Allowance {
             let state = self.filled(store, cluster).await?;
             if state.left < 1.0 {
                 if is_remembered {
-                    // Others may have given back.
+                    // Other gateways may have returned some.
                     self.seen = None;
                     continue;
                 }
@@ -84,10 +84,10 @@ impl Allowance {
         Err(refused(cluster)("others were always faster".into()))
     }
 
-    /// Gives back so many.
+    /// Returns a number of unused requests.
     ///
     /// # Errors
-    /// NATS cannot be reached.
+    /// Fails if NATS cannot be reached.
     pub(super) async fn give_back(&mut self, cluster: &Cluster, count: u32) -> Result<(), Error> {
         let store = store(cluster).await?;
         for _ in 0..TRIES {
@@ -100,7 +100,7 @@ impl Allowance {
         Err(refused(cluster)("others were always faster".into()))
     }
 
-    /// How much there is now.
+    /// Reads how much is available now.
     async fn filled(
         &mut self,
         store: &dyn KeyValue,
@@ -109,7 +109,7 @@ impl Allowance {
         if self.seen.is_none() {
             let entry = store.get(&self.key).await.map_err(refused(cluster))?;
             self.seen = match entry {
-                Some(Entry { value: Some(value), revision, .. }) => {
+                Some(KeyValueEntry { value: Some(value), revision, .. }) => {
                     Some(AllowanceRevision { state: wire::read("an allowance", &value)?, revision })
                 }
                 _ => None,
@@ -120,13 +120,13 @@ impl Allowance {
         let Some(AllowanceRevision { state, .. }) = self.seen else {
             return Ok(AllowanceState { left: most, at: now });
         };
-        // The clock of another machine may be ahead; what it has filled is not filled twice.
+        // The clock of another machine may be ahead; time that it counted is not counted twice.
         let at = now.max(state.at);
         let filled = (at - state.at) as f64 / 1000.0 * self.rate.per_second();
         Ok(AllowanceState { left: (state.left + filled).min(most), at })
     }
 
-    /// Lays down what is left, unless somebody was faster; whether it worked.
+    /// Stores the rest by compare-and-set; returns whether that succeeded.
     async fn replace(
         &mut self,
         store: &dyn KeyValue,

@@ -18,23 +18,23 @@ use super::{
     window::{ordered, seen},
 };
 
-/// How long it is waited for servers that are away, or a stream that is not there yet.
+/// How long to wait if NATS is away, or the stream does not exist yet.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How many calls are remembered, so that what is told twice is shown once.
+/// How many calls are remembered, so that duplicates are shown once.
 const REMEMBERED: usize = 10_000;
 
 /// Follows the records of all nodes.
-pub struct Follow {
+pub struct ClusterFollower {
     cluster: Cluster,
     messages: Option<pull::Ordered>,
-    /// The number of the next message.
+    /// The sequence of the next message.
     next: u64,
     is_well: bool,
     known: HashSet<(CallId, CallStage)>,
     in_order: VecDeque<(CallId, CallStage)>,
 }
 
-impl Follow {
+impl ClusterFollower {
     pub(super) async fn new(cluster: Cluster) -> Result<Self, Error> {
         let stream = open(&cluster).await?;
         let next = stream.map_or(1, |stream| stream.cached_info().state.last_sequence + 1);
@@ -50,7 +50,7 @@ impl Follow {
         Ok(follow)
     }
 
-    /// Reads on where it was; does nothing where there is no stream yet.
+    /// Continues to read where it stopped; does nothing if the stream does not exist yet.
     async fn begin(&mut self) -> Result<(), Error> {
         let Some(stream) = open(&self.cluster).await? else { return Ok(()) };
         let from = DeliverPolicy::ByStartSequence { start_sequence: self.next };
@@ -63,7 +63,7 @@ impl Follow {
     /// Waits for the next call that ends, on any node.
     ///
     /// # Cancel safety
-    /// Nothing is lost: what was not returned comes next time.
+    /// Nothing is lost: a call that was not returned is returned next time.
     pub async fn next(&mut self) -> Record {
         loop {
             let Some(messages) = &mut self.messages else {
@@ -106,7 +106,7 @@ impl Follow {
         true
     }
 
-    /// Says once that nothing can be read, and once that it can again.
+    /// Logs once that the stream cannot be read, and once that it can again.
     fn tell(&mut self, error: Option<&dyn std::error::Error>) {
         match error {
             Some(cause) if self.is_well => {

@@ -1,4 +1,4 @@
-//! Questions about the records of all nodes.
+//! Queries over the records of all nodes.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -14,7 +14,7 @@ use switchboard_toolcall::CallId;
 use switchboard_workers::{Cluster, Error};
 
 use super::{
-    follow::Follow,
+    follow::ClusterFollower,
     nodes::Nodes,
     open,
     window::{self, StreamRecord},
@@ -22,9 +22,9 @@ use super::{
 
 /// How many messages are read at once, at least and at most.
 const WINDOWS: (u64, u64) = (256, 1 << 16);
-/// How far the clocks of nodes and servers may be apart without a call being missed.
+/// How far the clocks of nodes and servers may differ without a call being missed.
 pub(super) const SKEW: Duration = Duration::from_secs(2);
-/// How far from their order a node may tell of calls that begin at once.
+/// How far out of order a node may report calls that begin at the same time.
 const ORDER: Duration = Duration::from_millis(500);
 
 /// The records of all nodes. Cheap to make.
@@ -32,33 +32,33 @@ pub struct Records {
     cluster: Cluster,
 }
 
-/// How far a long reading is.
+/// The progress of a long read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct ReadProgress {
     /// How many messages were read.
     pub read: u64,
-    /// How many there are in all.
+    /// How many there are in total.
     pub all: u64,
 }
 
 impl Records {
-    /// The records of the cluster's nodes.
+    /// Creates the records of a cluster.
     pub fn new(cluster: Cluster) -> Self {
         Self { cluster }
     }
 
-    /// The calls that pass, newest first: as many as the filter's `limit` says, no older than its `since`.
+    /// Returns the calls that match, newest first: at most the filter's `limit`, none older than its `since`.
     ///
-    /// The stream is read from its end on, and no further than needed: whatever was told before a message began before
-    /// the servers took that message, and each node tells of its calls in the order in which they began.
+    /// The stream is read backwards, and no further than needed: calls of earlier messages began before the servers received
+    /// the oldest message that was read, and each node reports its calls in the order in which they began.
     ///
     /// # Errors
-    /// The servers cannot be reached, or do not allow it.
+    /// Fails if NATS cannot be reached, or does not allow it.
     pub async fn list(
         &self,
         filter: &Filter,
         passes: impl Fn(&Record) -> bool,
-        mut watch: impl FnMut(Reading),
+        mut watch: impl FnMut(ReadProgress),
     ) -> Result<Vec<Record>, Error> {
         let Some(stream) = open(&self.cluster).await? else { return Ok(Vec::new()) };
         let state = &stream.cached_info().state;
@@ -67,7 +67,7 @@ impl Records {
         let most = filter.limit.unwrap_or(usize::MAX);
         let passes =
             |record: &&Record| filter.after.is_none_or(|after| record.id < after) && passes(record);
-        let mut calls = Calls::default();
+        let mut calls = QueuedCalls::default();
         let mut nodes = Nodes::of(&self.cluster);
         let mut size = (most as u64).saturating_mul(2).clamp(WINDOWS.0, WINDOWS.1);
         while all > 0 && last >= first {
@@ -78,13 +78,13 @@ impl Records {
                 oldest = oldest.or(Some(published));
                 calls.take(told);
                 read += 1;
-                watch(Reading { read, all });
+                watch(ReadProgress { read, all });
                 true
             })
             .await?;
             last = from.saturating_sub(1);
             let Some(oldest) = oldest else { continue };
-            // Nothing that is still to be read began later than this.
+            // No call in the unread messages began later than this.
             let latest = match nodes.latest(&stream, &calls, oldest).await? {
                 Some(latest) => (latest + ORDER).min(oldest + SKEW),
                 None => oldest + SKEW,
@@ -104,7 +104,7 @@ impl Records {
         Ok(records)
     }
 
-    /// All about the calls whose ids begin so, at most `most` of them.
+    /// Returns the details of the calls whose ids begin with `beginning`, at most `most` of them.
     ///
     /// # Errors
     /// As [`list`](Self::list).
@@ -135,24 +135,24 @@ impl Records {
         Ok(found)
     }
 
-    /// Follows what ends from now on.
+    /// Follows calls that end from now on.
     ///
     /// # Errors
     /// As [`list`](Self::list).
-    pub async fn follow(&self) -> Result<Follow, Error> {
-        Follow::new(self.cluster.clone()).await
+    pub async fn follow(&self) -> Result<ClusterFollower, Error> {
+        ClusterFollower::new(self.cluster.clone()).await
     }
 }
 
-/// The calls that were seen, each at its latest stage.
+/// The calls that were read, each at its latest stage.
 #[derive(Default)]
-pub(super) struct Calls {
+pub(super) struct QueuedCalls {
     calls: HashMap<CallId, (CallStage, Record)>,
-    /// When the oldest call of each node began that was seen to begin.
+    /// For each node, when the oldest call began whose start was read.
     pub(super) begun: HashMap<String, SystemTime>,
 }
 
-impl Calls {
+impl QueuedCalls {
     fn take(&mut self, told: Option<CallUpdate>) {
         let Some(told) = told else { return };
         if told.stage == CallStage::Started {
@@ -173,7 +173,7 @@ impl Calls {
     }
 }
 
-/// Keeps what is at the later stage.
+/// Keeps the entry at the later stage.
 fn keep<T>(found: &mut HashMap<CallId, T>, id: CallId, new: T, stage: impl Fn(&T) -> CallStage) {
     match found.entry(id) {
         Entry::Occupied(mut old) if stage(old.get()) < stage(&new) => _ = old.insert(new),
@@ -182,7 +182,7 @@ fn keep<T>(found: &mut HashMap<CallId, T>, id: CallId, new: T, stage: impl Fn(&T
     }
 }
 
-/// When calls began at the earliest whose ids begin so; none where no id does.
+/// Returns the earliest time at which calls with this prefix of their ids can have begun; `None` if no id has it.
 fn earliest(beginning: &str) -> Option<SystemTime> {
     const DIGITS: usize = 26;
     let beginning = beginning.trim();
@@ -193,19 +193,19 @@ fn earliest(beginning: &str) -> Option<SystemTime> {
     CallId::parse(&lowest).map(began)
 }
 
-/// When a call began: its id says so.
+/// Returns when a call began, which is part of its id.
 pub(super) fn began(id: CallId) -> SystemTime {
     let milliseconds = u64::try_from(id.number() >> 80).unwrap_or_default();
     UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds)).unwrap_or(UNIX_EPOCH)
 }
 
-/// Whether anything was told since then: a consumer that begins behind the end would wait.
+/// Whether there are messages since then: a consumer that starts after the last message would wait.
 fn has_any_since(stream: &Stream, since: SystemTime) -> bool {
     let last: SystemTime = stream.cached_info().state.last_timestamp.into();
     last + SKEW >= since
 }
 
-/// A moment as the servers take it, with room for clocks that differ.
+/// Converts a time for NATS, with room for clocks that differ.
 fn instant(time: SystemTime) -> datetime::DateTime {
     let time = time.checked_sub(SKEW).unwrap_or(UNIX_EPOCH);
     let nanoseconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();

@@ -1,4 +1,4 @@
-//! The nodes that have told of calls, and how late the calls began that each told of before.
+//! The nodes that have reported calls, and when the last unread call of each began.
 
 use std::{collections::HashMap, time::SystemTime};
 
@@ -8,19 +8,19 @@ use switchboard_audit::{CallStage, CallUpdate};
 use switchboard_workers::{Cluster, Error};
 
 use super::{
-    list::{Calls, SKEW, began},
+    list::{QueuedCalls, SKEW, began},
     subject, subjects,
 };
 
-/// How many nodes are asked about by name; where there are more, reading on is no worse.
+/// How many nodes are queried by name; if there are more, reading on is as good.
 const MANY: usize = 500;
-/// How many are asked about at once.
+/// How many queries run at once.
 const AT_ONCE: usize = 16;
 
-/// All nodes of the stream, asked for when they are first needed.
+/// All nodes of the stream, queried when they are first needed.
 pub(super) struct Nodes {
     cluster: Cluster,
-    /// When the last call of each node began; none where there are too many.
+    /// When the last call of each node began; `Some(None)` if there are too many nodes.
     last: Option<Option<HashMap<String, SystemTime>>>,
 }
 
@@ -29,14 +29,14 @@ impl Nodes {
         Self { cluster: cluster.clone(), last: None }
     }
 
-    /// When the latest call began that was not read yet; none where that cannot be said.
+    /// Returns when the latest unread call began; `None` if that is unknown.
     ///
-    /// It matters only where a node was behind and told of old calls lately: else the time at which the servers took the
-    /// oldest message that was read says enough, and nothing is asked for.
+    /// It matters only if a node was behind and reported old calls recently: otherwise the time at which the servers received
+    /// the oldest message that was read is enough, and nothing is queried.
     pub(super) async fn latest(
         &mut self,
         stream: &Stream,
-        calls: &Calls,
+        calls: &QueuedCalls,
         oldest: SystemTime,
     ) -> Result<Option<SystemTime>, Error> {
         if calls.begun.values().all(|began| *began + SKEW >= oldest) {
@@ -67,7 +67,7 @@ impl Nodes {
         };
         let ask = async |node: String| {
             let subject = subject(&self.cluster, &node, CallStage::Started);
-            // What was dropped in the meantime is no call that is still to be read.
+            // A message that was dropped meanwhile need not be read.
             let message = stream.direct_get_last_for_subject(subject).await.ok()?;
             let told = serde_json::from_slice::<CallUpdate>(&message.payload).ok()?;
             Some((node, began(told.id)))

@@ -1,4 +1,4 @@
-//! Ships a node's journal to the stream, beside the calls and never in their way.
+//! Ships a node's journal to the stream, in the background, so that calls never wait for it.
 
 use std::{
     sync::{
@@ -22,29 +22,29 @@ use tracing::{debug, info, warn};
 
 use super::{make, subject};
 
-/// How many lines are sent before it is waited until the servers have them.
+/// How many lines are sent before the servers must acknowledge them.
 const BATCH: usize = 256;
-/// How often it is looked for new lines.
+/// How often the journal is checked for new lines.
 const LOOK: Duration = Duration::from_millis(200);
-/// How often it is looked for servers by a process that is about to end.
+/// How often a process that is about to end checks the connection.
 const SOON: Duration = Duration::from_millis(5);
-/// Every so many looks, it is seen to what dead processes left.
+/// Journals of dead processes are repaired once in this many checks.
 const REPAIR: u32 = 10;
-/// How long it is waited after a failure, at first and at last.
+/// The first and the longest pause after a failure.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
-/// How large a message may be, whatever the servers would take.
+/// How large a message may be, even if the servers accept larger ones.
 const LARGEST: usize = 256 << 10;
 
 /// Ships in the background, until it is dropped or finished.
-pub struct Shipping {
-    progress: Progress,
+pub struct ShippingTask {
+    progress: ShippingProgress,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-/// How far shipping is. Cheap to clone.
+/// The progress of shipping. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Progress(Arc<ShippingFigures>);
+pub struct ShippingProgress(Arc<ShippingFigures>);
 
 #[derive(Default)]
 struct ShippingFigures {
@@ -54,23 +54,23 @@ struct ShippingFigures {
     node: Mutex<Option<StoreNode>>,
 }
 
-impl Progress {
-    /// How many lines the servers have taken from this process.
+impl ShippingProgress {
+    /// Returns how many lines of this process the servers have acknowledged.
     pub fn shipped(&self) -> u64 {
         self.0.shipped.load(Ordering::Relaxed)
     }
 
-    /// How often something could not be shipped and was tried again.
+    /// Returns how many attempts to ship failed and were repeated.
     pub fn failures(&self) -> u64 {
         self.0.failures.load(Ordering::Relaxed)
     }
 
-    /// How many bytes of the journal are still to be shipped.
+    /// Returns how many bytes of the journal are still to be shipped.
     pub fn behind(&self) -> u64 {
         self.0.behind.load(Ordering::Relaxed)
     }
 
-    /// Who ships; none where another process does it for this store.
+    /// Returns the node that ships; `None` if another process ships this store.
     pub fn node(&self) -> Option<StoreNode> {
         self.0.node.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -80,22 +80,22 @@ impl Progress {
     }
 }
 
-impl Shipping {
-    /// Begins to ship the store in `folder`; what is older than `max_age` leaves the stream.
+impl ShippingTask {
+    /// Starts to ship the store in `folder`; messages older than `max_age` leave the stream.
     pub fn start(cluster: Cluster, folder: impl Into<StoreFolder>, max_age: Duration) -> Self {
         let folder = folder.into();
-        let (progress, stop) = (Progress::default(), CancellationToken::new());
+        let (progress, stop) = (ShippingProgress::default(), CancellationToken::new());
         let shipper = Shipper { cluster, folder, max_age, progress: progress.clone() };
         let task = tokio::spawn(shipper.run(stop.clone()));
         Self { progress, stop, task }
     }
 
-    /// How far it is.
-    pub fn progress(&self) -> &Progress {
+    /// Returns the progress.
+    pub fn progress(&self) -> &ShippingProgress {
         &self.progress
     }
 
-    /// Ships what is left, for so long at most, and ends. What is not shipped then is shipped by the next process.
+    /// Ships the rest, for at most `within`, and ends. The next process ships what is left.
     pub async fn finish(mut self, within: Duration) {
         self.stop.cancel();
         if timeout(within, &mut self.task).await.is_err() {
@@ -104,23 +104,23 @@ impl Shipping {
     }
 }
 
-impl Drop for Shipping {
+impl Drop for ShippingTask {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-/// Ships what the store in `folder` has, for a process that ends now: at once or not at all. Where another process ships
-/// for the store, there is nothing to do.
+/// Ships the store in `folder` once, for a process that is about to end: does not wait for servers that are away. Does nothing
+/// if another process ships the store.
 ///
 /// # Errors
-/// The servers do not take it, or the store cannot be read.
+/// Fails if the servers refuse it, or the store cannot be read.
 pub async fn ship_once(
     cluster: Cluster,
     folder: impl Into<StoreFolder>,
     max_age: Duration,
 ) -> Result<(), BoxError> {
-    let (folder, progress) = (folder.into(), Progress::default());
+    let (folder, progress) = (folder.into(), ShippingProgress::default());
     let shipper = Shipper { cluster, folder, max_age, progress };
     let Some(mut export) = shipper.open().await? else { return Ok(()) };
     make(&shipper.cluster, max_age).await?;
@@ -137,13 +137,13 @@ struct Shipper {
     cluster: Cluster,
     folder: StoreFolder,
     max_age: Duration,
-    progress: Progress,
+    progress: ShippingProgress,
 }
 
 impl Shipper {
     async fn run(self, stop: CancellationToken) {
         let (mut pause, mut was_well) = (PAUSES.0, true);
-        // After the last look everything that was written before is shipped.
+        // The last round ships everything that was written before it.
         loop {
             let is_last = stop.is_cancelled();
             match self.ship(&stop).await {
@@ -152,7 +152,7 @@ impl Shipper {
                 Err(error) => {
                     self.progress.0.failures.fetch_add(1, Ordering::Relaxed);
                     self.progress.set_node(None);
-                    // Said once, not every few seconds.
+                    // Logged once, not every few seconds.
                     if was_well {
                         let cause = chain(&*error);
                         warn!(
@@ -174,12 +174,12 @@ impl Shipper {
         }
     }
 
-    /// Ships until it is told to stop, and then what is left.
+    /// Ships until it is stopped, and then the rest.
     async fn ship(&self, stop: &CancellationToken) -> Result<(), BoxError> {
         let mut export = loop {
             match self.open().await? {
                 Some(export) => break export,
-                // Another process ships for this store, and may end before us; or there is none yet.
+                // Another process ships this store, and may end before us; or there is no store yet.
                 None if stop.is_cancelled() => return Ok(()),
                 None => self.look_again(stop).await,
             }
@@ -217,8 +217,8 @@ impl Shipper {
         blocking(move || JournalExport::open(folder)).await
     }
 
-    /// Waits until there are servers: nothing is given to a connection that is not there. Whoever is about to end waits
-    /// for those alone of which nothing bad is known.
+    /// Waits until NATS is connected: nothing is sent without a connection. A process that is about to end does not wait if the
+    /// connection is known to have failed.
     async fn connected(&self, stop: &CancellationToken) -> Result<(), BoxError> {
         while !self.cluster.is_connected() {
             if stop.is_cancelled() && self.cluster.problem().is_some() {
@@ -232,8 +232,8 @@ impl Shipper {
         Ok(())
     }
 
-    /// Ships the next lines, and gives the export back with whether there were any. One that failed is let go: the next
-    /// one begins where the last success was noted.
+    /// Ships the next lines. Returns the export, and whether there were any lines. After a failure the export is dropped: the
+    /// next one begins after the last success.
     async fn batch(&self, mut export: JournalExport) -> Result<(JournalExport, bool), BoxError> {
         let read = move || {
             let before = export.lag_bytes()?;
@@ -253,13 +253,13 @@ impl Shipper {
         Ok((export, true))
     }
 
-    /// Sends all of it, and waits until the servers have it.
+    /// Sends all updates, and waits until the servers have acknowledged them.
     async fn publish(&self, told: &[CallUpdate]) -> Result<(), Error> {
         let refused = || Error::refused("take records");
         if !self.cluster.is_connected() {
             return Err(refused()(format!("it is away from {}", self.cluster.address()).into()));
         }
-        // Room for the subject and the headers.
+        // Leaves room for the subject and the headers.
         let most = self.cluster.max_payload().saturating_sub(1024).min(LARGEST);
         let mut acknowledged = Vec::with_capacity(told.len());
         for told in told {
@@ -277,14 +277,14 @@ impl Shipper {
     }
 }
 
-/// Does what reads and writes files, away from the threads that run calls.
+/// Runs file operations off the threads that run calls.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, switchboard_audit::Error> + Send + 'static,
 ) -> Result<T, BoxError> {
     Ok(spawn_blocking(work).await??)
 }
 
-/// The error and its causes in one line.
+/// Formats the error and its causes on one line.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

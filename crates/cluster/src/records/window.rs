@@ -1,4 +1,4 @@
-//! A part of the stream, read from one message to another.
+//! Reads a range of the stream's messages.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,19 +13,19 @@ use switchboard_workers::Error;
 use tokio::time::timeout;
 use tracing::debug;
 
-/// How long the next message is waited for.
+/// How long to wait for the next message.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A message of the stream.
 pub(super) struct StreamRecord {
     pub(super) sequence: u64,
-    /// When the servers took it.
+    /// When the servers received it.
     pub(super) published: SystemTime,
-    /// What it tells; none where it is not to be understood.
+    /// The update that it carries; `None` if it cannot be parsed.
     pub(super) told: Option<CallUpdate>,
 }
 
-/// Reads from there on until the message `last`, or until `take` has had enough and says false.
+/// Reads from a message on until the message `last`, or until `take` returns `false`.
 pub(super) async fn read(
     stream: &Stream,
     from: DeliverPolicy,
@@ -43,14 +43,14 @@ pub(super) async fn read(
         };
         let (seen, pending) = seen(&message).map_err(refused())?;
         let is_last = seen.sequence >= last || pending == 0;
-        // What came after the last is somebody else's to read.
+        // Messages after the last one are not part of the range.
         if seen.sequence > last || !take(seen) || is_last {
             return Ok(());
         }
     }
 }
 
-/// The messages from there on, in order, whatever becomes of the connection.
+/// Returns the messages from a sequence on, in order, across reconnects.
 pub(super) async fn ordered(
     stream: &Stream,
     from: DeliverPolicy,
@@ -63,7 +63,7 @@ pub(super) async fn ordered(
     consumer.messages().await.map_err(|error| refused()(error.into()))
 }
 
-/// What a message is, and how many come after it.
+/// Parses a message, and returns how many come after it.
 pub(super) fn seen(
     message: &async_nats::jetstream::Message,
 ) -> Result<(StreamRecord, u64), BoxError> {

@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use switchboard_access::Tokens;
 use switchboard_cluster::ClusterState;
-use switchboard_workers::{Cluster, Config, Secrets, memory::MemoryServers};
+use switchboard_workers::{Cluster, ClusterSecrets, Config, memory::MemoryServers};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
@@ -20,7 +20,7 @@ const LONG: Duration = Duration::from_secs(120);
 /// Servers in memory, and a folder for what the gateways keep.
 struct Ground {
     servers: MemoryServers,
-    key: Option<Secrets>,
+    key: Option<ClusterSecrets>,
     folder: TempDir,
 }
 

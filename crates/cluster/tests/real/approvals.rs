@@ -18,13 +18,13 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use crate::{Ground, Member, until};
 
 /// A gateway whose every call waits for a person.
-pub(crate) struct House {
+pub(crate) struct ApprovalSetup {
     executor: ToolExecutor,
     pub(crate) queue: Arc<ApprovalQueue>,
     member: Member,
 }
 
-impl House {
+impl ApprovalSetup {
     pub(crate) async fn new(ground: &Ground, name: &str, within: Duration) -> Self {
         let member = ground.member(name).await;
         let queue = Arc::new(member.fleet.queue());
@@ -69,8 +69,8 @@ pub(crate) const LATER: Duration = Duration::from_secs(600);
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_those_who_decide_anywhere_one_wins() {
     let ground = Ground::new();
-    let one = House::new(&ground, "one", LATER).await;
-    let two = House::new(&ground, "two", LATER).await;
+    let one = ApprovalSetup::new(&ground, "one", LATER).await;
+    let two = ApprovalSetup::new(&ground, "two", LATER).await;
     for round in 0..10 {
         let called = one.call(json!({"round": round}));
         let id = two.waiting().await;
@@ -91,8 +91,8 @@ async fn of_those_who_decide_anywhere_one_wins() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn arguments_lie_in_the_bucket_for_as_long_as_their_call_waits() {
     let ground = Ground::new();
-    let one = House::new(&ground, "one", LATER).await;
-    let two = House::new(&ground, "two", LATER).await;
+    let one = ApprovalSetup::new(&ground, "one", LATER).await;
+    let two = ApprovalSetup::new(&ground, "two", LATER).await;
     let called = one.call(json!({"password": "hush"}));
     let id = two.waiting().await;
     let pending = two.queue.pending().unwrap().remove(0);
@@ -109,8 +109,8 @@ async fn arguments_lie_in_the_bucket_for_as_long_as_their_call_waits() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rules_hold_everywhere_and_are_there_before_their_answer() {
     let ground = Ground::new();
-    let one = House::new(&ground, "one", LATER).await;
-    let two = House::new(&ground, "two", LATER).await;
+    let one = ApprovalSetup::new(&ground, "one", LATER).await;
+    let two = ApprovalSetup::new(&ground, "two", LATER).await;
     let mut visit = ClusterView::new(&ground.cluster().await);
     let command = Arc::new(visit.queue().await.unwrap());
     for number in 0..5 {
@@ -135,12 +135,12 @@ async fn rules_hold_everywhere_and_are_there_before_their_answer() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_over_where_it_waits_is_over_everywhere() {
     let ground = Ground::new();
-    let short = House::new(&ground, "short", Duration::from_secs(3)).await;
-    let two = House::new(&ground, "two", LATER).await;
+    let short = ApprovalSetup::new(&ground, "short", Duration::from_secs(3)).await;
+    let two = ApprovalSetup::new(&ground, "two", LATER).await;
     // The time is over.
     assert!(!short.call(json!({})).await.unwrap().is_success());
     // The caller gives up.
-    let one = House::new(&ground, "one", LATER).await;
+    let one = ApprovalSetup::new(&ground, "one", LATER).await;
     let called = one.call(json!({}));
     let id = two.waiting().await;
     called.abort();
@@ -160,8 +160,8 @@ async fn what_is_over_where_it_waits_is_over_everywhere() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_is_held_while_nats_is_away_is_decided_when_it_is_back() {
     let mut ground = Ground::new();
-    let one = House::new(&ground, "one", LATER).await;
-    let two = House::new(&ground, "two", LATER).await;
+    let one = ApprovalSetup::new(&ground, "one", LATER).await;
+    let two = ApprovalSetup::new(&ground, "two", LATER).await;
     ground.nats.kill();
     let away = async || switchboard_access::Peers::outage(&*one.member.fleet).is_some();
     until("NATS is away", away).await;

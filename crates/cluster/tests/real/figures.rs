@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use serde_json::json;
-use switchboard_cluster::figures::{Watching, present};
+use switchboard_cluster::figures::{FiguresTask, present};
 use switchboard_workers::{Bucket, Cluster, Jobs, jobs};
 
-use crate::records::{LIMIT, Own};
+use crate::records::{LIMIT, OwnApprovals};
 
 /// Waits until the figures have all of these lines.
 async fn until(registry: &Registry, lines: &[&str]) {
@@ -42,7 +42,7 @@ async fn renew(cluster: Cluster) {
 // GW-4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn groups_have_workers_and_queues_and_a_dead_broker_holds_up_nobody() {
-    let mut own = Own::start();
+    let mut own = OwnApprovals::start();
     let cluster = own.connect().await;
     cluster.reached(LIMIT).await.unwrap();
     assert_eq!(present(&cluster).await.unwrap(), []);
@@ -52,7 +52,7 @@ async fn groups_have_workers_and_queues_and_a_dead_broker_holds_up_nobody() {
     let subject = cluster.names().jobs("gpu", "resize");
     cluster.queue().publish(&subject, "a", "{}".into()).await.unwrap();
 
-    let (watching, registry) = Watching::start(cluster.clone(), None);
+    let (watching, registry) = FiguresTask::start(cluster.clone(), None);
     let lines = [
         "switchboard_nats_connected 1",
         "switchboard_workers{group=\"gpu\"} 2",

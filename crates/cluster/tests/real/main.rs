@@ -20,7 +20,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use switchboard_access::Tokens;
 use switchboard_cluster::ClusterState;
 use switchboard_testkit::nats::Nats;
-use switchboard_workers::{Cluster, Config, Secrets};
+use switchboard_workers::{Cluster, ClusterSecrets, Config};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
@@ -30,7 +30,7 @@ const LONG: Duration = Duration::from_secs(120);
 /// A NATS server, and a folder for what it and the gateways keep.
 struct Ground {
     nats: Nats,
-    key: Option<Secrets>,
+    key: Option<ClusterSecrets>,
     folder: TempDir,
 }
 
@@ -62,7 +62,7 @@ impl Ground {
         self.connect(None).await
     }
 
-    async fn connect(&self, key: Option<Secrets>) -> Cluster {
+    async fn connect(&self, key: Option<ClusterSecrets>) -> Cluster {
         let config = Config { nats: Some(self.nats.url()), key, ..Config::default() };
         Cluster::connect(&config).await.unwrap()
     }

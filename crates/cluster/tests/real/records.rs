@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::json;
 use switchboard_audit::{Config as Audit, Filter, Reader, Record, Store};
-use switchboard_cluster::records::{Reading, Records, Shipping, ship_once};
+use switchboard_cluster::records::{ReadProgress, Records, ShippingTask, ship_once};
 use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::Nats;
 use switchboard_toolcall::{CallContext, CallId, ToolCall, ToolError, tool_fn};
@@ -27,12 +27,12 @@ pub(crate) fn parts() -> PathBuf {
 }
 
 /// A NATS of a test's own.
-pub(crate) struct Own {
+pub(crate) struct OwnApprovals {
     pub(crate) nats: Nats,
     _folder: TempDir,
 }
 
-impl Own {
+impl OwnApprovals {
     pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self { nats: Nats::start(&parts(), folder.path()), _folder: folder }
@@ -91,8 +91,8 @@ impl Node {
         executor.execute(call, &CallContext::for_caller("test")).await.call_id
     }
 
-    async fn ship(&self, own: &Own) -> Shipping {
-        Shipping::start(own.connect().await, self.path().to_owned(), MONTH)
+    async fn ship(&self, own: &OwnApprovals) -> ShippingTask {
+        ShippingTask::start(own.connect().await, self.path().to_owned(), MONTH)
     }
 
     /// What its own store says: id and outcome, newest first.
@@ -140,7 +140,7 @@ fn both(one: &Node, other: &Node) -> Vec<(CallId, &'static str)> {
 // RC-1, RC-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_are_read_from_one_place_whatever_becomes_of_nats() {
-    let mut own = Own::start();
+    let mut own = OwnApprovals::start();
     let (one, other) = (Node::new(), Node::new());
     let records = own.records().await;
     assert_eq!(shown(&all(&records, Filter::default()).await), []);
@@ -173,7 +173,7 @@ async fn two_nodes_are_read_from_one_place_whatever_becomes_of_nats() {
 // RC-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn questions_are_answered_as_a_store_answers_them() {
-    let own = Own::start();
+    let own = OwnApprovals::start();
     let node = Node::new();
     let mut ids = Vec::new();
     for n in 0..700 {
@@ -194,7 +194,7 @@ async fn questions_are_answered_as_a_store_answers_them() {
     // They were shipped long after they began, as after a time without NATS; still only the end is read.
     let (filter, mut reading) = (Filter { limit: Some(3), ..Filter::default() }, None);
     records.list(&filter, |_| true, |now| reading = Some(now)).await.unwrap();
-    let Reading { read, all: messages } = reading.unwrap();
+    let ReadProgress { read, all: messages } = reading.unwrap();
     assert_eq!(messages, 1400);
     assert!(read < 1400, "{read}");
     let since = all(&records, Filter { limit: Some(10), ..Filter::default() }).await[9].started;

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use crate::{
     Ground, Member,
-    approvals::{House, LATER, decide},
+    approvals::{ApprovalSetup, LATER, decide},
     until,
 };
 
@@ -118,7 +118,7 @@ async fn a_revoked_token_does_not_come_back() {
 async fn forged_answers_and_rules_allow_nothing() {
     let ground = Ground::signed();
     let stranger = ground.stranger().await;
-    let house = House::new(&ground, "one", LATER).await;
+    let house = ApprovalSetup::new(&ground, "one", LATER).await;
     // A genuine answer and a genuine rule, to copy from.
     let called = house.call(json!({"number": 1}));
     let first = house.waiting().await;
@@ -152,7 +152,7 @@ async fn forged_answers_and_rules_allow_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_command_without_the_key_is_told_what_is_missing() {
     let ground = Ground::signed();
-    let house = House::new(&ground, "one", LATER).await;
+    let house = ApprovalSetup::new(&ground, "one", LATER).await;
     let mut visit = ClusterView::new(&ground.cluster().await);
     visit.tokens().await.unwrap().create(admin("root")).await.unwrap();
     let mut without = ClusterView::new(&ground.stranger().await);
@@ -216,7 +216,7 @@ async fn tokens_from_before_the_key_hold_once_somebody_signs_them() {
     // The key is replaced: first all nodes take both, and tokens are signed anew.
     let several = |keys: [&str; 2]| {
         let keys = keys.map(str::to_owned).to_vec();
-        Some(switchboard_workers::Secrets::Several(keys))
+        Some(switchboard_workers::ClusterSecrets::Several(keys))
     };
     let (old, new) =
         ("a secret that all nodes of the cluster have", "another secret for the time to come");

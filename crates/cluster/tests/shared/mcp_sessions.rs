@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Caller, Config, McpBody, Server, SessionPeers};
+use switchboard_mcp_server::{Config, McpBody, McpCaller, Server, SessionPeers};
 use switchboard_runtime::{
     self as runtime, ToolExecutor,
     toolcall::{HumanDuration, ServerQuestions, ToolError, ToolOutput},
@@ -56,7 +56,7 @@ impl TestServer {
         }
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let request = request.body(Full::new(Bytes::from(body))).unwrap();
-        self.server.handle(request, &Caller::default()).await
+        self.server.handle(request, &McpCaller::default()).await
     }
 
     /// A session of the old era.
@@ -103,7 +103,7 @@ impl TestServer {
 /// A tool that asks who it is.
 fn asks() -> Fake {
     Fake::new("ask", |_, cx| async move {
-        let back = cx.way_back.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
+        let back = cx.caller_channel.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
         let question = ServerQuestions::elicit("who", "who", json!({"message": "who"}));
         let answers = back.ask(question).await;
         let answers = answers.map_err(|error| ToolError::failed(error.for_model))?;

@@ -7,7 +7,7 @@ import { isNamedBy } from '../held.js';
 import { answer } from '../json.js';
 import { markdown } from '../markdown.js';
 import { json } from '../tree.js';
-import { chip } from '../widgets.js';
+import { chip, copy } from '../widgets.js';
 
 /** @import { Json, Progress } from '../types' */
 
@@ -19,6 +19,11 @@ export class Answer {
   #piece = null;
   /** @type {Map<string, CallCard>} */
   #calls = new Map();
+  #copy = h(
+    'div',
+    { class: 'said-acts' },
+    copy(() => this.text, 'answer'),
+  );
 
   /**
    * Takes an event of the stream.
@@ -38,6 +43,7 @@ export class Answer {
 
   end() {
     this.element.removeAttribute('aria-busy');
+    if (this.text !== '' && !this.#copy.isConnected) this.element.append(this.#copy);
     for (const call of this.#calls.values()) call.close();
   }
 
@@ -109,7 +115,7 @@ export class CallCard {
       'details',
       { class: 'chat-call' },
       h('summary', {}, this.#chip, h('code', {}, tool), this.#took),
-      h('h3', {}, 'Arguments'),
+      h('p', { class: 'small-title' }, 'Arguments'),
       json(args, 'arguments'),
     );
     this.element = h('div', { class: 'chat-step' }, this.details, this.#held.element);
@@ -129,7 +135,7 @@ export class CallCard {
     this.#outcome(outcome);
     this.#took.textContent = took === undefined ? '' : duration(took);
     this.details.append(
-      h('h3', {}, 'What the model read'),
+      h('p', { class: 'small-title' }, 'What the model read'),
       h('pre', { tabindex: '0', 'aria-label': 'What the model read' }, content ?? ''),
     );
     if (record) this.details.append(h('p', {}, h('a', { href: `/calls/${record}` }, 'Open the record')));

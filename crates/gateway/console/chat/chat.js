@@ -2,10 +2,12 @@
 
 import { get } from '../api.js';
 import { fill, h } from '../dom.js';
+import { icon } from '../icons.js';
 import { navigate } from '../router.js';
 import { empty, head, loading, trouble } from '../widgets.js';
 import { begin, find, forget } from './conversation.js';
 import { List } from './list.js';
+import { Options } from './options.js';
 
 /** @import { Route, View } from '../types' */
 /** @import { Conversation } from './conversation.js' */
@@ -37,7 +39,8 @@ class Chat {
   });
   sendButton = h('button', { class: 'main' }, 'Send');
   stop = h('button', { type: 'button', hidden: true, onclick: () => conversation.stop() }, 'Stop');
-  calls = h('a', { class: 'chat-calls' }, 'Its calls');
+  calls = h('a', { class: 'button plain' }, 'Its calls');
+  options = new Options();
   body = h('div', { class: 'chat-main' });
   list = new List((id) => {
     forget(id);
@@ -64,9 +67,17 @@ class Chat {
         this.#say();
       }
     });
-    const again = h('button', { type: 'button', onclick: () => this.#anew() }, 'New conversation');
+    const again = h('button', { type: 'button', onclick: () => this.#anew() }, icon('plus', 14), 'New');
+    again.setAttribute('aria-label', 'New conversation');
     place.append(
-      head('Chat', h('label', { for: 'model' }, 'Model'), this.model, this.calls, again),
+      head(
+        'Chat',
+        h('label', { for: 'model', class: 'unseen' }, 'Model'),
+        this.model,
+        this.options.element,
+        this.calls,
+        again,
+      ),
       h('div', { class: 'chat-body' }, this.list.element, h('div', { class: 'chat-column' }, this.body, form)),
     );
     this.#load();
@@ -171,7 +182,7 @@ class Chat {
     if (text === '' || conversation.isRunning || this.model.value === '') return;
     this.text.value = '';
     conversation.model = this.model.value;
-    conversation.say(text, this.list.isKept);
+    conversation.say(text, this.list.isKept, this.options.values);
     this.calls.hidden = false;
     navigate(`/chat/${encodeURIComponent(conversation.id)}`, true);
   }
@@ -181,5 +192,6 @@ class Chat {
     this.sendButton.disabled = conversation.isRunning || !hasModels;
     this.stop.hidden = !conversation.isRunning;
     this.text.disabled = !hasModels;
+    this.options.isNew = conversation.isNew;
   }
 }

@@ -5,7 +5,7 @@ import { fill, h } from '../dom.js';
 import { Answer } from './answer.js';
 
 /** @import { SavedChat } from '../types' */
-/** @typedef {{ role: 'user' | 'assistant', content: string }} Message */
+/** @typedef {{ role: 'system' | 'user' | 'assistant', content: string }} Message */
 
 /** The conversations of this page by id. @type {Map<string, Conversation>} */
 const conversations = new Map();
@@ -91,10 +91,13 @@ export class Conversation {
   /**
    * @param {string} text
    * @param {boolean} isKept whether the gateway keeps chats, and so knows what was said before
+   * @param {{ system?: string, temperature?: number }} [options] the system prompt is that of a new conversation
    */
-  async say(text, isKept) {
-    if (this.isNew) fill(this.log);
+  async say(text, isKept, { system, temperature } = {}) {
+    const isFirst = this.isNew;
+    if (isFirst) fill(this.log);
     this.isNew = false;
+    if (isFirst && system) this.#messages.push({ role: 'system', content: system });
     this.#messages.push({ role: 'user', content: text });
     this.#show(text);
     const reply = new Answer();
@@ -106,7 +109,10 @@ export class Conversation {
     try {
       const body = {
         model: this.model,
-        ...(isKept ? { chat: this.id, messages: this.#messages.slice(-1) } : { messages: this.#messages }),
+        ...(isKept
+          ? { chat: this.id, messages: this.#messages.slice(isFirst ? 0 : -1) }
+          : { messages: this.#messages }),
+        ...(temperature !== undefined && { temperature }),
         stream: true,
         stream_options: { include_usage: true, include_calls: true },
         user: this.id,

@@ -3,6 +3,7 @@
 import { get, send } from '../api.js';
 import { fill, h } from '../dom.js';
 import { ago } from '../format.js';
+import { icon } from '../icons.js';
 import { toast } from '../widgets.js';
 
 /** @import { ListedChat } from '../types' */
@@ -79,7 +80,7 @@ export class List {
           title: 'Delete',
           onclick: () => this.#remove(id, name),
         },
-        '×',
+        icon('close', 12),
       ),
     );
   }

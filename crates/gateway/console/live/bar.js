@@ -1,6 +1,6 @@
 // The fields above the list. What is put in goes into the address, so that a view can be shared.
 
-import { h } from '../dom.js';
+import { fill, h } from '../dom.js';
 import { words } from '../format.js';
 import { change } from '../router.js';
 import { KEYS } from './filter.js';
@@ -26,6 +26,8 @@ const OUTCOMES = [
 ];
 /** What the fields are called, if not as the address calls them. @type {Record<string, string>} */
 const NAMES = { text: 'Search', slow: 'Took', since: 'Time' };
+/** The fields that suggest what is known. */
+const SUGGESTED = ['server', 'caller', 'conversation'];
 /** How long somebody must have stopped typing. */
 const PAUSE = 200;
 
@@ -34,14 +36,20 @@ export class Bar {
   #typing = 0;
   /** @type {Record<string, HTMLInputElement | HTMLSelectElement>} */
   #fields = {
-    text: text('in arguments and results', true),
-    tool: text('name or glob*'),
-    outcome: choice(OUTCOMES.map((outcome) => [outcome, words(outcome)])),
-    server: text('any'),
-    caller: text('any'),
-    conversation: text('any'),
-    slow: choice(['100ms', '1s', '10s'].map((limit) => [limit, `over ${limit}`])),
-    since: choice([
+    text: text('Search', true),
+    tool: text('Tool or glob*'),
+    outcome: choice(
+      'Any outcome',
+      OUTCOMES.map((outcome) => [outcome, words(outcome)]),
+    ),
+    server: text('Server'),
+    caller: text('Caller'),
+    conversation: text('Conversation'),
+    slow: choice(
+      'Any duration',
+      ['100ms', '1s', '10s'].map((limit) => [limit, `over ${limit}`]),
+    ),
+    since: choice('Any time', [
       ['15m', 'last 15 min'],
       ['1h', 'last hour'],
       ['24h', 'last 24 h'],
@@ -51,7 +59,7 @@ export class Bar {
 
   constructor() {
     const fields = Object.entries(this.#fields).map(([key, field]) =>
-      h('label', {}, h('span', {}, NAMES[key] ?? key.charAt(0).toUpperCase() + key.slice(1)), field),
+      h('label', {}, h('span', { class: 'unseen' }, NAMES[key] ?? key.charAt(0).toUpperCase() + key.slice(1)), field),
     );
     this.element = h(
       'form',
@@ -59,6 +67,8 @@ export class Bar {
       fields,
       h('button', { type: 'reset', class: 'plain' }, 'Clear'),
     );
+    for (const key of SUGGESTED) this.#fields[key]?.setAttribute('list', `known-${key}`);
+    this.element.append(...SUGGESTED.map((key) => h('datalist', { id: `known-${key}` })));
     this.element.addEventListener('input', () => {
       clearTimeout(this.#typing);
       this.#typing = setTimeout(() => this.#apply(), PAUSE);
@@ -77,6 +87,24 @@ export class Bar {
   show(filter) {
     for (const [key, field] of Object.entries(this.#fields)) {
       if (field !== document.activeElement) field.value = filter.values[key] ?? '';
+      field.classList.toggle('chosen', field.value !== '');
+    }
+  }
+
+  /**
+   * Suggests what the calls that are known have.
+   * @param {Record<string, Set<string>>} known
+   */
+  suggest(known) {
+    for (const key of SUGGESTED) {
+      const list = this.element.querySelector(`#known-${key}`);
+      const values = [...(known[key] ?? [])].slice(0, 50);
+      if (list && list.childElementCount !== values.length) {
+        fill(
+          list,
+          values.map((value) => h('option', { value })),
+        );
+      }
     }
   }
 
@@ -93,12 +121,15 @@ function text(placeholder, isSearch = false) {
   return h('input', { type: 'search', placeholder, spellcheck: 'false', autocomplete: 'off', 'data-search': isSearch });
 }
 
-/** @param {[string, string][]} choices */
-function choice(choices) {
+/**
+ * @param {string} any
+ * @param {[string, string][]} choices
+ */
+function choice(any, choices) {
   return h(
     'select',
     {},
-    h('option', { value: '' }, 'any'),
+    h('option', { value: '' }, any),
     choices.map(([value, name]) => h('option', { value }, name)),
   );
 }

@@ -1,5 +1,7 @@
 // The calls of the live list: what happened lately, bounded, and which of them the filter lets through.
 
+import { serverOf } from './filter.js';
+
 /** @import { Call, LiveEvent } from '../types' */
 /** @import { Filter } from './filter.js' */
 
@@ -34,6 +36,20 @@ export class Calls {
   /** @param {string} id */
   get(id) {
     return this.#byId.get(id);
+  }
+
+  /** What the calls have that a filter can ask for. */
+  known() {
+    const known = { server: new Set(), caller: new Set(), conversation: new Set() };
+    for (let at = this.#all.length - 1; at >= 0; at -= 1) {
+      const call = this.#all[at];
+      if (!call) continue;
+      const server = serverOf(call);
+      if (server) known.server.add(server);
+      if (call.caller) known.caller.add(call.caller);
+      if (call.conversation) known.conversation.add(call.conversation);
+    }
+    return known;
   }
 
   clear() {

@@ -5,6 +5,7 @@ import { HeldCard } from '../approval.js';
 import { h } from '../dom.js';
 import { duration, moment, size } from '../format.js';
 import { holds } from '../held.js';
+import { icon } from '../icons.js';
 import { write } from '../json.js';
 import { reading, wholeText } from '../reading.js';
 import { runOf } from '../tools/run.js';
@@ -41,6 +42,11 @@ export function detail(id, close) {
       'div',
       { class: 'detail-head' },
       h('h2', {}, 'Call ', h('code', {}, id)),
+      h(
+        'a',
+        { class: 'button plain small', href: compareAddress(id), title: 'Choose another call to compare it with' },
+        'Compare',
+      ),
       copy(() => `${location.origin}/calls/${id}`, 'link to this call'),
       h('button', { type: 'button', class: 'plain small', 'aria-label': 'Close call', onclick: close }, 'Close'),
     ),
@@ -51,10 +57,22 @@ export function detail(id, close) {
   return { element, load, close: () => card.close() };
 }
 
+/**
+ * Where the call waits for another to be compared with.
+ * @param {string} id
+ */
+function compareAddress(id) {
+  const query = new URLSearchParams(location.search);
+  query.delete('call');
+  query.set('compare', id);
+  return `/live?${query}`;
+}
+
 /** @param {CallDetail} read */
 function content(read) {
   const call = read.outcome === 'running' && holds(read.id) ? { ...read, outcome: 'held' } : read;
   const again = `/tools/${encodeURIComponent(call.tool)}?args=${encodeURIComponent(write(call.arguments ?? {}))}`;
+  const replayed = replay(call);
   return [
     h(
       'p',
@@ -82,8 +100,17 @@ function content(read) {
     ]),
     call.approval && block('Approval', approval(call.approval)),
     failure(call),
-    block('Arguments', json(call.arguments ?? {}, 'arguments'), h('a', { href: again }, 'Try again in the form')),
-    h('div', { class: 'results' }, result(call), replay(call)),
+    block(
+      'Arguments',
+      json(call.arguments ?? {}, 'arguments'),
+      h(
+        'span',
+        { class: 'row' },
+        replayed?.start,
+        h('a', { class: 'button plain small', href: again }, icon('form', 13), 'Edit and run'),
+      ),
+    ),
+    h('div', { class: 'results' }, result(call), replayed?.element),
     artifacts(call.artifacts ?? [], wholeText(call)),
     call.stages_ms && block('Timings', timings(call.stages_ms)),
     call.journal &&
@@ -140,18 +167,16 @@ function replay(call) {
   const start = () => {
     if (window.confirm(`Call ${call.tool} again with the same arguments?`)) run.run();
   };
-  return block('Again', [
-    h(
-      'div',
-      { class: 'bench-run' },
-      h('button', { type: 'button', class: 'small', onclick: start }, 'Run again'),
-      run.cancel,
-      run.bar,
-      run.state,
-    ),
+  const element = block('Again', [
+    h('div', { class: 'bench-run' }, run.cancel, run.bar, run.state),
     run.approval,
     run.outcome,
   ]);
+  element.classList.add('again');
+  return {
+    element,
+    start: h('button', { type: 'button', class: 'plain small', onclick: start }, icon('again', 13), 'Run again'),
+  };
 }
 
 /** @param {Stages} stages */

@@ -22,6 +22,16 @@ export class Filter {
     return Object.values(this.values).every((value) => value === '');
   }
 
+  /**
+   * Whether a conversation without calls is shown.
+   * @param {string} name
+   */
+  hasConversation(name) {
+    return Object.entries(this.values).every(
+      ([key, value]) => value === '' || (key === 'conversation' && value === name),
+    );
+  }
+
   /** @param {Filter} other */
   equals(other) {
     return KEYS.every((key) => this.values[key] === other.values[key]);

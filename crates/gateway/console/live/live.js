@@ -15,6 +15,9 @@ import { detail } from './detail.js';
 import { download } from './export.js';
 import { Filter } from './filter.js';
 import { Rows } from './rows.js';
+import { compare } from './compare.js';
+import { Turns } from './turns.js';
+import { Views } from './views.js';
 import { Waterfall } from './waterfall.js';
 
 /** @import { Route, View } from '../types' */
@@ -38,6 +41,7 @@ class Live {
   #calls = new Calls();
   #rows = new Rows(openAt, () => this.#look());
   #waterfall = new Waterfall(openAt);
+  #turns = new Turns();
   #filter = new Filter(new URLSearchParams('tool=?'));
   /** What was on the screen when the list was told to stand still. @type {{ calls: import('../types').Call[], came: number } | null} */
   #still = null;
@@ -46,14 +50,17 @@ class Live {
   #frame = 0;
   #drawn = 0;
   #selected = '';
+  /** The call that is compared with the selected one, or waits for one. */
+  #compared = '';
   #view = 'list';
   #isLoaded = false;
   /** Why the records could not be read. @type {unknown} */
   #failure = null;
   #rate = { seen: 0, at: performance.now() };
-  /** @type {ReturnType<typeof detail> | null} */
+  /** @type {{ element: HTMLElement, load: () => void, close: () => void } | null} */
   #detail = null;
   bar = new Bar();
+  saved = new Views();
   figures = h('span', { class: 'figures' });
   views = segments(
     'View',
@@ -75,12 +82,14 @@ class Live {
   stage = h('div', { class: 'stage' });
   nothing = h('div', { class: 'stage-empty' });
   panel = h('div', { class: 'panel', hidden: true });
+  choosing = h('div', { class: 'choosing', role: 'status', hidden: true });
 
   /** @param {HTMLElement} place */
   constructor(place) {
     place.append(
-      head('Live', this.figures, this.views.element, this.save, this.pause),
+      head('Live', this.figures, this.views.element, this.saved.element, this.save, this.pause),
       this.bar.element,
+      this.choosing,
       h('div', { class: 'split' }, h('div', { class: 'stage-frame' }, this.waiting, this.stage), this.panel),
     );
     const hover = (/** @type {boolean} */ isOver) => {
@@ -102,6 +111,8 @@ class Live {
       this.#draw();
     });
     const beat = setInterval(() => this.#count(), 1000);
+    this.#turns.load().then(() => this.#draw());
+    this.bar.element.addEventListener('focusin', () => this.bar.suggest(this.#calls.known()));
     const onKey = (/** @type {KeyboardEvent} */ event) => this.#key(event);
     document.addEventListener('keydown', onKey);
     this.close = () => {
@@ -125,12 +136,14 @@ class Live {
       this.#still = null;
       this.#calls.filter(filter);
       this.bar.show(filter);
+      this.saved.show(filter);
       this.#load();
     }
     this.#view = view;
     this.views.press(view);
     fill(this.stage, view === 'waterfall' ? this.#waterfall.element : this.#rows.element, this.nothing);
-    this.#select(route.path[0] === 'calls' ? (route.path[1] ?? '') : (route.query.get('call') ?? ''));
+    const call = route.path[0] === 'calls' ? (route.path[1] ?? '') : (route.query.get('call') ?? '');
+    this.#select(call, route.query.get('compare') ?? '');
     this.#draw();
   }
 
@@ -152,6 +165,7 @@ class Live {
   /** @param {import('../types').LiveEvent[]} events */
   #take(events) {
     this.#calls.take(events);
+    this.#turns.take(events);
     const ended = events.some(({ type, id }) => type === 'call_ended' && id === this.#selected);
     if (ended) this.#detail?.load();
     // However many batches come, the page is drawn once a frame.
@@ -167,7 +181,7 @@ class Live {
       this.#rows.show(calls);
     } else if (performance.now() - this.#drawn > REDRAW) {
       this.#drawn = performance.now();
-      this.#waterfall.show(calls);
+      this.#waterfall.show(calls, this.#turns.byConversation(), (name) => this.#filter.hasConversation(name));
     } else {
       this.#frame ||= requestAnimationFrame(() => {
         this.#frame = 0;
@@ -185,9 +199,13 @@ class Live {
               'No calls yet',
               'They appear here as they happen. Make one in ',
               h('a', { href: '/tools' }, 'Tools'),
+              ', ask a model in ',
+              h('a', { href: '/chat' }, 'Chat'),
+              ', or ',
+              h('a', { href: '/connect' }, 'connect a client'),
               '.',
             )
-          : empty('No call matches', 'Calls that match the filter will appear here as they happen.')),
+          : empty('No call matches', 'Calls that match will appear here as they happen. ', clearLink())),
     );
     this.#fresh();
   }
@@ -231,14 +249,21 @@ class Live {
     this.#draw();
   }
 
-  /** @param {string} id */
-  #select(id) {
-    if (id === this.#selected) return;
+  /**
+   * @param {string} id
+   * @param {string} other the call to compare it with
+   */
+  #select(id, other) {
+    if (id === this.#selected && other === this.#compared) return;
     this.#selected = id;
+    this.#compared = other;
     this.#rows.select(id);
     this.panel.hidden = id === '';
+    this.panel.classList.toggle('wide', id !== '' && other !== '');
+    this.choosing.hidden = other === '' || id !== '';
+    if (!this.choosing.hidden) fill(this.choosing, choosingNote(other));
     this.#detail?.close();
-    this.#detail = id ? detail(id, closed) : null;
+    this.#detail = id === '' ? null : other === '' ? detail(id, closed) : compare(other, id, closed);
     fill(this.panel, this.#detail?.element);
     this.#detail?.element.focus({ preventScroll: true });
   }
@@ -273,12 +298,26 @@ class Live {
   }
 }
 
+/** What is to be done while a second call is chosen. @param {string} id */
+function choosingNote(id) {
+  return [
+    h('span', {}, 'Choose the call to compare with ', h('code', {}, id), '.'),
+    h('button', { type: 'button', class: 'small', onclick: () => navigate(openAt(id)) }, 'Cancel'),
+  ];
+}
+
+function clearLink() {
+  return h('a', { href: '/live' }, 'Clear the filter');
+}
+
 /**
  * The address of this view with a call open.
  * @param {string} id
  */
 function openAt(id) {
   const query = new URLSearchParams(location.search);
+  // A comparison that is there already, or was left, ends; one that waits for its second call gets it.
+  if (query.has('call') || query.get('compare') === id) query.delete('compare');
   query.set('call', id);
   return `/live?${query}`;
 }
@@ -286,5 +325,6 @@ function openAt(id) {
 function closed() {
   const query = new URLSearchParams(location.search);
   query.delete('call');
+  query.delete('compare');
   navigate(`/live${query.size > 0 ? `?${query}` : ''}`);
 }

@@ -77,6 +77,8 @@ export class Rows {
   /** @param {string} id */
   select(id) {
     this.#selected = id;
+    // Where rows lead depends on the address of the page, which has changed.
+    for (const slot of this.#slots) slot.call = null;
     this.paint();
   }
 
@@ -142,7 +144,8 @@ export class Rows {
     set(outcome, words(call.outcome));
     if (outcome) outcome.className = `chip ${tone(call.outcome)}`;
     set(args, call.arguments_cut ? '(long)' : write(call.arguments ?? {}).slice(0, 160));
-    set(caller, call.caller ?? '');
+    set(caller, call.caller ?? call.client ?? '');
+    caller?.classList.toggle('is-client', !call.caller);
     set(conversation, call.conversation ?? '');
     set(took, duration(call.duration_ms));
     slot.row.title = serverOf(call) ? `${call.tool}, server ${serverOf(call)}` : call.tool;

@@ -1,107 +1,163 @@
-// Calls by conversation on one line of time each, so that what ran side by side stands side by side.
+// Calls and turns of models by conversation on one line of time each, so that what ran side by side stands side by side.
 
 import { fill, h } from '../dom.js';
-import { clock, duration, isFailure, tone, words } from '../format.js';
+import { clock, count, duration, isFailure, tone, words } from '../format.js';
+import { icon } from '../icons.js';
 import { write } from '../json.js';
 import { empty } from '../widgets.js';
+import { Zoom } from './zoom.js';
 
-/** @import { Call } from '../types' */
+/** @import { Call, Turn } from '../types' */
+/** @typedef {{ name: string, calls: Call[], turns: Turn[], begin: number, end: number, zoom: Zoom }} Shown */
 
-/** How many conversations are shown, and how many calls of each. */
+/** How many conversations are shown, and how many lanes of each. */
 const CONVERSATIONS = 20;
-const CALLS = 60;
+const LANES = 80;
+/** How far a button zooms. */
+const STEP = 2;
 
 /** The waterfall. */
 export class Waterfall {
   element = h('div', { class: 'waterfall' });
+  /** What is shown of each conversation; it stays while the waterfall is drawn anew. @type {Map<string, Zoom>} */
+  #zooms = new Map();
+  /** What was drawn: what has not changed stays, so that focus and a dragged range do. @type {Map<string, { shape: string, element: HTMLElement }>} */
+  #drawn = new Map();
 
   /** @param {(id: string) => string} address where a call opens */
   constructor(address) {
     this.address = address;
   }
 
-  /** @param {Call[]} calls oldest first */
-  show(calls) {
-    /** @type {Map<string, Call[]>} */
-    const conversations = new Map();
-    // From the newest, so that the latest conversation comes first.
-    for (let at = calls.length - 1; at >= 0; at -= 1) {
-      const call = calls[at];
-      if (!call?.conversation) continue;
-      const known = conversations.get(call.conversation);
-      if (known) known.unshift(call);
-      else if (conversations.size < CONVERSATIONS) conversations.set(call.conversation, [call]);
-    }
-    if (conversations.size === 0) {
+  /**
+   * @param {Call[]} calls oldest first
+   * @param {Map<string, Turn[]>} turns
+   * @param {(name: string) => boolean} isWanted whether a conversation without calls is shown
+   */
+  show(calls, turns, isWanted) {
+    const conversations = gathered(calls, turns, isWanted);
+    if (conversations.length === 0) {
+      this.#drawn.clear();
       fill(
         this.element,
         empty(
-          'No conversations here',
-          'Calls belong to a conversation where their caller says so: chat and ask do, chat clients by “user”, programs by the header X-Conversation.',
+          'No conversations yet',
+          'Ask something in ',
+          h('a', { href: '/chat' }, 'Chat'),
+          '. Programs name theirs with the header X-Conversation, chat clients with “user”.',
         ),
       );
       return;
     }
-    fill(
-      this.element,
-      [...conversations].map(([name, members]) => this.#conversation(name, members)),
-    );
+    const drawn = new Map();
+    for (const [name, own] of conversations) {
+      const shape = JSON.stringify([
+        location.search,
+        own.map(({ id, outcome }) => [id, outcome]),
+        turns.get(name)?.length ?? 0,
+      ]);
+      const known = this.#drawn.get(name);
+      const isMoving = own.some(({ outcome }) => outcome === 'running' || outcome === 'held');
+      drawn.set(
+        name,
+        known && known.shape === shape && !isMoving
+          ? known
+          : { shape, element: this.#section(name, own, turns.get(name) ?? []) },
+      );
+    }
+    const elements = [...drawn.values()].map(({ element }) => element);
+    const isSame =
+      elements.length === this.element.children.length &&
+      elements.every((element, index) => element === this.element.children[index]);
+    this.#drawn = drawn;
+    if (!isSame) fill(this.element, elements);
   }
 
   /**
    * @param {string} name
-   * @param {Call[]} all
+   * @param {Call[]} calls
+   * @param {Turn[]} turns
    */
-  #conversation(name, all) {
-    const calls = all.slice(-CALLS);
-    const begin = Math.min(...calls.map(start));
-    const end = Math.max(...calls.map(finish), begin + 1);
-    const failed = all.filter(({ outcome }) => isFailure(outcome)).length;
+  #section(name, calls, turns) {
+    let zoom = this.#zooms.get(name);
+    if (!zoom) this.#zooms.set(name, (zoom = new Zoom()));
+    const begin = Math.min(...[...calls, ...turns].map(start));
+    const end = Math.max(...[...calls, ...turns].map(finish), begin + 1);
+    const shown = { name, calls, turns, begin, end, zoom };
+    const lanes = h('div', { class: 'lanes-frame' });
+    const controls = h('div', { class: 'zoom', role: 'group', 'aria-label': `Zoom of ${name}` });
+    const draw = () => {
+      fill(lanes, this.#axis(shown, draw), this.#lanes(shown));
+      fill(controls, zoomButtons(shown.zoom, draw));
+    };
+    draw();
     return h(
       'section',
-      { class: 'conversation' },
-      h('h2', {}, h('a', { href: `/live?view=waterfall&conversation=${encodeURIComponent(name)}` }, name)),
+      { class: 'conversation', 'aria-label': `Conversation ${name}` },
       h(
-        'p',
-        { class: 'muted' },
-        [
-          clock(calls[0]?.started ?? ''),
-          `${all.length} ${all.length === 1 ? 'call' : 'calls'}`,
-          failed > 0 ? `${failed} failed` : null,
-          duration(end - begin),
-          calls[0]?.caller ? `by ${calls[0].caller}` : null,
-        ]
-          .filter(Boolean)
-          .join(' · '),
+        'div',
+        { class: 'conversation-head' },
+        h('h2', {}, h('a', { href: `/live?view=waterfall&conversation=${encodeURIComponent(name)}` }, name)),
+        h('p', { class: 'muted' }, summary(shown)),
+        controls,
       ),
-      axis(end - begin),
-      h(
-        'ol',
-        { class: 'lanes' },
-        calls.map((call) => this.#lane(call, begin, end)),
+      lanes,
+    );
+  }
+
+  /**
+   * The time since the beginning; dragged over, it zooms to that part.
+   * @param {Shown} shown
+   * @param {() => void} draw
+   */
+  #axis({ begin, end, zoom }, draw) {
+    const ticks = h(
+      'span',
+      { class: 'lane-ticks', title: 'Drag to zoom in' },
+      [0, 0.2, 0.4, 0.6, 0.8].map((step) =>
+        h('span', {}, duration((end - begin) * (zoom.from + (zoom.to - zoom.from) * step))),
       ),
+    );
+    drag(ticks, (one, other) => {
+      zoom.select(one, other);
+      draw();
+    });
+    return h('div', { class: 'lane lane-axis', 'aria-hidden': 'true' }, h('span'), ticks, h('span'));
+  }
+
+  /** @param {Shown} shown */
+  #lanes(shown) {
+    const { calls, turns } = shown;
+    const all = [
+      ...calls.map((call) => ({ call, at: start(call) })),
+      ...turns.map((turn) => ({ turn, at: start(turn) })),
+    ];
+    all.sort((one, other) => one.at - other.at);
+    return h(
+      'ol',
+      { class: 'lanes' },
+      all.slice(-LANES).map((one) => ('turn' in one ? turnLane(one.turn, shown) : this.#lane(one.call, shown))),
     );
   }
 
   /**
    * @param {Call} call
-   * @param {number} begin
-   * @param {number} end
+   * @param {Shown} shown
    */
-  #lane(call, begin, end) {
-    const bar = h('span', { class: `lane-bar ${tone(call.outcome)}` });
-    const whole = end - begin;
-    const left = Math.min(99.5, ((start(call) - begin) / whole) * 100);
-    bar.style.left = `${left}%`;
-    bar.style.width = `${Math.max(0.5, Math.min(100 - left, ((finish(call) - start(call)) / whole) * 100))}%`;
+  #lane(call, shown) {
     return h(
       'li',
       {},
       h(
         'a',
         { href: this.address(call.id), class: 'lane' },
-        h('span', { class: 'lane-name', title: write(call.arguments ?? {}).slice(0, 300) }, call.tool),
-        h('span', { class: 'lane-track', 'aria-hidden': 'true' }, bar),
+        h(
+          'span',
+          { class: 'lane-name', title: call.tool },
+          call.tool,
+          h('span', { class: 'lane-args' }, call.arguments_cut ? '' : write(call.arguments ?? {}).slice(0, 120)),
+        ),
+        track(call, tone(call.outcome), shown),
         h('span', { class: 'lane-took' }, call.outcome === 'ok' ? duration(call.duration_ms) : words(call.outcome)),
       ),
     );
@@ -109,30 +165,170 @@ export class Waterfall {
 }
 
 /**
- * The time since the beginning, in five steps.
- * @param {number} whole in milliseconds
+ * The conversations, the latest first.
+ * @param {Call[]} calls
+ * @param {Map<string, Turn[]>} turns
+ * @param {(name: string) => boolean} isWanted
+ * @returns {[string, Call[]][]}
  */
-function axis(whole) {
-  const steps = [0, 0.2, 0.4, 0.6, 0.8];
+function gathered(calls, turns, isWanted) {
+  /** @type {Map<string, Call[]>} */
+  const found = new Map();
+  for (const call of calls) {
+    if (!call.conversation) continue;
+    const known = found.get(call.conversation);
+    if (known) known.push(call);
+    else found.set(call.conversation, [call]);
+  }
+  // One in which the model only spoke is a conversation too.
+  for (const name of turns.keys()) if (!found.has(name) && isWanted(name)) found.set(name, []);
+  const latest = (/** @type {[string, Call[]]} */ [name, own]) =>
+    Math.max(...own.slice(-1).map(start), ...(turns.get(name) ?? []).slice(-1).map(start));
+  return [...found].sort((one, other) => latest(other) - latest(one)).slice(0, CONVERSATIONS);
+}
+
+/** @param {Shown} shown */
+function summary({ calls, turns, begin, end }) {
+  const failed = calls.filter(({ outcome }) => isFailure(outcome)).length;
+  const sum = (/** @type {'input_tokens' | 'output_tokens'} */ key) =>
+    turns.reduce((total, turn) => total + turn[key], 0);
+  const caller = calls[0]?.caller ?? turns[0]?.caller;
+  return [
+    clock(new Date(begin).toISOString()),
+    many(calls.length, 'call'),
+    failed > 0 && `${failed} failed`,
+    turns.length > 0 && many(turns.length, 'turn'),
+    sum('input_tokens') + sum('output_tokens') > 0 &&
+      `${count(sum('input_tokens'))} tokens in, ${count(sum('output_tokens'))} out`,
+    duration(end - begin),
+    caller && `by ${caller}`,
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+/**
+ * @param {number} number
+ * @param {string} noun
+ */
+function many(number, noun) {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+/**
+ * @param {Turn} turn
+ * @param {Shown} shown
+ */
+function turnLane(turn, shown) {
+  const tokens = turn.input_tokens + turn.output_tokens;
   return h(
-    'div',
-    { class: 'lane lane-axis', 'aria-hidden': 'true' },
-    h('span'),
+    'li',
+    {},
     h(
-      'span',
-      { class: 'lane-ticks' },
-      steps.map((step) => h('span', {}, duration(whole * step))),
+      'div',
+      { class: 'lane lane-turn', title: `${turn.model} (${turn.provider})` },
+      h(
+        'span',
+        { class: 'lane-name' },
+        turn.model,
+        h(
+          'span',
+          { class: 'lane-args' },
+          tokens > 0 ? `${count(turn.input_tokens)} → ${count(turn.output_tokens)} tokens` : 'model',
+        ),
+      ),
+      track(turn, turn.error_kind ? 'bad' : 'turn', shown),
+      h('span', { class: 'lane-took' }, turn.error_kind ? words(turn.error_kind) : duration(turn.duration_ms)),
     ),
-    h('span'),
   );
 }
 
-/** @param {Call} call */
-function start(call) {
-  return new Date(call.started).getTime();
+/**
+ * @param {Call | Turn} one
+ * @param {string} className
+ * @param {Shown} shown
+ */
+function track(one, className, { begin, end, zoom }) {
+  const share = (/** @type {number} */ time) => (time - begin) / (end - begin);
+  const place = zoom.place(share(start(one)), share(finish(one)));
+  const bar = h('span', { class: `lane-bar ${className}`, hidden: place === null });
+  if (place) {
+    bar.style.left = `${place.left}%`;
+    bar.style.width = `${Math.min(100 - place.left, place.width)}%`;
+  }
+  return h('span', { class: 'lane-track', 'aria-hidden': 'true' }, bar);
 }
 
-/** @param {Call} call */
-function finish(call) {
-  return call.outcome === 'running' ? Date.now() : start(call) + (call.duration_ms ?? 0);
+/**
+ * @param {Zoom} zoom
+ * @param {() => void} draw
+ */
+function zoomButtons(zoom, draw) {
+  const button = (
+    /** @type {string} */ name,
+    /** @type {string} */ says,
+    /** @type {boolean} */ isOff,
+    /** @type {() => void} */ act,
+  ) => {
+    const onclick = () => {
+      act();
+      draw();
+    };
+    return h(
+      'button',
+      { type: 'button', class: 'plain small', 'aria-label': says, title: says, disabled: isOff, onclick },
+      icon(name, 14),
+    );
+  };
+  return [
+    !zoom.isWhole &&
+      h('span', { class: 'muted' }, `×${zoom.factor < 10 ? zoom.factor.toFixed(1) : Math.round(zoom.factor)}`),
+    !zoom.isWhole && button('back', 'Earlier', zoom.from === 0, () => zoom.move(-0.5)),
+    !zoom.isWhole && button('on', 'Later', zoom.to === 1, () => zoom.move(0.5)),
+    button('minus', 'Zoom out', zoom.isWhole, () => zoom.by(1 / STEP)),
+    button('plus', 'Zoom in', false, () => zoom.by(STEP)),
+    !zoom.isWhole && button('whole', 'Show all', false, () => zoom.whole()),
+  ];
+}
+
+/**
+ * Calls `done` with the part that was dragged over, as shares of the width.
+ * @param {HTMLElement} element
+ * @param {(one: number, other: number) => void} done
+ */
+function drag(element, done) {
+  const range = h('span', { class: 'lane-range', hidden: true });
+  element.append(range);
+  const at = (/** @type {PointerEvent} */ event) => {
+    const box = element.getBoundingClientRect();
+    return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+  };
+  element.addEventListener('pointerdown', (event) => {
+    const from = at(event);
+    element.setPointerCapture(event.pointerId);
+    const move = (/** @type {PointerEvent} */ next) => {
+      const to = at(next);
+      range.hidden = false;
+      range.style.left = `${Math.min(from, to) * 100}%`;
+      range.style.width = `${Math.abs(to - from) * 100}%`;
+    };
+    const up = (/** @type {PointerEvent} */ next) => {
+      element.removeEventListener('pointermove', move);
+      range.hidden = true;
+      if (Math.abs(at(next) - from) > 0.01) done(from, at(next));
+    };
+    element.addEventListener('pointermove', move);
+    element.addEventListener('pointerup', up, { once: true });
+  });
+}
+
+/** @param {Call | Turn} one */
+function start(one) {
+  return new Date(one.started).getTime();
+}
+
+/** @param {Call | Turn} one */
+function finish(one) {
+  if ('outcome' in one && ['running', 'held'].includes(one.outcome)) return Date.now();
+  return start(one) + (one.duration_ms ?? 0);
 }

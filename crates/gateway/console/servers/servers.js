@@ -1,10 +1,12 @@
-// Servers: how each stands, where it comes from, how much it is used, what it says on stderr, what it has beside tools; reconnect, stop, start.
+// Servers: how each stands, where it comes from, how much it is used, what it says on stderr, what it has beside tools; add, restart, stop, disable, remove.
 
 import { get, send } from '../api.js';
 import { fill, h } from '../dom.js';
-import { ago, clock, count, day, duration, words } from '../format.js';
-import { mayAdminister } from '../session.js';
+import { ago, clock, count, day, duration } from '../format.js';
+import { icon } from '../icons.js';
+import { mayAddServers, mayAdminister } from '../session.js';
 import { chip, copy, empty, facts, head, loading, toast, trouble } from '../widgets.js';
+import { addServer } from './add.js';
 import { beside } from './beside.js';
 
 /** @import { Figures, Route, Server, Stats, View } from '../types' */
@@ -15,6 +17,27 @@ const LOOK = 2000;
 const COUNT = 10_000;
 /** How many lines of stderr are kept in the page. */
 const LINES = 500;
+
+/** What can be done with a server in a state that is not the usual. @type {Record<string, string[]>} */
+const ACTS = { stopped: ['start', 'disable'], disabled: ['enable'], skipped: ['disable'] };
+/** @type {Record<string, string>} */
+const SAYS = {
+  restart: 'Connects anew; calls that run there end',
+  stop: 'Until it is started, or the gateway is',
+  start: 'Connects',
+  disable: 'For good, in the config',
+  enable: 'For good, in the config',
+  remove: 'From the config',
+};
+/** @type {Record<string, string>} */
+const DONE = {
+  restart: 'connecting anew',
+  stop: 'stopped',
+  start: 'connecting',
+  disable: 'disabled in the config',
+  enable: 'enabled in the config',
+  remove: 'removed from the config',
+};
 
 /**
  * @param {HTMLElement} place
@@ -46,7 +69,9 @@ class Servers {
 
   /** @param {HTMLElement} place */
   constructor(place) {
-    place.append(head('Servers', this.total), this.list, more());
+    const add = addServer((name) => this.#show(name));
+    const to = h('button', { type: 'button', onclick: () => toForm(add) }, icon('plus', 14), 'Add');
+    place.append(head('Servers', this.total, to), this.list, add);
     this.#look();
     this.#count();
   }
@@ -110,7 +135,7 @@ class Servers {
       this.list,
       servers.length > 0
         ? servers.map((server) => this.#card(server))
-        : empty('No servers', 'The tools of an MCP server appear as soon as the config names it.'),
+        : empty('No servers yet', 'Add one below: its tools appear as soon as it has answered.'),
     );
     const button = focused && this.list.querySelector(`[data-act="${CSS.escape(focused)}"]`);
     if (button instanceof HTMLElement) button.focus();
@@ -119,7 +144,7 @@ class Servers {
   /** @param {Server} server */
   #card(server) {
     const isOpen = server.name === this.#chosen;
-    const setAside = server.set_aside ?? [];
+    const skipped = server.skipped_tools ?? [];
     const figures = this.#figures.get(server.name);
     return h(
       'article',
@@ -127,34 +152,18 @@ class Servers {
       h(
         'div',
         { class: 'server-head' },
-        h('h2', {}, h('a', { href: isOpen ? '/servers' : `/servers/${encodeURIComponent(server.name)}` }, server.name)),
+        h('h2', {}, opener(server, isOpen)),
         chip(server.state),
-        mayAdminister() && !server.workers && server.state !== 'skipped' && this.#acts(server),
+        mayAdminister() && !server.workers && this.#acts(server),
       ),
       server.origin &&
         h(
           'div',
-          { class: 'line' },
-          h('pre', { tabindex: '0', 'aria-label': `Where ${server.name} comes from` }, h('code', {}, server.origin)),
+          { class: 'server-origin' },
+          h('code', { title: server.origin }, server.origin),
           copy(() => server.origin ?? '', `where ${server.name} comes from`),
         ),
-      facts([
-        ['Program', server.server && `${server.server.name} ${server.server.version}`],
-        ['Over', server.kind],
-        ['Protocol', server.protocol && `${server.protocol}${server.era ? ` (${server.era})` : ''}`],
-        ['Tools', h('a', { href: `/tools?q=${encodeURIComponent(`${server.name}__`)}` }, String(server.tools ?? 0))],
-        [
-          'Calls, last 24 h',
-          figures && h('a', { href: `/live?server=${encodeURIComponent(server.name)}` }, count(figures.calls)),
-        ],
-        ['Failures', figures && count(figures.failures)],
-        ['Median', figures && duration(figures.p50_ms)],
-        ['p95', figures && duration(figures.p95_ms)],
-        ['Workers', server.workers && String(server.workers.length)],
-        ['Running', server.workers && running(server.workers)],
-        ['Restarts', server.workers ? null : String(server.restarts ?? 0)],
-        ['Since', server.since && day(server.since)],
-      ]),
+      summary(server, figures),
       server.error &&
         h(
           'p',
@@ -163,30 +172,21 @@ class Servers {
           server.error_at && ` (${ago(server.error_at)})`,
         ),
       server.check && server.state !== 'ready' && h('p', { class: 'note' }, server.check),
-      setAside.length > 0 &&
+      lastWords(server),
+      skipped.length > 0 &&
         h(
           'div',
           { class: 'set-aside' },
-          h('h3', {}, `Skipped tools (${setAside.length})`),
+          h('h3', {}, `Skipped tools (${skipped.length})`),
           h(
             'ul',
             {},
-            setAside.map((why) => h('li', {}, why)),
+            skipped.map((why) => h('li', {}, why)),
           ),
         ),
-      !server.workers &&
-        server.state !== 'skipped' &&
-        (isOpen
-          ? [
-              this.#rest(server),
-              this.#log(server),
-              h('p', {}, h('a', { href: '/servers' }, 'Hide stderr and resources')),
-            ]
-          : h(
-              'p',
-              {},
-              h('a', { href: `/servers/${encodeURIComponent(server.name)}` }, 'Show stderr, resources and prompts'),
-            )),
+      hasMore(server) &&
+        isOpen &&
+        h('div', { class: 'server-more' }, more(server), this.#rest(server), this.#log(server)),
     );
   }
 
@@ -203,21 +203,23 @@ class Servers {
 
   /** @param {Server} server */
   #acts(server) {
-    const acts = server.state === 'stopped' ? ['start'] : ['reconnect', 'stop'];
+    const acts = ACTS[server.state] ?? ['restart', 'stop', 'disable'];
+    const all = mayAddServers() ? [...acts, 'remove'] : acts;
     return h(
       'span',
       { class: 'row' },
-      acts.map((act) =>
+      all.map((act) =>
         h(
           'button',
           {
             type: 'button',
-            class: 'small',
+            class: act === 'remove' ? 'plain small' : 'small',
             'data-act': `${act} ${server.name}`,
             'aria-label': `${act} ${server.name}`,
+            title: SAYS[act],
             onclick: () => this.#act(server.name, act),
           },
-          act.charAt(0).toUpperCase() + act.slice(1),
+          act === 'remove' ? icon('trash', 14) : act.charAt(0).toUpperCase() + act.slice(1),
         ),
       ),
     );
@@ -228,14 +230,22 @@ class Servers {
    * @param {string} act
    */
   async #act(name, act) {
+    if (act === 'remove' && !window.confirm(`Remove ${name} from the config? What it was is not kept.`)) return;
+    const address = `/api/servers/${encodeURIComponent(name)}`;
     try {
-      /** @type {Server} */
-      const server = await send('POST', `/api/servers/${encodeURIComponent(name)}/${act}`);
-      toast(`${name}: ${words(server.state)}`);
+      if (act === 'remove') await send('DELETE', address);
+      else await send('POST', `${address}/${act === 'restart' ? 'reconnect' : act}`);
+      toast(`${name}: ${DONE[act]}`);
     } catch (error) {
       toast(error instanceof Error ? error.message : String(error), 'bad');
     }
     await this.#look();
+  }
+
+  /** Shows a server that has just come. @param {string} name */
+  async #show(name) {
+    await this.#look();
+    this.list.querySelector(`[aria-label="${CSS.escape(name)}"]`)?.scrollIntoView({ block: 'nearest' });
   }
 
   /** @param {Server} server */
@@ -262,29 +272,84 @@ class Servers {
   }
 }
 
-/** How to add another: the config is a file, and people's. */
-function more() {
-  const text = '[servers.time]\ncommand = "uvx"\nargs = ["mcp-server-time"]';
+/** @param {HTMLElement} card */
+function toForm(card) {
+  card.scrollIntoView({ block: 'nearest' });
+  card.querySelector('input')?.focus();
+}
+
+/**
+ * The name, which opens and closes the rest.
+ * @param {Server} server
+ * @param {boolean} isOpen
+ */
+function opener(server, isOpen) {
+  if (!hasMore(server)) return server.name;
+  const arrow = icon('on', 12);
+  arrow.classList.toggle('open', isOpen);
+  const title = isOpen ? 'Hide stderr, resources and prompts' : 'Show stderr, resources and prompts';
+  const href = isOpen ? '/servers' : `/servers/${encodeURIComponent(server.name)}`;
+  return h('a', { href, title, 'data-act': `open ${server.name}` }, arrow, server.name);
+}
+
+/** @param {Server} server */
+function hasMore(server) {
+  return !server.workers && !['skipped', 'disabled'].includes(server.state);
+}
+
+/**
+ * The figures on one line.
+ * @param {Server} server
+ * @param {Figures | undefined} figures
+ */
+function summary(server, figures) {
+  if (server.state === 'disabled') return null;
+  const tools = server.tools ?? 0;
+  const many = (/** @type {number} */ number, /** @type {string} */ noun) =>
+    `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
   return h(
-    'section',
-    { class: 'card' },
-    h('h2', {}, 'Add a server'),
-    h(
-      'p',
-      { class: 'muted' },
-      'Name it in the config; it connects a second after the file is saved. ',
-      h('code', {}, 'enabled = false'),
-      ' leaves one out, and ',
-      h('code', {}, 'switchboard import'),
-      ' takes over those of Claude, Cursor and VS Code.',
-    ),
-    h(
-      'div',
-      { class: 'line' },
-      h('pre', { tabindex: '0', 'aria-label': 'Lines for the config' }, h('code', {}, text)),
-      copy(() => text, 'lines for the config'),
-    ),
+    'p',
+    { class: 'server-sum' },
+    h('a', { href: `/tools?q=${encodeURIComponent(`${server.name}__`)}` }, many(tools, 'tool')),
+    figures &&
+      h('a', { href: `/live?server=${encodeURIComponent(server.name)}` }, `${many(figures.calls, 'call')} in 24 h`),
+    figures && figures.failures > 0 && h('span', {}, `${count(figures.failures)} failed`),
+    figures && h('span', {}, `median ${duration(figures.p50_ms)}`),
+    figures && h('span', {}, `p95 ${duration(figures.p95_ms)}`),
+    server.workers && h('span', {}, `${many(server.workers.length, 'worker')}, ${running(server.workers)} running`),
   );
+}
+
+/** @param {Server} server */
+function more(server) {
+  return facts([
+    ['Program', server.server && `${server.server.name} ${server.server.version}`],
+    ['Over', server.kind],
+    ['Protocol', server.protocol && `${server.protocol}${server.era ? ` (${server.era})` : ''}`],
+    ...starts(server),
+    ['Since', server.since && day(server.since)],
+  ]);
+}
+
+/**
+ * How often it was started: one that never answered was tried, not restarted.
+ * @param {Server} server
+ * @returns {[string, string | null][]}
+ */
+function starts(server) {
+  if (server.workers || server.state === 'disabled') return [];
+  const isTried = ['connecting', 'failed'].includes(server.state) && !server.server;
+  return isTried ? [['Attempts', String(server.starts ?? 0)]] : [['Restarts', String(server.restarts ?? 0)]];
+}
+
+/**
+ * The last line of stderr of one that does not run.
+ * @param {Server} server
+ */
+function lastWords(server) {
+  const last = server.stderr?.at(-1);
+  if (!last || last === server.error || ['ready', 'stopped', 'disabled'].includes(server.state)) return null;
+  return h('p', { class: 'last-words' }, h('span', { class: 'muted' }, 'stderr '), h('code', {}, last));
 }
 
 /**

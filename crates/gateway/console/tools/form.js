@@ -70,9 +70,14 @@ export class Form {
       const name = slot.id.replace('problem', 'field');
       const isTold = this.tellsAll || this.#touched.has(name);
       const own = isTold ? problems.filter(({ path }) => `${this.prefix}problem${path}` === slot.id) : [];
-      slot.textContent = own.map(({ message }) => message).join('; ');
       const field = document.getElementById(name);
-      if (own.length > 0) field?.setAttribute('aria-invalid', 'true');
+      const told = own.map(({ message }) => message);
+      // What a schema calls a format is checked by nobody else.
+      if (isTold && field instanceof HTMLInputElement && field.validity.typeMismatch) {
+        told.push(field.type === 'email' ? 'not an email address' : 'not an address');
+      }
+      slot.textContent = told.join('; ');
+      if (told.length > 0) field?.setAttribute('aria-invalid', 'true');
       else field?.removeAttribute('aria-invalid');
     }
   }
@@ -96,12 +101,16 @@ export class Form {
    * @returns {HTMLElement}
    */
   #field(schema, path, isRequired) {
-    const name = String(path.at(-1));
+    const step = path.at(-1);
+    const name = typeof step === 'number' ? `Item ${step + 1}` : String(step);
     const at = pointer(path);
     if (isRequired) this.#required.add(at);
     const choices = variants(schema, this.root);
     const isGroup =
-      choices !== null || (kind(schema) === 'object' && schema.properties !== undefined) || kind(schema) === 'array';
+      choices !== null ||
+      (kind(schema) === 'object' && schema.properties !== undefined) ||
+      kind(schema) === 'array' ||
+      isMap(schema);
     const title = [
       name,
       isRequired && h('abbr', { class: 'required', title: 'required' }, '*'),
@@ -134,6 +143,7 @@ export class Form {
    */
   #group(schema, path) {
     if (kind(schema) === 'array') return this.#items(schema, path);
+    if (isMap(schema)) return this.#entries(schema, path);
     if (path.length <= SHOWN || this.#get(path) !== undefined) return this.#properties(schema, path);
     const add = () => {
       this.#put(path, fresh(schema, this.root));
@@ -209,7 +219,7 @@ export class Form {
         h(
           'button',
           { type: 'button', class: 'plain small', onclick: () => redo(items.toSpliced(index, 1)) },
-          `Remove ${index}`,
+          `Remove item ${index + 1}`,
         ),
       ),
     );
@@ -224,6 +234,41 @@ export class Form {
       `Add to ${String(path.at(-1))}`,
     );
     return [...rows, add];
+  }
+
+  /**
+   * An object with names of one's own.
+   * @param {SchemaObject} schema
+   * @param {Path} path
+   */
+  #entries(schema, path) {
+    const value = this.#get(path);
+    const entries = isObject(value) ? value : {};
+    const own = resolve(schema.additionalProperties, this.root);
+    const redo = (/** @type {{ [key: string]: Json }} */ next) => {
+      this.#put(path, Object.keys(next).length > 0 ? next : undefined);
+      this.show(this.value);
+    };
+    const rows = Object.keys(entries).map((key) => {
+      const drop = () => redo(Object.fromEntries(Object.entries(entries).filter(([other]) => other !== key)));
+      return h(
+        'div',
+        { class: 'item' },
+        this.#field(own, [...path, key], false),
+        h('button', { type: 'button', class: 'plain small', onclick: drop }, `Remove ${key}`),
+      );
+    });
+    const name = h('input', {
+      id: this.#id('name', path),
+      placeholder: 'name',
+      'aria-label': `Name to add to ${String(path.at(-1))}`,
+    });
+    const add = () => {
+      const key = name.value.trim();
+      if (key !== '' && !(key in entries)) redo({ ...entries, [key]: fresh(own, this.root) });
+    };
+    const button = h('button', { type: 'button', class: 'small', id: this.#id('add', path), onclick: add }, 'Add');
+    return [...rows, h('div', { class: 'row' }, name, button)];
   }
 
   /** @param {Path} path */
@@ -262,6 +307,14 @@ export class Form {
     const isBare = Object.keys(copy).length === 0 && value === undefined && !Array.isArray(copy);
     return isBare && !this.#required.has(pointer(above)) ? undefined : copy;
   }
+}
+
+/**
+ * Whether an object has names of one's own, whose values have a schema.
+ * @param {SchemaObject} schema
+ */
+function isMap(schema) {
+  return kind(schema) === 'object' && schema.properties === undefined && isObject(schema.additionalProperties);
 }
 
 /** @param {Path} path */

@@ -60,7 +60,7 @@ function about(tool) {
       'p',
       { class: 'tags' },
       tool.health && chip(tool.health),
-      tool.held && h('span', { class: 'tag destructive', title: tool.held }, 'asks first'),
+      tool.held && h('span', { class: 'tag asks', title: tool.held }, 'asks first'),
       says.map(([key, word, why]) => h('span', { class: `tag ${key}`, title: why }, word)),
     ),
     h('p', { class: 'tool-about' }, tool.description),

@@ -7,7 +7,7 @@ use http::HeaderValue;
 use sha2::{Digest, Sha256};
 
 /// A file of the page.
-pub(super) struct File {
+pub(super) struct ConsoleFile {
     name: &'static str,
     pub(super) content: &'static [u8],
     tag: OnceLock<HeaderValue>,
@@ -15,7 +15,7 @@ pub(super) struct File {
 
 macro_rules! file {
     ($name:literal) => {
-        File {
+        ConsoleFile {
             name: $name,
             content: include_bytes!(concat!("../../console/", $name)),
             tag: OnceLock::new(),
@@ -24,15 +24,16 @@ macro_rules! file {
 }
 
 /// The page itself.
-pub(super) static INDEX: File = file!("index.html");
+pub(super) static INDEX: ConsoleFile = file!("index.html");
 
-/// What the page loads.
-static FILES: [File; 49] = [
+/// The files that the page loads.
+static FILES: [ConsoleFile; 58] = [
     file!("api.js"),
     file!("approval.js"),
     file!("approvals.js"),
     file!("banner.js"),
     file!("chart.js"),
+    file!("chevron.svg"),
     file!("connect.js"),
     file!("console.css"),
     file!("dom.js"),
@@ -50,6 +51,7 @@ static FILES: [File; 49] = [
     file!("questions.js"),
     file!("reading.js"),
     file!("router.js"),
+    file!("search.svg"),
     file!("session.js"),
     file!("theme.js"),
     file!("title.js"),
@@ -59,15 +61,22 @@ static FILES: [File; 49] = [
     file!("chat/chat.js"),
     file!("chat/conversation.js"),
     file!("chat/list.js"),
+    file!("chat/options.js"),
     file!("live/artifacts.js"),
     file!("live/bar.js"),
     file!("live/calls.js"),
+    file!("live/compare.js"),
     file!("live/detail.js"),
+    file!("live/difference.js"),
     file!("live/export.js"),
     file!("live/filter.js"),
     file!("live/live.js"),
     file!("live/rows.js"),
+    file!("live/turns.js"),
+    file!("live/views.js"),
     file!("live/waterfall.js"),
+    file!("live/zoom.js"),
+    file!("servers/add.js"),
     file!("servers/beside.js"),
     file!("servers/servers.js"),
     file!("tools/controls.js"),
@@ -79,13 +88,13 @@ static FILES: [File; 49] = [
     file!("tools/tools.js"),
 ];
 
-/// The file of this name.
-pub(super) fn find(name: &str) -> Option<&'static File> {
+/// Returns the file with this name.
+pub(super) fn find(name: &str) -> Option<&'static ConsoleFile> {
     FILES.iter().find(|file| file.name == name)
 }
 
-impl File {
-    /// What browsers are told that it is.
+impl ConsoleFile {
+    /// Returns its content type.
     pub(super) fn media_type(&self) -> &'static str {
         match self.name.rsplit_once('.').map(|(_, ending)| ending) {
             Some("html") => "text/html; charset=utf-8",
@@ -98,7 +107,7 @@ impl File {
         }
     }
 
-    /// Changes with the content.
+    /// Returns the ETag, which changes with the content.
     pub(super) fn tag(&self) -> &HeaderValue {
         self.tag.get_or_init(|| {
             let hash = URL_SAFE_NO_PAD.encode(&Sha256::digest(self.content)[..12]);
@@ -113,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// What browsers get of a folder, by the name under which they ask for it.
+    /// Returns the files of a folder, by the names under which browsers request them.
     fn sent(folder: &Path, above: &str) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
         entries

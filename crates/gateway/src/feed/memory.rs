@@ -1,4 +1,4 @@
-//! The latest events, for those who watch and those who lost their connection and come back.
+//! The latest events, for subscribers and for clients that reconnect.
 
 use std::{
     collections::VecDeque,
@@ -14,17 +14,17 @@ use tokio::{sync::broadcast, time::Instant};
 
 use super::Event;
 
-/// How far those who watch may fall behind before they miss something, and how many events are kept for who comes back.
+/// How far subscribers may fall behind before they miss events, and how many events are kept for clients that reconnect.
 const BEHIND: usize = 4096;
-/// How long events are kept when nobody watches any more.
+/// How long events are buffered without subscribers.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The latest events. Where nobody watches, nothing is kept and nothing is made.
+/// The latest events. Without subscribers, nothing is buffered or created.
 pub(super) struct Memory {
-    /// Tells this start of the gateway from others.
+    /// Distinguishes this start of the gateway from others.
     start: CallId,
     events: broadcast::Sender<Arc<Event>>,
-    /// Whether anybody watches, or did lately.
+    /// Whether there is a subscriber, or was one lately.
     is_wanted: AtomicBool,
     kept: Mutex<EventBuffer>,
 }
@@ -33,17 +33,17 @@ struct EventBuffer {
     events: VecDeque<Arc<Event>>,
     /// The number of the next event.
     next: u64,
-    /// When somebody last watched.
+    /// When there was last a subscriber.
     watched: Instant,
 }
 
-/// What somebody who watches gets.
+/// A subscription.
 pub(crate) struct EventSubscription {
-    /// How many events were lost since the last one it saw; none where nobody can tell.
+    /// How many events were missed since the last one it saw; `None` if unknown.
     pub(crate) missed: Option<u64>,
-    /// What happened since the last one it saw.
+    /// The events since the last one it saw.
     pub(crate) past: Vec<Arc<Event>>,
-    /// What happens from now on.
+    /// The events from now on.
     pub(crate) live: broadcast::Receiver<Arc<Event>>,
 }
 
@@ -60,12 +60,12 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Whether events should be made at all.
+    /// Whether events need to be created at all.
     pub(super) fn is_wanted(&self) -> bool {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
-    /// Gives the event its number, tells those who watch, and keeps it for those who come back.
+    /// Numbers the event, sends it to subscribers, and buffers it for those that reconnect.
     pub(super) fn add(&self, event: Event) {
         let mut kept = self.lock();
         let now = Instant::now();
@@ -74,7 +74,7 @@ impl Memory {
         } else if now - kept.watched > PATIENCE {
             self.is_wanted.store(false, Ordering::Relaxed);
             kept.events = VecDeque::new();
-            // Whoever comes back after this has missed something.
+            // A client that reconnects after this has missed an event.
             kept.next += 1;
             return;
         }
@@ -84,11 +84,11 @@ impl Memory {
             kept.events.pop_front();
         }
         kept.events.push_back(event.clone());
-        // Nobody may be left; then nobody minds. Sent under the lock, so that all see the same order.
+        // There may be no receivers. Sent under the lock, so that all see the same order.
         let _ = self.events.send(event);
     }
 
-    /// What happens from now on, and what happened since the event of this name.
+    /// Subscribes to events; those since the event with the id `last` come first.
     pub(super) fn watch(&self, last: Option<&str>) -> EventSubscription {
         let mut kept = self.lock();
         self.is_wanted.store(true, Ordering::Relaxed);
@@ -106,12 +106,12 @@ impl Memory {
         EventSubscription { missed: Some(missed), past, live }
     }
 
-    /// The name of an event.
+    /// Returns the id of an event.
     pub(super) fn name(&self, event: &Event) -> String {
         format!("{}-{}", self.start, event.number)
     }
 
-    /// The number of the event of this name, where it is one of ours.
+    /// Returns the number of the event with this id, if it is one of ours.
     fn number(&self, name: &str) -> Option<u64> {
         let (start, number) = name.rsplit_once('-')?;
         number.parse().ok().filter(|_| start == self.start.to_string())
@@ -129,7 +129,7 @@ mod tests {
     fn event() -> Event {
         let json = "{}".to_owned();
         Event {
-            tool: "echo".into(),
+            tool: Some("echo".into()),
             caller: None,
             is_held: false,
             is_private: false,

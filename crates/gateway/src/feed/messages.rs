@@ -1,4 +1,4 @@
-//! Events as those who watch read them.
+//! The JSON of events.
 
 use std::borrow::Cow;
 
@@ -9,9 +9,9 @@ use switchboard_toolcall::ErrorKind;
 
 use super::timestamp;
 
-/// Longer arguments are not told; the record has them.
+/// Longer arguments are left out; the record has them.
 const LONG: usize = 4096;
-/// How many characters of a result are told.
+/// How many characters of a result are included.
 const SHOWN: usize = 500;
 
 /// A call that has begun.
@@ -77,7 +77,7 @@ pub(super) struct CallHeldMessage<'a> {
     expires: String,
 }
 
-/// A held call about which somebody has decided.
+/// A held call that was decided.
 #[derive(Serialize)]
 pub(super) struct CallDecidedMessage<'a> {
     #[serde(flatten)]

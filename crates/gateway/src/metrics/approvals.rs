@@ -1,4 +1,4 @@
-//! Calls that wait for a person, and what people say.
+//! Metrics of held calls and of people's decisions.
 
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
@@ -8,10 +8,10 @@ use switchboard_runtime::{Approval, Ruling};
 
 use super::Labels;
 
-/// Upper bounds in seconds, from somebody who watches to somebody who had to be fetched.
+/// Upper bounds in seconds, from a person who watches the console to one who has to be called.
 const BOUNDS: [f64; 8] = [1.0, 2.5, 5.0, 15.0, 30.0, 60.0, 300.0, 1800.0];
 
-/// What is counted of approvals.
+/// The metrics of approvals.
 pub(crate) struct Approvals {
     held: Gauge,
     decided: Family<Labels<1>, Counter>,

@@ -1,4 +1,4 @@
-//! What the tools do while the loop runs, as events of their own for clients that ask for them.
+//! Events about tool calls while the loop runs, for clients that ask for them.
 
 use axum::response::sse::Event;
 use serde_json::json;
@@ -6,10 +6,10 @@ use switchboard_agent::Event as Happened;
 
 use crate::sse::named;
 
-/// How many characters of what the model reads are told.
+/// How many characters of a result are included.
 const SHOWN: usize = 2000;
 
-/// The event that tells of this; none where it is not about a call.
+/// Returns the event about a call; `None` for other events.
 pub(super) fn told(happened: &Happened) -> Option<Event> {
     Some(match happened {
         Happened::CallStarted { id, name, args } => {

@@ -1,4 +1,4 @@
-//! One chat: from the request to what came of it.
+//! One chat: from the request to its outcome.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -13,11 +13,11 @@ use switchboard_toolcall::{CallContext, CallId};
 
 use super::{
     convert,
-    failure::Failure,
-    kept::KeptConversation,
+    failure::ChatFailure,
+    saved_conversation::SavedConversation,
     wire::{
-        Answered, ChatCall, ChatRequest, ChatUsage, ChunkChoice, Completion, CompletionChoice,
-        CompletionChunk, Delta, Finish,
+        AssistantMessage, ChatCall, ChatRequest, ChatUsage, ChunkChoice, Completion,
+        CompletionChoice, CompletionChunk, Delta, FinishReason,
     },
 };
 use crate::gateway::Parts;
@@ -25,38 +25,38 @@ use crate::gateway::Parts;
 /// A chat that is ready to be run.
 pub(super) struct Chat {
     pub(super) cx: CallContext,
-    pub(super) head: Head,
+    pub(super) head: CompletionHead,
     pub(super) include_usage: bool,
     pub(super) include_calls: bool,
     parts: Arc<Parts>,
     caller: Caller,
     agent: Agent,
-    conversation: KeptConversation,
+    conversation: SavedConversation,
 }
 
-/// What every answer begins with.
+/// The fields that every response begins with.
 #[derive(Clone)]
-pub(super) struct Head {
+pub(super) struct CompletionHead {
     id: String,
     created: u64,
     model: String,
 }
 
-/// What came of a chat.
-pub(super) struct Reply {
+/// The outcome of a chat.
+pub(super) struct ChatOutcome {
     pub(super) text: String,
     pub(super) calls: Vec<ModelCall>,
-    pub(super) finish: Finish,
+    pub(super) finish: FinishReason,
     pub(super) usage: ChatUsage,
 }
 
 impl Chat {
-    /// Makes a chat of a request.
+    /// Creates a chat from a request.
     pub(super) async fn new(
         parts: Arc<Parts>,
         caller: &Caller,
         request: &ChatRequest,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, ChatFailure> {
         let agent = parts.models.agent(&request.model, &parts.executor)?;
         let (visible, tools) = (caller.clone(), parts.executor.tools().clone());
         let agent = agent.offering_where(move |tool| visible.may_see(tool, &tools));
@@ -68,13 +68,13 @@ impl Chat {
         let mut conversation = match &request.chat {
             Some(id) => {
                 let model = request.model.clone();
-                KeptConversation::open(id.clone(), model, messages, &parts, caller).await?
+                SavedConversation::open(id.clone(), model, messages, &parts, caller).await?
             }
-            None => KeptConversation::unkept(messages),
+            None => SavedConversation::unkept(messages),
         };
         if !conversation.conversation().awaits_model() {
             let text = "the last word must be the user's, or that of a tool that was called";
-            return Err(Failure::wrong("messages", text));
+            return Err(ChatFailure::wrong("messages", text));
         }
         let named = request.user.as_deref().or(request.chat.as_deref());
         let conversation_name = named.map(Into::into);
@@ -82,7 +82,7 @@ impl Chat {
         Ok(Self {
             cx: CallContext { conversation: conversation_name, ..caller.context() }
                 .with_client("chat"),
-            head: Head::new(request.model.clone()),
+            head: CompletionHead::new(request.model.clone()),
             include_usage: options.and_then(|options| options.include_usage).unwrap_or_default(),
             include_calls: options.and_then(|options| options.include_calls).unwrap_or_default(),
             caller: caller.clone(),
@@ -92,8 +92,8 @@ impl Chat {
         })
     }
 
-    /// The whole answer.
-    pub(super) async fn answer(self) -> Result<Completion, Failure> {
+    /// Runs the chat and returns the whole response.
+    pub(super) async fn answer(self) -> Result<Completion, ChatFailure> {
         let head = self.head.clone();
         let warnings = Arc::<Mutex<Vec<String>>>::default();
         let heard = warnings.clone();
@@ -107,8 +107,8 @@ impl Chat {
         Ok(head.whole(reply, std::mem::take(&mut warnings)))
     }
 
-    /// Runs the loop.
-    pub(super) async fn run(mut self, events: &Events) -> Result<Reply, Failure> {
+    /// Runs the agent's loop.
+    pub(super) async fn run(mut self, events: &Events) -> Result<ChatOutcome, ChatFailure> {
         let begin = self.conversation.conversation().messages().len();
         let outcome = self.agent.run(self.conversation.conversation(), events, &self.cx).await;
         self.conversation.save().await;
@@ -127,15 +127,15 @@ impl Chat {
                 (last.unwrap_or_default(), calls)
             }
             Outcome { answer: Some(answer), .. } => (answer, Vec::new()),
-            // The model, or its provider, ended it in the middle of a call.
+            // The model, or its provider, ended the turn in the middle of a call.
             Outcome { stop: StopCause::Answer, .. } => (last.unwrap_or_default(), Vec::new()),
-            outcome => return Err(Failure { has_acted, ..self.failure(outcome) }),
+            outcome => return Err(ChatFailure { has_acted, ..self.failure(outcome) }),
         };
-        Ok(Reply { text, calls, finish, usage })
+        Ok(ChatOutcome { text, calls, finish, usage })
     }
 
-    /// Why there is no answer.
-    fn failure(&self, outcome: Outcome) -> Failure {
+    /// Returns the failure for an outcome without an answer.
+    fn failure(&self, outcome: Outcome) -> ChatFailure {
         let budget = self.parts.models.config().token_budget;
         let spent = outcome.usage.input_tokens.saturating_add(outcome.usage.output_tokens);
         let (status, code, text) = match (outcome.stop, outcome.error) {
@@ -160,16 +160,16 @@ impl Chat {
                 (StatusCode::BAD_GATEWAY, "max_iterations", text)
             }
         };
-        Failure::new(status, text).coded(code)
+        ChatFailure::new(status, text).coded(code)
     }
 }
 
-fn finish(outcome: &Outcome) -> Finish {
+fn finish(outcome: &Outcome) -> FinishReason {
     match (outcome.stop, &outcome.reason) {
-        (StopCause::Foreign, _) => Finish::ToolCalls,
-        (_, Some(StopReason::MaxTokens | StopReason::ContextFull)) => Finish::Length,
-        (_, Some(StopReason::Refusal)) => Finish::ContentFilter,
-        _ => Finish::Stop,
+        (StopCause::Foreign, _) => FinishReason::ToolCalls,
+        (_, Some(StopReason::MaxTokens | StopReason::ContextFull)) => FinishReason::Length,
+        (_, Some(StopReason::Refusal)) => FinishReason::ContentFilter,
+        _ => FinishReason::Stop,
     }
 }
 
@@ -183,18 +183,18 @@ impl From<Usage> for ChatUsage {
     }
 }
 
-impl Head {
+impl CompletionHead {
     fn new(model: String) -> Self {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let created = now.map_or(0, |time| time.as_secs());
         Self { id: format!("chatcmpl-{}", CallId::generate()), created, model }
     }
 
-    fn whole(self, reply: Reply, warnings: Vec<String>) -> Completion {
-        let Reply { text, calls, finish, usage } = reply;
+    fn whole(self, reply: ChatOutcome, warnings: Vec<String>) -> Completion {
+        let ChatOutcome { text, calls, finish, usage } = reply;
         let content = (!text.is_empty() || calls.is_empty()).then_some(text);
         let tool_calls = calls.into_iter().map(|call| chat_call(None, call)).collect();
-        let message = Answered { role: "assistant", content, refusal: None, tool_calls };
+        let message = AssistantMessage { role: "assistant", content, refusal: None, tool_calls };
         Completion {
             id: self.id,
             object: "chat.completion",
@@ -211,8 +211,12 @@ impl Head {
         }
     }
 
-    /// A chunk that brings something new, or the end.
-    pub(super) fn chunk(&self, delta: Delta, finish_reason: Option<Finish>) -> CompletionChunk {
+    /// Creates a chunk with new text or calls, or the last chunk.
+    pub(super) fn chunk(
+        &self,
+        delta: Delta,
+        finish_reason: Option<FinishReason>,
+    ) -> CompletionChunk {
         let choice = ChunkChoice { index: 0, delta, logprobs: None, finish_reason };
         CompletionChunk {
             id: self.id.clone(),
@@ -225,19 +229,19 @@ impl Head {
         }
     }
 
-    /// A chunk that says what the client should know.
+    /// Returns a chunk with a note for the client.
     pub(super) fn warning(&self, text: String) -> CompletionChunk {
         CompletionChunk { warnings: vec![text], ..self.chunk(Delta::default(), None) }
     }
 
-    /// The chunk that says what it cost.
+    /// Returns the chunk with the usage.
     pub(super) fn cost(&self, usage: ChatUsage) -> CompletionChunk {
         let chunk = self.chunk(Delta::default(), None);
         CompletionChunk { choices: Vec::new(), usage: Some(usage), ..chunk }
     }
 }
 
-/// A call as the client gets it.
+/// Converts a call to the client's format.
 pub(super) fn chat_call(index: Option<usize>, call: ModelCall) -> ChatCall {
     let arguments = match call.args {
         Arguments::Object(object) => serde_json::Value::Object(object).to_string(),

@@ -1,7 +1,6 @@
 //! How a chat fails: a status and OpenAI's error body.
 
 use axum::{
-    Json,
     extract::rejection::BytesRejection,
     response::{IntoResponse, Response},
 };
@@ -10,26 +9,26 @@ use switchboard_access::Rejection;
 use switchboard_models::{FailureKind, ModelError};
 
 use super::wire::{ErrorBody, ErrorDetails};
-use crate::error::ApiError;
+use crate::{error::ApiError, json_body::Json};
 
-/// Why there is no answer.
+/// Why a chat failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub(crate) struct Failure {
+pub(crate) struct ChatFailure {
     pub(super) status: StatusCode,
     pub(super) message: String,
     /// The field of the request that is wrong.
     pub(super) param: Option<String>,
     pub(super) code: Option<&'static str>,
-    /// When to ask again, in seconds.
+    /// When the client may retry, in seconds.
     pub(super) retry_after: Option<u64>,
-    /// Whether tools were run: clients that ask again by themselves would run them twice.
+    /// Whether tools were run: clients that retry by themselves would run them twice.
     pub(super) has_acted: bool,
-    /// Whether the same request would fail in the same way.
+    /// Whether a retry would fail in the same way.
     pub(super) is_final: bool,
 }
 
-impl Failure {
+impl ChatFailure {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
@@ -43,7 +42,7 @@ impl Failure {
         }
     }
 
-    /// A field of the request is wrong.
+    /// Creates the failure for an invalid field of the request.
     pub(super) fn wrong(param: impl Into<String>, problem: impl std::fmt::Display) -> Self {
         let param = param.into();
         let message = format!("`{param}`: {problem}");
@@ -59,7 +58,7 @@ impl Failure {
         self
     }
 
-    /// The body, as it also stands in a stream whose head is sent.
+    /// Returns the body, which is also used within a stream.
     pub(super) fn body(&self) -> ErrorBody {
         let kind = match self.status.as_u16() {
             401 => "authentication_error",
@@ -73,7 +72,7 @@ impl Failure {
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for ChatFailure {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self.body())).into_response();
         let headers = response.headers_mut();
@@ -81,16 +80,16 @@ impl IntoResponse for Failure {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.has_acted || self.is_final {
-            // OpenAI's own clients obey it.
+            // OpenAI's own clients obey this header.
             headers.insert("x-should-retry", HeaderValue::from_static("false"));
         }
         response
     }
 }
 
-impl From<ModelError> for Failure {
-    /// What a provider says of our key is not the client's fault, and must not look like it. A request that it does not take
-    /// is a 400: most clients ask again by themselves after a 5xx, in vain.
+impl From<ModelError> for ChatFailure {
+    /// A provider that refuses our key is not the client's fault, so this must not look like it. A request that the provider
+    /// refuses is a 400: most clients retry by themselves after a 5xx, in vain.
     fn from(error: ModelError) -> Self {
         let (status, code) = match error.kind {
             FailureKind::RateLimited => {
@@ -121,13 +120,13 @@ impl From<ModelError> for Failure {
     }
 }
 
-impl From<BytesRejection> for Failure {
+impl From<BytesRejection> for ChatFailure {
     fn from(rejection: BytesRejection) -> Self {
         Self::new(rejection.status(), rejection.body_text())
     }
 }
 
-impl From<&ApiError> for Failure {
+impl From<&ApiError> for ChatFailure {
     fn from(error: &ApiError) -> Self {
         let code = match error {
             ApiError::Rejected(Rejection::Unauthorized(_) | Rejection::InvalidToken(_)) => {
@@ -140,12 +139,12 @@ impl From<&ApiError> for Failure {
     }
 }
 
-/// The response, with a body of this wire where others refused.
+/// Converts the body of an error response from elsewhere to OpenAI's format.
 pub(super) async fn reworded(response: Response) -> Response {
     let failure = match response.extensions().get::<ApiError>() {
-        Some(error) => Failure::from(error),
+        Some(error) => ChatFailure::from(error),
         None if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
-            Failure::new(response.status(), "this method is not served here; see /openapi.json")
+            ChatFailure::new(response.status(), "this method is not served here; see /openapi.json")
         }
         None => return response,
     };
@@ -176,20 +175,20 @@ mod tests {
             (FailureKind::Config, 500, None),
         ];
         for (kind, status, code) in cases {
-            let failure = Failure::from(ModelError::new(kind, "so it is"));
+            let failure = ChatFailure::from(ModelError::new(kind, "so it is"));
             assert_eq!((failure.status.as_u16(), failure.code), (status, code), "{kind:?}");
         }
         for (status, expected) in [(400, 400), (422, 400), (404, 502), (402, 502)] {
             let mut error = ModelError::new(FailureKind::Rejected, "m does not support tools");
             error.status = Some(status);
-            let failure = Failure::from(error);
+            let failure = ChatFailure::from(error);
             assert_eq!(failure.status.as_u16(), expected, "{status}");
             let response = failure.into_response();
             assert_eq!(response.headers()["x-should-retry"], "false", "{status}");
         }
         let mut error = ModelError::new(FailureKind::RateLimited, "slowly");
         error.retry_after = Some(Duration::from_millis(2_500));
-        let response = Failure::from(error).into_response();
+        let response = ChatFailure::from(error).into_response();
         assert_eq!(response.headers()[header::RETRY_AFTER], "3");
     }
 }

@@ -1,4 +1,4 @@
-//! The models that chat clients may ask, by name.
+//! The models that chat clients may use, by name.
 
 use std::{
     collections::HashMap,
@@ -13,23 +13,23 @@ use switchboard_models::Model;
 use switchboard_runtime::ToolExecutor;
 use switchboard_toolcall::{BoxError, ToolPatterns};
 
-use super::{failure::Failure, transcripts::Transcripts};
+use super::{failure::ChatFailure, transcripts::Transcripts};
 
-/// Makes a model's client.
+/// Creates a model's client.
 pub type Connect = Box<dyn Fn() -> Result<Arc<dyn Model>, BoxError> + Send + Sync>;
 
-/// The models that chat clients may ask, in order, and how the loop around them goes. Cheap to clone.
+/// The models that chat clients may use, in order, and the settings of the agent's loop. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Models {
     known: Arc<ArcSwap<ModelTable>>,
     pub(super) transcripts: Arc<Transcripts>,
 }
 
-/// What can be put in the place of something else while chats go on.
+/// The models, which can be replaced while chats run.
 #[derive(Clone, Default)]
 struct ModelTable {
     entries: IndexMap<String, Arc<ModelEntry>>,
-    /// Models that cannot be asked, with what is said to who asks for one.
+    /// Models that are skipped, with the reason.
     skipped: HashMap<String, String>,
     config: Config,
 }
@@ -41,14 +41,14 @@ struct ModelEntry {
 }
 
 impl Models {
-    /// No models yet, and the settings of the loop around them.
+    /// Creates an empty list of models, with the settings of the loop.
     pub fn new(config: Config) -> Self {
         let known = ModelTable { config, ..ModelTable::default() };
         Self { known: Arc::new(ArcSwap::from_pointee(known)), ..Self::default() }
     }
 
-    /// Adds a model that is connected when somebody first asks it, and is offered the tools that `tools` matches,
-    /// or all.
+    /// Adds a model that is connected at its first use, and is offered the tools that `tools` matches, or all if it is
+    /// `None`.
     pub fn add(&mut self, name: impl Into<String>, tools: Option<ToolPatterns>, connect: Connect) {
         let mut known = ModelTable::clone(&self.known.load());
         let entry = ModelEntry { tools, connect, model: OnceLock::new() };
@@ -56,33 +56,33 @@ impl Models {
         self.known.store(Arc::new(known));
     }
 
-    /// Names a model that cannot be asked because something that its settings need is missing. It is not listed, and who
-    /// asks for it is answered with `text`.
+    /// Adds a model that cannot be used because something that its settings need is missing. It is not listed, and requests
+    /// for it fail with `text`.
     pub fn skip(&mut self, name: impl Into<String>, text: impl Into<String>) {
         let mut known = ModelTable::clone(&self.known.load());
         known.skipped.insert(name.into(), text.into());
         self.known.store(Arc::new(known));
     }
 
-    /// Puts these models in the place of those that there are; chats under way go on with theirs.
+    /// Replaces the models; running chats keep theirs.
     pub fn replace(&self, models: &Self) {
         self.known.store(models.known.load_full());
     }
 
-    /// Their names, in order.
+    /// Returns their names, in order.
     pub fn names(&self) -> Vec<String> {
         self.known.load().entries.keys().cloned().collect()
     }
 
-    /// The settings of the loop.
+    /// Returns the settings of the loop.
     pub(super) fn config(&self) -> Config {
         self.known.load().config.clone()
     }
 
-    /// The model of this name.
+    /// Returns the client of the model with this name.
     ///
     /// # Errors
-    /// There is none, or it cannot be connected.
+    /// Fails if there is no model with this name, or it cannot be connected.
     pub(crate) fn model(&self, name: &str) -> Result<Arc<dyn Model>, BoxError> {
         match self.known.load().entries.get(name) {
             Some(entry) => entry.model(),
@@ -90,14 +90,14 @@ impl Models {
         }
     }
 
-    /// The loop around a model.
-    pub(super) fn agent(&self, name: &str, executor: &ToolExecutor) -> Result<Agent, Failure> {
+    /// Creates the agent for a model.
+    pub(super) fn agent(&self, name: &str, executor: &ToolExecutor) -> Result<Agent, ChatFailure> {
         let known = self.known.load();
         let entry = known.entries.get(name).ok_or_else(|| self.unknown(name))?;
         let model = entry.model().map_err(|error| {
             tracing::error!(model = name, %error, "failed to connect a model");
             let text = format!("the model `{name}` cannot be asked: {error}");
-            Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text).coded("model_not_ready")
+            ChatFailure::new(StatusCode::INTERNAL_SERVER_ERROR, text).coded("model_not_ready")
         })?;
         let agent = Agent::new(model, executor.clone(), known.config.clone());
         Ok(match &entry.tools {
@@ -106,10 +106,11 @@ impl Models {
         })
     }
 
-    /// The answer to who asks for a model that is not there, or is skipped.
-    pub(super) fn unknown(&self, name: &str) -> Failure {
+    /// Returns the error for an unknown or skipped model.
+    pub(super) fn unknown(&self, name: &str) -> ChatFailure {
         if let Some(text) = self.known.load().skipped.get(name) {
-            return Failure::new(StatusCode::SERVICE_UNAVAILABLE, text).coded("model_not_ready");
+            return ChatFailure::new(StatusCode::SERVICE_UNAVAILABLE, text)
+                .coded("model_not_ready");
         }
         let known = self.names();
         let known = match known.is_empty() {
@@ -117,13 +118,13 @@ impl Models {
             false => format!("there are {}", known.join(", ")),
         };
         let text = format!("The model `{name}` does not exist; {known}");
-        Failure { param: Some("model".to_owned()), ..Failure::not_found(text) }
+        ChatFailure { param: Some("model".to_owned()), ..ChatFailure::not_found(text) }
             .coded("model_not_found")
     }
 }
 
 impl ModelEntry {
-    /// What failed to connect is tried again the next time: the key may be there by then.
+    /// Returns the client; connects first if that has not succeeded yet. A failure is not cached: the key may be set later.
     fn model(&self) -> Result<Arc<dyn Model>, BoxError> {
         if let Some(model) = self.model.get() {
             return Ok(model.clone());

@@ -1,4 +1,4 @@
-//! An answer in chunks, while the loop runs.
+//! A response in chunks, while the loop runs.
 
 use std::{
     future::ready,
@@ -21,68 +21,72 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::{
     calls,
-    chat::{Chat, Head, Reply, chat_call},
-    failure::Failure,
+    chat::{Chat, ChatOutcome, CompletionHead, chat_call},
+    failure::ChatFailure,
     wire::Delta,
 };
 use crate::sse;
 
-/// How long the head of the answer waits for something to be said: until then a failure has a status of its own.
+/// How long the response's head waits for the first output: until then a failure has its own status.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What goes to the client.
-enum Item {
+/// An item of the stream.
+enum StreamItem {
     Event(Event),
-    /// Nothing follows.
-    Failed(Failure),
+    /// The chat failed; nothing follows.
+    Failed(ChatFailure),
 }
 
-/// Answers in chunks. The loop goes on as they are read; a client that closes its connection drops it, which cancels
+/// Returns a response in chunks. The loop runs while they are read; a client that disconnects drops it, which cancels
 /// its calls and closes their records at once.
-pub(super) async fn answer(chat: Chat) -> Result<Response, Failure> {
+pub(super) async fn answer(chat: Chat) -> Result<Response, ChatFailure> {
     let (sender, receiver) = unbounded_channel();
     let head = chat.head.clone();
     let run = stream::once(run(chat, sender)).filter_map(|()| ready(None));
     let mut items = Box::pin(stream::select(UnboundedReceiverStream::new(receiver), run));
     let first = match timeout(PATIENCE, items.next()).await {
-        Ok(Some(Item::Failed(failure))) => return Err(failure),
+        Ok(Some(StreamItem::Failed(failure))) => return Err(failure),
         Ok(first) => first,
         Err(_) => None,
     };
     let role = Delta { role: Some("assistant"), content: Some(String::new()), ..Delta::default() };
-    let role = Item::Event(data(&head.chunk(role, None)));
+    let role = StreamItem::Event(data(&head.chunk(role, None)));
     let begin = stream::iter([Some(role), first].into_iter().flatten());
     let events = begin.chain(items).map(|item| match item {
-        Item::Event(event) => event,
-        Item::Failed(failure) => data(&failure.body()),
+        StreamItem::Event(event) => event,
+        StreamItem::Failed(failure) => data(&failure.body()),
     });
     Ok(sse::answer(events))
 }
 
-/// Runs the loop and tells what happens. Nobody may be left to hear it; then nobody minds.
-async fn run(chat: Chat, sender: UnboundedSender<Item>) {
+/// Runs the loop and sends its events. Ignores that the client may have disconnected.
+async fn run(chat: Chat, sender: UnboundedSender<StreamItem>) {
     let (head, include_usage) = (chat.head.clone(), chat.include_usage);
     let events = watcher(head.clone(), chat.include_calls, sender.clone());
     match chat.run(&events).await {
         Ok(reply) => {
             for event in ending(&head, reply, include_usage) {
-                let _ = sender.send(Item::Event(event));
+                let _ = sender.send(StreamItem::Event(event));
             }
         }
         Err(failure) => {
-            let _ = sender.send(Item::Failed(failure));
+            let _ = sender.send(StreamItem::Failed(failure));
         }
     }
 }
 
-/// Tells the client what the model says, and in comments or events what the tools do.
-fn watcher(head: Head, include_calls: bool, sender: UnboundedSender<Item>) -> Events {
+/// Sends the model's text, and the tools' progress as comments or events.
+fn watcher(
+    head: CompletionHead,
+    include_calls: bool,
+    sender: UnboundedSender<StreamItem>,
+) -> Events {
     let (speaks, spoke_before) = (AtomicBool::new(false), AtomicBool::new(false));
     Arc::new(move |happened| {
         let event = match happened {
             Happened::Text(text) if !text.is_empty() => {
                 speaks.store(true, Ordering::Relaxed);
-                // What the model says between its calls does not run into one.
+                // Texts between the model's calls are separated.
                 let gap = if spoke_before.swap(false, Ordering::Relaxed) { "\n\n" } else { "" };
                 let content = Some(format!("{gap}{text}"));
                 data(&head.chunk(Delta { content, ..Delta::default() }, None))
@@ -108,12 +112,12 @@ fn watcher(head: Head, include_calls: bool, sender: UnboundedSender<Item>) -> Ev
             }
             _ => return,
         };
-        let _ = sender.send(Item::Event(event));
+        let _ = sender.send(StreamItem::Event(event));
     })
 }
 
-/// The calls of the client's tools, the end, and the cost.
-fn ending(head: &Head, reply: Reply, include_usage: bool) -> Vec<Event> {
+/// Returns the last chunks: the calls of the client's tools, the finish reason, and the usage.
+fn ending(head: &CompletionHead, reply: ChatOutcome, include_usage: bool) -> Vec<Event> {
     let mut events = Vec::new();
     if !reply.calls.is_empty() {
         let calls = reply.calls.into_iter().enumerate();
@@ -129,12 +133,12 @@ fn ending(head: &Head, reply: Reply, include_usage: bool) -> Vec<Event> {
 }
 
 fn data(body: &impl Serialize) -> Event {
-    // Ours are always JSON.
+    // Cannot fail: our types are always valid JSON.
     Event::default().data(serde_json::to_string(body).unwrap_or_default())
 }
 
-/// A line that clients skip and people can read.
+/// Creates a comment, which clients skip and people can read.
 fn comment(text: &str) -> Event {
-    // A model can make up any name, and a line must stay one.
+    // A model can make up any name, and a comment must stay on one line.
     Event::default().comment(text.replace(char::is_control, " "))
 }

@@ -1,8 +1,8 @@
-//! What we did for a client while it runs calls of its own.
+//! Our own calls, remembered while a client runs its calls.
 //!
-//! A turn can call our tools and the client's. The client only sees its own calls, so what it sends back lacks ours. We
-//! keep them for a while, under the ids of the calls that it was given, and put them back where they were. Whoever comes
-//! too late goes on with what the client knows.
+//! A turn can call our tools and the client's. The client only sees its own calls, so its next request lacks ours. We keep
+//! ours for a while, under the ids of the client's calls, and insert them where they were. After that time the conversation
+//! goes on without them.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -15,18 +15,18 @@ use switchboard_models::{AiMessage, Message, ModelCall};
 use switchboard_toolcall::CallId;
 use tokio::time::Instant;
 
-/// How long a client may take.
+/// How long a client may take to send the results of its calls.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
-/// How much is kept of all clients together, in bytes.
+/// How much is kept for all clients together, in bytes.
 const MOST: usize = 32 << 20;
 
-/// What was said between requests of the same conversation. The one that was used last is at the end.
+/// The conversations between requests, the one that was used last at the end.
 #[derive(Default)]
-pub(super) struct Transcripts(Mutex<IndexMap<String, Transcript>>);
+pub(super) struct Transcripts(Mutex<IndexMap<String, PartialTranscript>>);
 
 #[derive(Clone)]
-struct Transcript {
-    /// Nobody else gets it.
+struct PartialTranscript {
+    /// Only this caller gets it.
     caller: Option<Arc<str>>,
     messages: Arc<[Message]>,
     size: usize,
@@ -34,8 +34,8 @@ struct Transcript {
 }
 
 impl Transcripts {
-    /// Keeps what was said in a run that ended with calls of the client's, and gives those calls ids by which it is
-    /// found again.
+    /// Keeps the messages of a run that ended with calls of the client's tools, and returns those calls with ids by which the
+    /// messages are found again.
     pub(super) fn keep(
         &self,
         mut messages: Vec<Message>,
@@ -51,12 +51,12 @@ impl Transcripts {
         let size = serde_json::to_string(&messages).map_or(0, |text| text.len());
         let (caller, used) = (caller.name.clone(), Instant::now());
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.insert(key, Transcript { caller, messages: messages.into(), size, used });
+        kept.insert(key, PartialTranscript { caller, messages: messages.into(), size, used });
         forget(&mut kept);
         calls
     }
 
-    /// Puts what we did back into the client's messages.
+    /// Inserts our calls into the client's messages.
     pub(super) fn attach(&self, messages: Vec<Message>, caller: &Caller) -> Vec<Message> {
         let mut attached = Vec::with_capacity(messages.len());
         let mut messages = messages.into_iter().peekable();
@@ -91,12 +91,12 @@ impl Transcripts {
     }
 }
 
-/// The key within a call's id.
+/// Returns the key within a call's id.
 fn key(id: &str) -> Option<&str> {
     id.strip_prefix("call_")?.rsplit_once('_').map(|(key, _)| key)
 }
 
-/// Gives a call and its reply another id.
+/// Changes the id of a call and of its reply.
 fn rename(messages: &mut [Message], old: &str, new: &str) {
     for message in messages {
         match message {
@@ -126,10 +126,10 @@ fn answer(messages: &mut [Message], reply: Message) {
     }
 }
 
-/// Drops what is too old, and what is too much.
-fn forget(all: &mut IndexMap<String, Transcript>) {
+/// Drops those that are too old, and the oldest beyond the size limit.
+fn forget(all: &mut IndexMap<String, PartialTranscript>) {
     let mut size: usize = all.values().map(|kept| kept.size).sum();
-    let is_old = |kept: &Transcript| kept.used.elapsed() > LONGEST;
+    let is_old = |kept: &PartialTranscript| kept.used.elapsed() > LONGEST;
     let mut many = 0;
     for kept in all.values() {
         if size <= MOST && !is_old(kept) {
@@ -151,7 +151,7 @@ mod tests {
         Caller::new(Some(name.into()), None)
     }
 
-    /// A turn with a call of ours and one of the client's, whose reply is `size` characters.
+    /// Keeps a turn with a call of ours and one of the client's, whose reply has `size` characters.
     fn run(transcripts: &Transcripts, size: usize) -> Vec<Message> {
         let call = |id: &str| ModelCall {
             id: id.to_owned(),
@@ -174,7 +174,7 @@ mod tests {
         vec![Message::User("go".into()), Message::Ai(said), reply(&id, "done".to_owned())]
     }
 
-    /// How many messages there are once what we did is back, and what the last says.
+    /// Returns how many messages there are once our calls are inserted, and the text of the last.
     fn attached(transcripts: &Transcripts, sent: &[Message], name: &str) -> (usize, String) {
         let messages = transcripts.attach(sent.to_vec(), &caller(name));
         let Some(Message::Tool(reply)) = messages.last() else { panic!("{messages:?}") };

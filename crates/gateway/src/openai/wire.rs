@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use described::{ChoiceByKind, FunctionOnly, MessageByRole};
 
-/// What a client asks. Fields that are not here are ignored.
+/// A request. Unknown fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct ChatRequest {
     /// The name of a model of the config.
@@ -33,7 +33,7 @@ pub(crate) struct ChatRequest {
     /// The client's own tools: their calls come back, and are never run here.
     pub(super) tools: Option<Vec<ClientTool>>,
     #[schema(value_type = Option<ChoiceByKind>)]
-    pub(super) tool_choice: Option<Choice>,
+    pub(super) tool_choice: Option<ToolChoiceParam>,
     /// Stands in the records as the conversation.
     pub(super) user: Option<String>,
     /// The id of a chat of `/api/chats` that is gone on with, or begun: `messages` are then only those that are new, and the chat
@@ -48,27 +48,27 @@ pub(crate) struct ChatRequest {
 /// How an answer in chunks is wanted.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct StreamOptions {
-    /// Whether the last chunk says what it cost.
+    /// Whether the last chunk has the usage.
     pub(super) include_usage: Option<bool>,
-    /// Whether events of their own, `call_started`, `call_progress` and `call_ended`, tell what the tools do.
+    /// Whether the events `call_started`, `call_progress` and `call_ended` report tool calls.
     pub(super) include_calls: Option<bool>,
 }
 
 /// One message of the conversation.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ChatMessage {
-    pub(super) role: Role,
-    pub(super) content: Option<Content>,
-    /// What the assistant called.
+    pub(super) role: ChatRole,
+    pub(super) content: Option<ChatContent>,
+    /// The assistant's calls.
     pub(super) tool_calls: Option<Vec<ChatCall>>,
     /// Which call a tool's message answers.
     pub(super) tool_call_id: Option<String>,
 }
 
-/// Who speaks.
+/// The role of a message.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Role {
+pub(crate) enum ChatRole {
     System,
     Developer,
     User,
@@ -76,17 +76,17 @@ pub(crate) enum Role {
     Tool,
 }
 
-/// What is said: text, or parts.
+/// The content of a message: text, or parts.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "the content must be a string or a list of parts")]
-pub(crate) enum Content {
+pub(crate) enum ChatContent {
     Text(String),
-    Parts(Vec<Part>),
+    Parts(Vec<ChatPart>),
 }
 
-/// A part of what is said: `text`, `refusal`, or `image_url` with a data URL.
+/// A content part: `text`, `refusal`, or `image_url` with a data URL.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct ChatPart {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) text: Option<String>,
@@ -111,7 +111,7 @@ pub(crate) struct ClientTool {
     pub(super) function: Option<ClientFunction>,
 }
 
-/// What a model is told of a client's tool.
+/// The function of a client's tool.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct ClientFunction {
     /// At most 64 characters of `[a-zA-Z0-9_-]`.
@@ -129,14 +129,14 @@ pub(crate) struct ClientFunction {
     untagged,
     expecting = "tool_choice must be `auto`, `none`, `required` or {\"type\": \"function\", \"function\": {\"name\": …}}"
 )]
-pub(crate) enum Choice {
+pub(crate) enum ToolChoiceParam {
     Word(String),
-    Named { function: Named },
+    Named { function: NamedTool },
 }
 
 /// The tool that has to be called.
 #[derive(Debug, Deserialize, ToSchema)]
-pub(crate) struct Named {
+pub(crate) struct NamedTool {
     pub(super) name: String,
 }
 
@@ -161,7 +161,7 @@ fn function() -> String {
 #[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
 pub(crate) struct CalledFunction {
     pub(super) name: String,
-    /// A JSON object as text; what the model wrote, which may be no JSON.
+    /// A JSON object as text, as the model wrote it; it may be invalid JSON.
     pub(super) arguments: String,
 }
 
@@ -182,7 +182,7 @@ pub(crate) struct Completion {
     pub(super) model: String,
     pub(super) choices: [CompletionChoice; 1],
     pub(super) usage: ChatUsage,
-    /// What the client should know, such as an image that the model was not sent. Not of OpenAI.
+    /// A note for the client, such as an image that the model was not sent. Not part of OpenAI's API.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) warnings: Vec<String>,
 }
@@ -191,14 +191,14 @@ pub(crate) struct Completion {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CompletionChoice {
     pub(super) index: u32,
-    pub(super) message: Answered,
+    pub(super) message: AssistantMessage,
     pub(super) logprobs: Option<bool>,
-    pub(super) finish_reason: Finish,
+    pub(super) finish_reason: FinishReason,
 }
 
-/// What the model answered.
+/// The model's message.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Answered {
+pub(crate) struct AssistantMessage {
     /// Always `assistant`.
     pub(super) role: &'static str,
     pub(super) content: Option<String>,
@@ -211,7 +211,7 @@ pub(crate) struct Answered {
 /// Why the answer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Finish {
+pub(crate) enum FinishReason {
     /// It is complete.
     Stop,
     /// It was cut.
@@ -239,11 +239,11 @@ pub(crate) struct CompletionChunk {
     /// Seconds since 1970.
     pub(super) created: u64,
     pub(super) model: String,
-    /// None in the chunk that says what it cost.
+    /// Empty in the chunk with the usage.
     pub(super) choices: Vec<ChunkChoice>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) usage: Option<ChatUsage>,
-    /// What the client should know, such as an image that the model was not sent. Not of OpenAI.
+    /// A note for the client, such as an image that the model was not sent. Not part of OpenAI's API.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) warnings: Vec<String>,
 }
@@ -254,10 +254,10 @@ pub(crate) struct ChunkChoice {
     pub(super) index: u32,
     pub(super) delta: Delta,
     pub(super) logprobs: Option<bool>,
-    pub(super) finish_reason: Option<Finish>,
+    pub(super) finish_reason: Option<FinishReason>,
 }
 
-/// What is new.
+/// The new part.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub(crate) struct Delta {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,8 @@
-//! A caller over HTTP who says that it answers questions.
+//! A caller over HTTP that answers questions.
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use axum::response::sse::Event;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use switchboard_access::Caller;
@@ -11,31 +12,34 @@ use switchboard_mcp_wire::sampling::SamplingRequest;
 use switchboard_mcp_wire::server_request::{cannot_be_asked, cannot_be_shown};
 use switchboard_runtime::validate::checker;
 use switchboard_toolcall::{
-    BoxFuture, ErrorKind, HumanDuration, QuestionKind, ServerQuestion, ServerQuestions, ToolError,
-    WayBack,
+    BoxFuture, CallerChannel, ErrorKind, HumanDuration, QuestionKind, ServerQuestion,
+    ServerQuestions, ToolError,
 };
-use tokio::time::timeout;
+use tokio::{sync::mpsc::Sender, time::timeout};
 
 use super::{Question, Questions, new_id, times};
-use crate::{Feed, Models, gateway::Parts, sampling};
+use crate::{Feed, Models, gateway::Parts, sampling, sse::named};
 
-/// The header with which a caller says what it answers.
+/// The header with the kinds of questions that a caller accepts.
 const HEADER: &str = "x-switchboard-answers";
-/// How long an answer is waited for. The time of the call does not run meanwhile, so there has to be an end.
+/// How long to wait for an answer. The timeout of the call is paused meanwhile, so there has to be a limit.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// What a caller says that it answers.
+/// The kinds of questions that a caller accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answers {
     elicitation: bool,
+    /// Accepts or declines that a model of the config is asked.
     sampling: bool,
+    /// Asks a model of its own, and sends that model's answer.
+    own_model: bool,
 }
 
 impl Answers {
     /// Reads the header `X-Switchboard-Answers`.
     ///
     /// # Errors
-    /// It names something else than `elicitation` and `sampling`.
+    /// Fails if it names anything but `elicitation`, `sampling` and `own-model`.
     pub(crate) fn read(headers: &HeaderMap) -> Result<Self, String> {
         let mut answers = Self::default();
         let values = headers.get_all(HEADER).iter().map(|value| value.to_str().unwrap_or("?"));
@@ -43,9 +47,10 @@ impl Answers {
             match word.trim() {
                 "elicitation" => answers.elicitation = true,
                 "sampling" => answers.sampling = true,
+                "own-model" => answers.own_model = true,
                 other => {
                     return Err(format!(
-                        "the header X-Switchboard-Answers: '{other}' is neither `elicitation` nor `sampling`"
+                        "the header X-Switchboard-Answers: '{other}' is none of `elicitation`, `sampling` and `own-model`"
                     ));
                 }
             }
@@ -54,30 +59,35 @@ impl Answers {
     }
 }
 
-/// A caller who answers questions through `/api/questions`.
+/// A caller that answers questions through `/api/questions`.
 pub(crate) struct Asker {
     caller: Option<Arc<str>>,
     answers: Answers,
     questions: Questions,
     feed: Arc<Feed>,
     models: Models,
-    /// The model that servers may use, if the caller allows it.
+    /// The model that servers may use, if the caller allows it; `None` if the caller asks its own.
     model: Option<String>,
+    /// The events of the call, if the caller reads them.
+    events: Option<Sender<Event>>,
 }
 
 impl Asker {
-    /// The way back to `caller`; `None` if it answers nothing. Servers may use `model`, or else the first.
-    pub(crate) fn way_back(
+    /// Returns the channel to `caller`; `None` if it answers no questions. Servers may use `model`, or the first one if it is
+    /// `None`. Questions are also sent to `events`, if there are any.
+    pub(crate) fn channel_to(
         caller: &Caller,
         answers: Answers,
         questions: &Questions,
         parts: &Parts,
         model: Option<&str>,
-    ) -> Option<Arc<dyn WayBack>> {
+        events: Option<Sender<Event>>,
+    ) -> Option<Arc<dyn CallerChannel>> {
         if answers == Answers::default() {
             return None;
         }
         let model = model.map(str::to_owned).or_else(|| parts.models.names().into_iter().next());
+        let model = model.filter(|_| !answers.own_model);
         Some(Arc::new(Self {
             caller: caller.name.clone(),
             answers,
@@ -85,6 +95,7 @@ impl Asker {
             feed: parts.feed.clone(),
             models: parts.models.clone(),
             model,
+            events,
         }))
     }
 
@@ -107,6 +118,9 @@ impl Asker {
         if kind == QuestionKind::Sample {
             let request = SamplingRequest::read(&question.params).map_err(unshown)?;
             return match self.put(asked, question).await? {
+                ElicitResult::Accept(Some(said)) if self.answers.own_model => {
+                    Ok(Value::Object(said))
+                }
                 ElicitResult::Accept(_) => self.sample(&request).await,
                 _ => Err(failed("the user does not allow that a model is asked")),
             };
@@ -133,9 +147,14 @@ impl Asker {
             asked: now,
             expires,
         };
+        let event = self.events.as_ref().map(|events| (events, named("question", &question)));
         let (_open, answered) = self.questions.open(self.caller.clone(), question, &self.feed);
+        if let Some((events, event)) = event {
+            // A caller that no longer reads events has disconnected, which cancels the call.
+            _ = events.send(event).await;
+        }
         match timeout(PATIENCE, answered).await {
-            Ok(Ok(answer)) => Ok(answer),
+            Ok(Ok(reply)) => reply.map_err(failed),
             Ok(Err(_)) | Err(_) => {
                 let limit = HumanDuration(PATIENCE);
                 Err(failed(format!(
@@ -155,11 +174,13 @@ impl Asker {
     }
 }
 
-impl WayBack for Asker {
+impl CallerChannel for Asker {
     fn answers(&self, kind: QuestionKind) -> bool {
         match kind {
             QuestionKind::Elicit => self.answers.elicitation,
-            QuestionKind::Sample => self.answers.sampling && self.model.is_some(),
+            QuestionKind::Sample => {
+                self.answers.own_model || (self.answers.sampling && self.model.is_some())
+            }
             QuestionKind::Roots => false,
         }
     }
@@ -198,13 +219,16 @@ mod tests {
             }
             Answers::read(&headers)
         };
-        let answers = |elicitation, sampling| Ok(Answers { elicitation, sampling });
+        let answers =
+            |elicitation, sampling| Ok(Answers { elicitation, sampling, own_model: false });
         assert_eq!(read(&[]), answers(false, false));
         assert_eq!(read(&["elicitation"]), answers(true, false));
         assert_eq!(read(&["elicitation, sampling"]), answers(true, true));
         assert_eq!(read(&["sampling", "elicitation"]), answers(true, true));
-        let text =
-            "the header X-Switchboard-Answers: 'roots' is neither `elicitation` nor `sampling`";
+        let own = Answers { elicitation: true, sampling: false, own_model: true };
+        assert_eq!(read(&["elicitation, own-model"]), Ok(own));
+        let text = "the header X-Switchboard-Answers: 'roots' is none of `elicitation`, `sampling` and \
+                    `own-model`";
         assert_eq!(read(&["elicitation,roots"]), Err(text.to_owned()));
         assert_eq!(read(&[""]), Err(text.replace("roots", "")));
     }

@@ -1,11 +1,11 @@
-//! Held calls: which wait, and a person's word about them.
+//! Held calls, and people's decisions about them.
 
 mod shown;
 
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json,
+    Extension,
     body::Bytes,
     extract::{
         Path, State,
@@ -21,46 +21,47 @@ use utoipa::ToSchema;
 use crate::{
     error::ApiError,
     gateway::Parts,
-    rest::openapi::responses::{Failed, Refused},
+    json_body::Json,
+    rest::openapi::responses::{FailedResponse, RejectedResponse},
 };
-use shown::{Approval, DecidedApproval, Rule};
+use shown::{DecidedApproval, ShownApproval, ShownRule};
 
 /// The calls that wait.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Waiting {
-    approvals: Vec<Approval>,
+pub(crate) struct PendingApprovals {
+    approvals: Vec<ShownApproval>,
 }
 
-/// What is allowed for good.
+/// The standing approvals.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Rules {
-    rules: Vec<Rule>,
+pub(crate) struct StandingApprovals {
+    rules: Vec<ShownRule>,
 }
 
 /// A person's word about a held call.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Word {
-    decision: Say,
-    /// Why; the model reads it where the call is denied.
+pub(crate) struct DecisionRequest {
+    decision: DecisionAction,
+    /// Why; the model reads it if the call is denied.
     #[serde(default)]
     #[schema(max_length = 1000)]
     reason: Option<String>,
     /// Whether a yes holds for later calls too: those with the same arguments, or all of the tool.
     #[serde(default)]
-    remember: Option<For>,
+    remember: Option<RememberScope>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Say {
+pub(crate) enum DecisionAction {
     Allow,
     Deny,
 }
 
 #[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum For {
+pub(crate) enum RememberScope {
     Arguments,
     Tool,
 }
@@ -69,42 +70,42 @@ pub(crate) enum For {
 #[utoipa::path(
     get, path = "/api/approvals", operation_id = "list_approvals", tag = "approvals",
     responses(
-        (status = 200, description = "The calls that wait", body = Waiting),
-        (status = 503, description = "There is no place for approvals", body = Failed),
-        Refused,
+        (status = 200, description = "The calls that wait", body = PendingApprovals),
+        (status = 503, description = "There is no place for approvals", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn list(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-) -> Result<Json<Waiting>, ApiError> {
+) -> Result<Json<PendingApprovals>, ApiError> {
     let pending = on_queue(&parts, ApprovalQueue::pending).await?;
     let tools = parts.executor.tools();
     let visible = pending.into_iter().filter(|pending| match caller.may_approve {
         true => caller.may_see(&pending.tool, tools),
         false => caller.knows_call(&pending.tool, pending.asked_by.as_deref(), tools),
     });
-    // Who decides sees what will run; others see what records show.
+    // Callers who may decide see what will run; others see what records show.
     let shown = visible.map(|pending| match caller.may_approve {
-        true => Approval::from(pending),
-        false => Approval::from(pending).redacted(),
+        true => ShownApproval::from(pending),
+        false => ShownApproval::from(pending).redacted(),
     });
-    Ok(Json(Waiting { approvals: shown.collect() }))
+    Ok(Json(PendingApprovals { approvals: shown.collect() }))
 }
 
 /// Allows or denies a held call, once and for all.
 #[utoipa::path(
     post, path = "/api/approvals/{id}", operation_id = "decide_approval", tag = "approvals",
     params(("id" = String, Path, description = "The id of the approval")),
-    request_body = Word,
+    request_body = DecisionRequest,
     responses(
         (status = 200, description = "The approval, as it was decided", body = DecidedApproval),
-        (status = 400, description = "The body is wrong", body = Failed),
-        (status = 404, description = "There is no such approval", body = Failed),
-        (status = 409, description = "It was decided already, or has expired", body = Failed),
-        (status = 413, description = "The body is too large", body = Failed),
-        (status = 503, description = "There is no place for approvals", body = Failed),
-        Refused,
+        (status = 400, description = "The body is wrong", body = FailedResponse),
+        (status = 404, description = "There is no such approval", body = FailedResponse),
+        (status = 409, description = "It was decided already, or has expired", body = FailedResponse),
+        (status = 413, description = "The body is too large", body = FailedResponse),
+        (status = 503, description = "There is no place for approvals", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn decide(
@@ -117,7 +118,7 @@ pub(crate) async fn decide(
     may_approve(&caller)?;
     let word = word(&body?)?;
     let verdict = ApprovalDecision {
-        allow: word.decision == Say::Allow,
+        allow: word.decision == DecisionAction::Allow,
         by: named(&caller),
         decider: match &caller.name {
             Some(name) => Decider::Named(name.to_string()),
@@ -125,13 +126,13 @@ pub(crate) async fn decide(
         },
         reason: word.reason.filter(|reason| !reason.trim().is_empty()),
         remember: word.remember.map(|remember| match remember {
-            For::Arguments => RuleScope::Arguments,
-            For::Tool => RuleScope::Tool,
+            RememberScope::Arguments => RuleScope::Arguments,
+            RememberScope::Tool => RuleScope::Tool,
         }),
     };
     let tools = parts.executor.tools().clone();
     let decided = on_queue(&parts, move |queue| {
-        // What the caller may not see is not there.
+        // A call that the caller may not see does not exist for it.
         let pending = queue.find(&id)?;
         match caller.may_see(&pending.tool, &tools) {
             true => queue.decide(&id, verdict),
@@ -146,39 +147,39 @@ pub(crate) async fn decide(
 #[utoipa::path(
     get, path = "/api/approvals/rules", operation_id = "list_approval_rules", tag = "approvals",
     responses(
-        (status = 200, description = "The rules, oldest first", body = Rules),
-        (status = 503, description = "There is no place for approvals", body = Failed),
-        Refused,
+        (status = 200, description = "The rules, oldest first", body = StandingApprovals),
+        (status = 503, description = "There is no place for approvals", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn rules(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-) -> Result<Json<Rules>, ApiError> {
+) -> Result<Json<StandingApprovals>, ApiError> {
     let rules = on_queue(&parts, ApprovalQueue::rules).await?;
     let tools = parts.executor.tools();
     let may_know = caller.may_approve || caller.visibility().watches();
     let visible = rules.into_iter().filter(|rule| may_know && caller.may_see(&rule.tool, tools));
-    Ok(Json(Rules { rules: visible.map(Rule::from).collect() }))
+    Ok(Json(StandingApprovals { rules: visible.map(ShownRule::from).collect() }))
 }
 
-/// Forgets what was allowed for good: such calls are asked about again.
+/// Removes a standing approval: such calls are held again.
 #[utoipa::path(
     delete, path = "/api/approvals/rules/{id}", operation_id = "forget_approval_rule", tag = "approvals",
     params(("id" = String, Path, description = "The id of the rule")),
     responses(
-        (status = 200, description = "The rule, as it was", body = Rule),
-        (status = 400, description = "The id is no text", body = Failed),
-        (status = 404, description = "There is no such rule", body = Failed),
-        (status = 503, description = "There is no place for approvals", body = Failed),
-        Refused,
+        (status = 200, description = "The rule, as it was", body = ShownRule),
+        (status = 400, description = "The id is no text", body = FailedResponse),
+        (status = 404, description = "There is no such rule", body = FailedResponse),
+        (status = 503, description = "There is no place for approvals", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn forget(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Json<Rule>, ApiError> {
+) -> Result<Json<ShownRule>, ApiError> {
     let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     may_approve(&caller)?;
     let tools = parts.executor.tools().clone();
@@ -192,7 +193,7 @@ pub(crate) async fn forget(
     Ok(Json(forgotten.await?.into()))
 }
 
-/// Does `work` at the queue, off the threads that serve others.
+/// Runs `work` with the queue, off the serving threads.
 async fn on_queue<T: Send + 'static>(
     parts: &Parts,
     work: impl FnOnce(&ApprovalQueue) -> Result<T, Error> + Send + 'static,
@@ -215,7 +216,7 @@ fn may_approve(caller: &Caller) -> Result<(), ApiError> {
     )))
 }
 
-/// Who decides, for the record.
+/// Returns the name of the caller that decides, for the record.
 fn named(caller: &Caller) -> String {
     match &caller.name {
         Some(name) => name.to_string(),
@@ -223,12 +224,13 @@ fn named(caller: &Caller) -> String {
     }
 }
 
-fn word(body: &[u8]) -> Result<Word, ApiError> {
+fn word(body: &[u8]) -> Result<DecisionRequest, ApiError> {
     let wrong = |problem: String| {
         let example = r#"{"decision":"allow"} or {"decision":"deny","reason":"…"}"#;
         ApiError::BadRequest(format!("the body must be like {example}: {problem}"))
     };
-    let word: Word = serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?;
+    let word: DecisionRequest =
+        serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?;
     match word.reason.as_ref().is_some_and(|reason| reason.chars().count() > 1000) {
         true => Err(wrong("the reason may have 1000 characters".to_owned())),
         false => Ok(word),

@@ -1,4 +1,4 @@
-//! What results do not show: whole texts, images, audio.
+//! Artifacts: what results do not show, such as whole texts, images and audio.
 
 mod part;
 
@@ -15,16 +15,16 @@ use axum::{
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use switchboard_access::Caller;
-use switchboard_runtime::artifacts::{self, Stored};
+use switchboard_runtime::artifacts::{self, ArtifactContent};
 use utoipa::IntoParams;
 
 use crate::{
     error::ApiError,
     gateway::Parts,
-    rest::openapi::responses::{Failed, Refused},
+    rest::openapi::responses::{FailedResponse, RejectedResponse},
 };
 
-/// Media types that a browser may show: none of them can run anything.
+/// Media types that a browser may show inline: none of them can run code.
 const SHOWN: [&str; 12] = [
     "image/png",
     "image/jpeg",
@@ -39,14 +39,14 @@ const SHOWN: [&str; 12] = [
     "text/plain",
     "application/json",
 ];
-/// What is shown after all, as a page of its own, can do nothing.
+/// The Content-Security-Policy: content that is shown as a page cannot do anything.
 const NOTHING: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'");
 
 /// Which part of a text is wanted.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wanted {
+pub(crate) struct ArtifactQuery {
     /// The character to start at; 0 is the first.
     #[param(nullable = false)]
     offset: Option<u64>,
@@ -55,30 +55,30 @@ pub(crate) struct Wanted {
     limit: Option<u64>,
 }
 
-/// What is kept beside a result, to whoever may know of a call that it came from.
+/// What is stored besides a result, for callers who may know of a call that returned it.
 #[utoipa::path(
     get, path = "/api/artifacts/{id}", operation_id = "show_artifact", tag = "watch",
     params(
         ("id" = String, Path, description = "Its id, as results and records name it"),
-        Wanted,
+        ArtifactQuery,
     ),
     responses(
         (status = 200, description = "The content, or a part of a text; `X-Total-Characters` then says how long the whole is",
             body = Vec<u8>, content_type = "application/octet-stream"),
         (status = 206, description = "The bytes that `Range` asked for", body = Vec<u8>,
             content_type = "application/octet-stream"),
-        (status = 400, description = "It is no text, or the question makes no sense", body = Failed),
-        (status = 404, description = "Nothing is kept under the id", body = Failed),
+        (status = 400, description = "It is no text, or the question makes no sense", body = FailedResponse),
+        (status = 404, description = "Nothing is kept under the id", body = FailedResponse),
         (status = 416, description = "There are no such bytes"),
-        (status = 503, description = "The artifacts cannot be read", body = Failed),
-        Refused,
+        (status = 503, description = "The artifacts cannot be read", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    wanted: Result<Query<ArtifactQuery>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let Path(id) = id.map_err(|wrong| ApiError::BadRequest(wrong.body_text()))?;
@@ -95,8 +95,8 @@ pub(crate) async fn show(
     Ok(dressed(content, &stored, &id))
 }
 
-/// The content with headers that say what it is and keep it from doing anything.
-fn dressed(mut content: Response, stored: &Stored, id: &str) -> Response {
+/// Returns the content with headers that describe it and sandbox it.
+fn dressed(mut content: Response, stored: &ArtifactContent, id: &str) -> Response {
     if content.status() == StatusCode::RANGE_NOT_SATISFIABLE {
         return content;
     }

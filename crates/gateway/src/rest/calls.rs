@@ -1,4 +1,4 @@
-//! What was called: from the store where there is one, else from memory.
+//! Recorded calls: from the store if there is one, else from memory.
 
 mod filter;
 mod search;
@@ -6,7 +6,7 @@ mod search;
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json,
+    Extension,
     extract::{
         Path, Query, State,
         rejection::{PathRejection, QueryRejection},
@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use switchboard_access::Caller;
 use switchboard_audit::{CallDetail, CallOutcome, Error, Filter, Reader, Record, Store};
-use switchboard_runtime::{CallHistory, RecordedCall, Source};
+use switchboard_runtime::{ArtifactSource, CallHistory, RecordedCall};
 use switchboard_toolcall::{CallId, ErrorKind};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
@@ -25,24 +25,25 @@ use crate::{
     error::ApiError,
     feed::timestamp,
     gateway::Parts,
+    json_body::Json,
     rest::{
-        openapi::responses::{Failed, Refused, kind_or_none, outcomes},
-        queued::{self, Found, Queued},
+        openapi::responses::{FailedResponse, RejectedResponse, kind_or_none, outcomes},
+        queued::{self, QueuedLookup, ShownQueuedCall},
     },
 };
-use filter::Asked;
-use search::Search;
+use filter::CallsQuery;
+use search::TextSearch;
 
 /// How many calls are shown unless the caller asks for another number.
 const DEFAULT: usize = 100;
 /// How many calls are shown at most.
 const MOST: usize = 10_000;
-/// How many are looked at at once.
+/// How many calls are read from the store at once.
 const PAGE: usize = 1000;
 
 /// A call as the records have it.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Call {
+pub(crate) struct ShownRecord {
     id: String,
     tool: String,
     /// The MCP server that ran it.
@@ -65,7 +66,7 @@ pub(crate) struct Call {
     conversation: Option<String>,
 }
 
-impl From<Record> for Call {
+impl From<Record> for ShownRecord {
     fn from(record: Record) -> Self {
         Self {
             id: record.id.to_string(),
@@ -87,25 +88,25 @@ impl From<Record> for Call {
 /// tools that it may see.
 #[utoipa::path(
     get, path = "/api/calls", operation_id = "list_calls", tag = "watch",
-    params(Asked),
+    params(CallsQuery),
     responses(
-        (status = 200, description = "The calls", body = Vec<Call>),
-        (status = 400, description = "The query is wrong", body = Failed),
-        (status = 503, description = "The records cannot be read", body = Failed),
-        Refused,
+        (status = 200, description = "The calls", body = Vec<ShownRecord>),
+        (status = 400, description = "The query is wrong", body = FailedResponse),
+        (status = 503, description = "The records cannot be read", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn list(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-    asked: Result<Query<Asked>, QueryRejection>,
-) -> Result<Json<Vec<Call>>, ApiError> {
+    asked: Result<Query<CallsQuery>, QueryRejection>,
+) -> Result<Json<Vec<ShownRecord>>, ApiError> {
     let Query(asked) = asked.map_err(|problem| ApiError::BadRequest(problem.body_text()))?;
     let most = asked.limit.unwrap_or(DEFAULT);
     if most > MOST {
         return Err(ApiError::BadRequest(format!("limit is {most}; it may be {MOST} at most")));
     }
-    let search = asked.text.as_deref().map(Search::new);
+    let search = asked.text.as_deref().map(TextSearch::new);
     let filter = asked.filter(parts.executor.config().slow_call);
     let Some(filter) = known_to(&caller, filter) else { return Ok(Json(Vec::new())) };
     let tools = parts.executor.tools().clone();
@@ -115,7 +116,7 @@ pub(crate) async fn list(
         Some(store) => {
             let store = store.clone();
             match search {
-                // It reads the journal for each call, so it must not hold up others.
+                // The search reads the journal for each call, so it must not block others.
                 Some(search) => {
                     ask(store, move |reader| search.stored(reader, filter, visible, most)).await?
                 }
@@ -135,7 +136,7 @@ pub(crate) async fn list(
             found.map_err(refused)?
         }
     };
-    Ok(Json(records.into_iter().map(Call::from).collect()))
+    Ok(Json(records.into_iter().map(ShownRecord::from).collect()))
 }
 
 /// All about one of them. A result that is an MCP result has `text` beside it, what models and people read of it. One that was queued says how it is, and has its envelope as `result` once it has ended.
@@ -144,10 +145,10 @@ pub(crate) async fn list(
     params(("id" = String, Path, description = "The id of the call")),
     responses(
         (status = 200, description = "The call, its result and how long each stage took", body = Value),
-        (status = 400, description = "The id is no text", body = Failed),
-        (status = 404, description = "There is no such call", body = Failed),
-        (status = 503, description = "The records, or the queue, cannot be read", body = Failed),
-        Refused,
+        (status = 400, description = "The id is no text", body = FailedResponse),
+        (status = 404, description = "There is no such call", body = FailedResponse),
+        (status = 503, description = "The records, or the queue, cannot be read", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn show(
@@ -159,16 +160,16 @@ pub(crate) async fn show(
     let unknown = || ApiError::NotFound(format!("Call '{id}' not found"));
     let call = CallId::parse(&id).ok_or_else(unknown)?;
     let away = match queued::find(&parts, &caller, call).await {
-        Ok(Found::Own(call)) => {
-            let shown = serde_json::to_value(Queued::from(*call));
+        Ok(QueuedLookup::Own(call)) => {
+            let shown = serde_json::to_value(ShownQueuedCall::from(*call));
             return Ok(Json(shown.unwrap_or_default()));
         }
-        Ok(Found::Foreign) => return Err(unknown()),
-        Ok(Found::Unknown) => None,
+        Ok(QueuedLookup::Foreign) => return Err(unknown()),
+        Ok(QueuedLookup::Unknown) => None,
         Err(away) => Some(away),
     };
     match recorded(&parts, call).await? {
-        // A queue that is away keeps nobody from looking at calls that never were in it.
+        // If the queue cannot be reached, other calls can still be shown.
         Some((source, shown)) if knows(&parts, &caller, &source) => match away {
             Some(away) if shown.pointer("/result/queued").is_some() => Err(away),
             _ => Ok(Json(shown)),
@@ -177,7 +178,7 @@ pub(crate) async fn show(
     }
 }
 
-fn knows(parts: &Parts, caller: &Caller, source: &Source) -> bool {
+fn knows(parts: &Parts, caller: &Caller, source: &ArtifactSource) -> bool {
     caller.knows_call(&source.tool, source.caller.as_deref(), parts.executor.tools())
 }
 
@@ -196,8 +197,11 @@ pub(super) fn known_to(caller: &Caller, mut filter: Filter) -> Option<Filter> {
     }
 }
 
-/// What the records have of a call, and what decides who may know of it.
-async fn recorded(parts: &Parts, call: CallId) -> Result<Option<(Source, Value)>, ApiError> {
+/// Returns a call's record, and what decides who may know of it.
+async fn recorded(
+    parts: &Parts,
+    call: CallId,
+) -> Result<Option<(ArtifactSource, Value)>, ApiError> {
     let (source, shown) = match &parts.store {
         Some(store) => {
             let store = store.clone();
@@ -220,11 +224,14 @@ async fn recorded(parts: &Parts, call: CallId) -> Result<Option<(Source, Value)>
     Ok(Some((source, shown.unwrap_or_default())))
 }
 
-fn source(record: &Record) -> Source {
-    Source { tool: record.tool.as_str().into(), caller: record.caller.as_deref().map(Into::into) }
+fn source(record: &Record) -> ArtifactSource {
+    ArtifactSource {
+        tool: record.tool.as_str().into(),
+        caller: record.caller.as_deref().map(Into::into),
+    }
 }
 
-/// All about a call, with the numbers of its lines.
+/// Returns the details of a call, with the numbers of its lines.
 fn found(reader: &mut Reader, call: CallId) -> Result<Option<CallDetail>, Error> {
     let mut detail = reader.show(call)?;
     if let Some(detail) = &mut detail {
@@ -233,7 +240,7 @@ fn found(reader: &mut Reader, call: CallId) -> Result<Option<CallDetail>, Error>
     Ok(detail)
 }
 
-/// Asks the store with a reader of its own: what looks at many calls must not hold up others.
+/// Queries the store with a separate reader: a query of many calls must not block others.
 pub(super) async fn ask<T: Send + 'static>(
     store: Store,
     question: impl FnOnce(&mut Reader) -> Result<T, Error> + Send + 'static,
@@ -242,7 +249,7 @@ pub(super) async fn ask<T: Send + 'static>(
     asked.map_err(|error| ApiError::Unavailable(error.to_string()))?.map_err(refused)
 }
 
-/// Why there is no answer: a glob that is none, or a store that cannot be read.
+/// Converts an error: an invalid pattern, or a store that cannot be read.
 pub(super) fn refused(error: Error) -> ApiError {
     match error {
         Error::Glob { .. } => ApiError::BadRequest(error.to_string()),
@@ -250,7 +257,7 @@ pub(super) fn refused(error: Error) -> ApiError {
     }
 }
 
-/// What the store has, page by page, for the caller may see only some of it.
+/// Returns calls from the store, page by page, since the caller may see only some of them.
 fn stored(
     store: &Store,
     mut filter: Filter,
@@ -272,7 +279,7 @@ fn stored(
     }
 }
 
-/// What is in memory.
+/// Returns calls from memory.
 async fn remembered(
     history: &dyn CallHistory,
     filter: &Filter,
@@ -285,7 +292,7 @@ async fn remembered(
     Ok(older.filter(|record| passes(record) && visible(record)).take(most).collect())
 }
 
-/// The latest calls that are in memory.
+/// Returns the latest calls in memory.
 pub(super) async fn recent(history: &dyn CallHistory, most: usize) -> Result<Vec<Record>, Error> {
     let calls = history.recent(most).await;
     let calls = calls.map_err(|error| Error::Background(error.to_string()))?;

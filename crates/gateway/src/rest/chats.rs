@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json,
+    Extension,
     extract::{Path, State, rejection::PathRejection},
     http::StatusCode,
 };
@@ -19,7 +19,8 @@ use crate::{
     error::ApiError,
     feed::timestamp,
     gateway::Parts,
-    rest::openapi::responses::{Failed, Refused},
+    json_body::Json,
+    rest::openapi::responses::{FailedResponse, RejectedResponse},
 };
 
 /// How many characters of a title are shown.
@@ -41,7 +42,7 @@ struct ListedChat {
     model: String,
     started: String,
     updated: String,
-    /// How often somebody asked.
+    /// How many questions were asked.
     turns: usize,
     /// The first question.
     title: String,
@@ -63,7 +64,7 @@ struct ShownMessage {
     /// `system`, `user`, `assistant` or `tool`.
     role: &'static str,
     content: String,
-    /// What the model called.
+    /// The model's calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     tool_calls: Vec<ShownCall>,
@@ -91,8 +92,8 @@ struct ShownCall {
     get, path = "/api/chats", operation_id = "list_chats", tag = "chat",
     responses(
         (status = 200, description = "The chats", body = Chats),
-        (status = 503, description = "They cannot be read", body = Failed),
-        Refused,
+        (status = 503, description = "They cannot be read", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn list(
@@ -102,7 +103,7 @@ pub(crate) async fn list(
     let store = store_of(&parts, &caller);
     let kept = store.keeps();
     let chats = at(store, |store| {
-        // One that is broken is left out: the others are not.
+        // A broken chat is left out; the others are listed.
         let all = store.all()?.into_iter().filter_map(|saved| {
             let chat = chats::read(&saved.file).ok()?;
             let title = chat.title().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -126,10 +127,10 @@ pub(crate) async fn list(
     params(("id" = String, Path, description = "The id of the chat")),
     responses(
         (status = 200, description = "The chat", body = ShownChat),
-        (status = 400, description = "The id is no text", body = Failed),
-        (status = 404, description = "There is no such chat", body = Failed),
-        (status = 503, description = "It cannot be read", body = Failed),
-        Refused,
+        (status = 400, description = "The id is no text", body = FailedResponse),
+        (status = 404, description = "There is no such chat", body = FailedResponse),
+        (status = 503, description = "It cannot be read", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn show(
@@ -149,10 +150,10 @@ pub(crate) async fn show(
     params(("id" = String, Path, description = "The id of the chat")),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 400, description = "The id is no text", body = Failed),
-        (status = 404, description = "There is no such chat", body = Failed),
-        (status = 503, description = "It cannot be removed", body = Failed),
-        Refused,
+        (status = 400, description = "The id is no text", body = FailedResponse),
+        (status = 404, description = "There is no such chat", body = FailedResponse),
+        (status = 503, description = "It cannot be removed", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn remove(
@@ -168,7 +169,7 @@ pub(crate) async fn remove(
     }
 }
 
-/// The chats of a caller: those of a token, or of a JWT's subject, are apart from the owner's.
+/// Returns the chats of a caller: those of a token, or of a JWT's subject, are separate from the owner's.
 pub(crate) fn store_of(parts: &Parts, caller: &Caller) -> ChatStore {
     match &caller.name {
         Some(name) => parts.chats.of_caller(name),
@@ -180,7 +181,7 @@ fn unknown(id: &str) -> ApiError {
     ApiError::NotFound(format!("Chat '{id}' not found"))
 }
 
-/// Does `work` at the store, off the threads that serve others.
+/// Runs `work` with the store, off the serving threads.
 async fn at<T: Send + 'static>(
     store: ChatStore,
     work: impl FnOnce(&ChatStore) -> Result<T, ChatError> + Send + 'static,

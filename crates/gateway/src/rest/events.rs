@@ -17,12 +17,13 @@ use switchboard_toolcall::HumanDuration;
 use tokio_stream::wrappers::{BroadcastStream, errors::BroadcastStreamRecvError};
 use utoipa::IntoParams;
 
+use super::turns::knows_turn;
 use crate::{
     draining::Draining,
     error::ApiError,
     feed::{Event, EventSubscription, Feed},
     gateway::Parts,
-    rest::openapi::responses::{Failed, Refused},
+    rest::openapi::responses::{FailedResponse, RejectedResponse},
     sse::{answer, named},
 };
 
@@ -33,16 +34,16 @@ const MOST: usize = 1000;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wanted {
+pub(crate) struct EventsQuery {
     /// Events of so much time, 10ms to 5s, come as one message: an array.
     #[param(value_type = Option<String>, nullable = false, pattern = "^[1-9][0-9]{1,2}ms$")]
     batch: Option<HumanDuration>,
 }
 
-/// What somebody who watches is told.
+/// An event for a watcher.
 enum WatchedEvent {
     Event(Arc<Event>),
-    /// So many events were lost; none where nobody can tell how many.
+    /// The number of events that were missed; `None` if unknown.
     Missed(Option<u64>),
 }
 
@@ -50,15 +51,15 @@ enum WatchedEvent {
 #[utoipa::path(
     get, path = "/api/events", operation_id = "watch_calls", tag = "watch",
     params(
-        Wanted,
+        EventsQuery,
         ("Last-Event-ID" = inline(Option<String>), Header, nullable = false,
             description = "The last event that was seen: what happened since comes first"),
     ),
     responses(
         (status = 200, body = String, content_type = "text/event-stream",
-            description = "Server-sent events; each `data` is JSON with `type`, `id` and `tool`, or an array of those"),
-        (status = 400, description = "`batch` makes no sense", body = Failed),
-        Refused,
+            description = "Server-sent events; each `data` is JSON with `type`, `id` and `tool` (none for `turn_ended`, a turn of a model), or an array of those"),
+        (status = 400, description = "`batch` makes no sense", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn stream(
@@ -66,7 +67,7 @@ pub(crate) async fn stream(
     Extension(caller): Extension<Caller>,
     Extension(draining): Extension<Draining>,
     headers: HeaderMap,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    wanted: Result<Query<EventsQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
     let Query(wanted) = wanted.map_err(|wrong| ApiError::BadRequest(wrong.body_text()))?;
     let last = headers.get("last-event-id").map(|last| last.to_str().unwrap_or_default());
@@ -89,20 +90,20 @@ fn is_batch(pause: Duration) -> bool {
     (Duration::from_millis(10)..=Duration::from_secs(5)).contains(&pause)
 }
 
-/// What happened since the last event that was seen, then what happens.
+/// Returns the events since the last one that was seen, then those from now on.
 fn told(
     parts: &Arc<Parts>,
     caller: Caller,
     last: Option<&str>,
 ) -> impl Stream<Item = WatchedEvent> + Send + use<> {
     let EventSubscription { missed, past, live } = parts.feed.watch(last);
-    // How many events others made is nothing for a caller who knows of its own only.
+    // A caller that may only know of its own calls must not learn how many events others caused.
     let counts = caller.visibility().watches() && !caller.visibility().hides_tools();
     let missed = (missed != Some(0)).then_some(WatchedEvent::Missed(missed.filter(|_| counts)));
     let past = past.into_iter().map(WatchedEvent::Event);
     let live = BroadcastStream::new(live).map(move |event| match event {
         Ok(event) => WatchedEvent::Event(event),
-        // Whoever reads too slowly is told how much it missed.
+        // A slow reader is told how much it missed.
         Err(BroadcastStreamRecvError::Lagged(missed)) => {
             WatchedEvent::Missed(Some(missed).filter(|_| counts))
         }
@@ -117,17 +118,18 @@ fn told(
     })
 }
 
-/// Whether the caller may know of the event. Who decides about held calls hears of those that it may decide about, and
-/// nobody but who made the call of what it is asked.
+/// Whether the caller may know of the event. Events about held calls also go to callers that may decide about them;
+/// questions go only to the caller of the call.
 fn is_told(event: &Event, caller: &Caller, tools: &ToolManager) -> bool {
     if event.is_private {
         return event.caller == caller.name;
     }
-    caller.knows_call(&event.tool, event.caller.as_deref(), tools)
-        || (event.is_held && caller.may_approve && caller.may_see(&event.tool, tools))
+    let Some(tool) = &event.tool else { return knows_turn(caller, event.caller.as_ref()) };
+    caller.knows_call(tool, event.caller.as_deref(), tools)
+        || (event.is_held && caller.may_approve && caller.may_see(tool, tools))
 }
 
-/// A message of its own.
+/// Returns one message.
 fn one(feed: &Feed, told: &WatchedEvent) -> sse::Event {
     match told {
         WatchedEvent::Event(event) => sse::Event::default().id(feed.name(event)).data(&event.json),
@@ -135,7 +137,7 @@ fn one(feed: &Feed, told: &WatchedEvent) -> sse::Event {
     }
 }
 
-/// One message for all events, and one for what was missed.
+/// Returns one message for all events, and one for what was missed.
 fn batch(feed: &Feed, told: Vec<WatchedEvent>) -> Vec<sse::Event> {
     let mut messages = Vec::new();
     let mut array = String::new();

@@ -1,6 +1,6 @@
-//! `/openapi.json`: every route, and every tool that the caller may see as an operation of its own.
+//! `/openapi.json`: every route, and every tool that the caller may see as a separate operation.
 //!
-//! The routes are documented where they are served; here they are put together.
+//! The routes are documented where they are served; this module combines them.
 
 mod schema;
 mod tools;
@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use axum::{Extension, Json, extract::State};
+use axum::{Extension, extract::State};
 use serde_json::{Value, json};
 use switchboard_access::Caller;
 use utoipa::{
@@ -22,10 +22,10 @@ use utoipa::{
     },
 };
 
-use crate::{gateway::Parts, openai, rest};
-use responses::Refused;
+use crate::{gateway::Parts, json_body::Json, openai, rest};
+use responses::RejectedResponse;
 
-/// What the code says of the routes.
+/// The documented routes.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -37,9 +37,11 @@ use responses::Refused;
         rest::tools::show,
         rest::tools::validate,
         rest::call::call,
+        rest::call::cancel,
         rest::calls::list,
         rest::calls::show,
         rest::queued::cancel,
+        rest::turns::list,
         rest::approvals::list,
         rest::approvals::decide,
         rest::approvals::rules,
@@ -49,6 +51,7 @@ use responses::Refused;
         rest::policy::decisions,
         rest::tokens::list,
         rest::tokens::create,
+        rest::tokens::tools,
         rest::tokens::revoke,
         rest::chats::list,
         rest::chats::show,
@@ -66,6 +69,10 @@ use responses::Refused;
         rest::servers::reconnect,
         rest::servers::stop,
         rest::servers::start,
+        rest::servers::add,
+        rest::servers::remove,
+        rest::servers::enable,
+        rest::servers::disable,
         rest::about::show,
         rest::session::show,
         rest::session::sign_in,
@@ -78,7 +85,7 @@ use responses::Refused;
         openai::list,
         openai::show,
     ),
-    components(schemas(responses::Success, rest::queued::Accepted)),
+    components(schemas(responses::Success, rest::queued::QueuedReceipt)),
     modifiers(&Bearer, &NoBody),
     security((), ("bearer" = [])),
     tags(
@@ -106,7 +113,7 @@ impl Modify for Bearer {
     }
 }
 
-/// Says where no body means no arguments; the words of utoipa would say that `null` does.
+/// Marks bodies that may be missing; utoipa would say that they may be `null`.
 struct NoBody;
 
 impl Modify for NoBody {
@@ -128,7 +135,7 @@ static ROUTES: LazyLock<Value> =
 /// This document: with the tools that the caller may see.
 #[utoipa::path(
     get, path = "/openapi.json", operation_id = "openapi", tag = "watch",
-    responses((status = 200, description = "An OpenAPI 3.1 document", body = Object), Refused)
+    responses((status = 200, description = "An OpenAPI 3.1 document", body = Object), RejectedResponse)
 )]
 pub(crate) async fn document(
     State(parts): State<Arc<Parts>>,

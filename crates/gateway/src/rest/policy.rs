@@ -1,9 +1,9 @@
-//! The rules, what they would have said of recorded calls, and what people decided; for who administers.
+//! The rules, what they would have decided about recorded calls, and people's decisions; for administrators.
 
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json,
+    Extension,
     body::Bytes,
     extract::{
         Query, State,
@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_access::Caller;
 use switchboard_audit::{Error, Filter, HumanTime, Reader, Record};
-use switchboard_runtime::{PolicyConfig, RulePolicy, ToolManager, Verdict, policy::Answer, redact};
+use switchboard_runtime::{
+    PolicyConfig, RulePolicy, ToolManager, Verdict, policy::PolicyCheck, redact,
+};
 use switchboard_toolcall::CallContext;
 use utoipa::{IntoParams, ToSchema};
 
@@ -23,10 +25,11 @@ use crate::{
     error::ApiError,
     feed::timestamp,
     gateway::Parts,
+    json_body::Json,
     policy_report,
     rest::{
         calls::ask,
-        openapi::responses::{Failed, Refused},
+        openapi::responses::{FailedResponse, RejectedResponse},
     },
 };
 
@@ -63,9 +66,9 @@ struct ShownRefusal {
     at: String,
 }
 
-/// What a person, or a rule that a person left, said of a call.
+/// A decision about a call, by a person or by a rule that a person left.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Decision {
+pub(crate) struct ShownDecision {
     /// The call, as the records know it.
     call_id: String,
     tool: String,
@@ -83,7 +86,7 @@ pub(crate) struct Decision {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Window {
+pub(crate) struct PolicyTestQuery {
     /// A duration before now, such as `1d`, which is the default.
     #[param(nullable = false, pattern = "^[0-9]{1,4}(s|m|h|d)$")]
     since: Option<String>,
@@ -92,7 +95,7 @@ pub(crate) struct Window {
 /// The rules of the config, and whether its last change was refused.
 #[utoipa::path(
     get, path = "/api/policy", operation_id = "show_policy", tag = "access",
-    responses((status = 200, description = "The rules", body = ShownPolicy), Refused)
+    responses((status = 200, description = "The rules", body = ShownPolicy), RejectedResponse)
 )]
 pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
@@ -124,20 +127,20 @@ pub(crate) async fn show(
 /// What rules would have said of recorded calls: those of the body, as `[policy]` has them, or those that apply now.
 #[utoipa::path(
     post, path = "/api/policy/test", operation_id = "test_policy", tag = "access",
-    params(Window),
+    params(PolicyTestQuery),
     request_body(content = Object, description = "`[policy]` as JSON, without expressions; nothing for the rules that apply"),
     responses(
         (status = 200, description = "What would end otherwise", body = Object),
-        (status = 400, description = "The query or the rules are wrong", body = Failed),
-        (status = 413, description = "The body is too large", body = Failed),
-        (status = 503, description = "The records cannot be read", body = Failed),
-        Refused,
+        (status = 400, description = "The query or the rules are wrong", body = FailedResponse),
+        (status = 413, description = "The body is too large", body = FailedResponse),
+        (status = 503, description = "The records cannot be read", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn test(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-    window: Result<Query<Window>, QueryRejection>,
+    window: Result<Query<PolicyTestQuery>, QueryRejection>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<PolicyReport>, ApiError> {
     check(&caller)?;
@@ -153,22 +156,22 @@ pub(crate) async fn test(
     Ok(Json(report.await?))
 }
 
-/// What was decided about held calls, the latest first.
+/// Decisions about held calls, the latest first.
 #[utoipa::path(
     get, path = "/api/approvals/decided", operation_id = "list_decisions", tag = "approvals",
-    params(Window),
+    params(PolicyTestQuery),
     responses(
-        (status = 200, description = "The decisions", body = Vec<Decision>),
-        (status = 400, description = "The query is wrong", body = Failed),
-        (status = 503, description = "The records cannot be read", body = Failed),
-        Refused,
+        (status = 200, description = "The decisions", body = Vec<ShownDecision>),
+        (status = 400, description = "The query is wrong", body = FailedResponse),
+        (status = 503, description = "The records cannot be read", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn decisions(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-    window: Result<Query<Window>, QueryRejection>,
-) -> Result<Json<Vec<Decision>>, ApiError> {
+    window: Result<Query<PolicyTestQuery>, QueryRejection>,
+) -> Result<Json<Vec<ShownDecision>>, ApiError> {
     check(&caller)?;
     let filter = filter(window)?;
     let Some(store) = parts.store.clone() else { return Err(no_records()) };
@@ -176,7 +179,7 @@ pub(crate) async fn decisions(
         let mut decisions = Vec::new();
         for record in reader.list(&filter)? {
             if let Some(approval) = approved(reader, &record)? {
-                decisions.push(Decision {
+                decisions.push(ShownDecision {
                     call_id: record.id.to_string(),
                     tool: record.tool,
                     caller: record.caller,
@@ -203,7 +206,7 @@ fn approved(
     Ok(reader.show(record.id)?.and_then(|detail| detail.approval))
 }
 
-/// What rules say of a recorded call: by its names alone if its tool is gone.
+/// Returns what rules decide about a recorded call: by its names alone if its tool is gone.
 fn judge(record: &Record, candidate: Option<&RulePolicy>, tools: &ToolManager) -> (Verdict, bool) {
     let Some(tool) = tools.get(&record.tool) else {
         let names = [record.tool.as_str()];
@@ -216,9 +219,9 @@ fn judge(record: &Record, candidate: Option<&RulePolicy>, tools: &ToolManager) -
     let caller = record.caller.as_deref().map(Into::into);
     let cx = CallContext { caller, ..CallContext::default() };
     let verdict = match policy.check(&tool, &args, &cx) {
-        Answer::Now(verdict) => verdict,
-        // The rules of a config answer at once.
-        Answer::Later(_) => policy.standing(&tool),
+        PolicyCheck::Ready(verdict) => verdict,
+        // The rules of a config never wait.
+        PolicyCheck::Pending(_) => policy.standing(&tool),
     };
     (verdict, true)
 }
@@ -237,7 +240,7 @@ fn candidate(body: &[u8]) -> Result<Option<RulePolicy>, ApiError> {
     RulePolicy::new(config).map(Some).map_err(|error| wrong(error.to_string()))
 }
 
-fn filter(window: Result<Query<Window>, QueryRejection>) -> Result<Filter, ApiError> {
+fn filter(window: Result<Query<PolicyTestQuery>, QueryRejection>) -> Result<Filter, ApiError> {
     let Query(window) = window.map_err(|problem| ApiError::BadRequest(problem.body_text()))?;
     let since: HumanTime = window
         .since
@@ -252,7 +255,7 @@ fn no_records() -> ApiError {
     ApiError::Unavailable("there are no records to look at: they are only in memory".to_owned())
 }
 
-/// The rules name tools, and records are everybody's.
+/// Fails unless the caller administers and sees all tools: rules name tools, and the records are everybody's.
 fn check(caller: &Caller) -> Result<(), ApiError> {
     match caller.may_administer() && !caller.visibility().hides_tools() {
         true => Ok(()),

@@ -1,7 +1,7 @@
 //! Questions of servers in the middle of the caller's own calls, and the answers to them.
 
 use axum::{
-    Extension, Json,
+    Extension,
     body::Bytes,
     extract::{
         Path,
@@ -16,8 +16,9 @@ use utoipa::ToSchema;
 
 use crate::{
     error::ApiError,
+    json_body::Json,
     questions::{Question, Questions},
-    rest::openapi::responses::{Failed, Refused},
+    rest::openapi::responses::{FailedResponse, RejectedResponse},
 };
 
 /// The questions that wait for an answer.
@@ -26,15 +27,19 @@ pub(crate) struct OpenQuestions {
     questions: Vec<Question>,
 }
 
-/// What is said to a question.
+/// The answer to a question.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuestionAnswer {
     action: Action,
-    /// The values that an elicitation asks for; only with `accept`.
+    /// The values that an elicitation asks for, or what the caller's own model said; only with `accept`.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     content: Option<Map<String, Value>>,
+    /// Why there is no answer; only with `fail`.
+    #[serde(default)]
+    #[schema(nullable = false)]
+    error: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
@@ -46,6 +51,8 @@ pub(crate) enum Action {
     Decline,
     /// Says nothing.
     Cancel,
+    /// Cannot answer: the call goes on with `error` in place of an answer.
+    Fail,
 }
 
 /// A question that was answered.
@@ -61,7 +68,7 @@ pub(crate) struct AnsweredQuestion {
     get, path = "/api/questions", operation_id = "list_questions", tag = "tools",
     responses(
         (status = 200, description = "The questions that wait for an answer", body = OpenQuestions),
-        Refused,
+        RejectedResponse,
     )
 )]
 pub(crate) async fn list(
@@ -78,10 +85,10 @@ pub(crate) async fn list(
     request_body = QuestionAnswer,
     responses(
         (status = 200, description = "The answer was passed on", body = AnsweredQuestion),
-        (status = 400, description = "The body is wrong, or does not fit what was asked", body = Failed),
-        (status = 404, description = "There is no such question, or no longer", body = Failed),
-        (status = 413, description = "The body is too large", body = Failed),
-        Refused,
+        (status = 400, description = "The body is wrong, or does not fit what was asked", body = FailedResponse),
+        (status = 404, description = "There is no such question, or no longer", body = FailedResponse),
+        (status = 413, description = "The body is too large", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn answer(
@@ -91,13 +98,14 @@ pub(crate) async fn answer(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<AnsweredQuestion>, ApiError> {
     let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
-    let QuestionAnswer { action, content } = read(&body?)?;
-    let answer = match action {
-        Action::Accept => ElicitResult::Accept(content),
-        Action::Decline => ElicitResult::Decline,
-        Action::Cancel => ElicitResult::Cancel,
+    let QuestionAnswer { action, content, error } = read(&body?)?;
+    let reply = match action {
+        Action::Accept => Ok(ElicitResult::Accept(content)),
+        Action::Decline => Ok(ElicitResult::Decline),
+        Action::Cancel => Ok(ElicitResult::Cancel),
+        Action::Fail => Err(error.unwrap_or_else(|| "the caller cannot answer".to_owned())),
     };
-    questions.answer(&id, &caller, answer)?;
+    questions.answer(&id, &caller, reply)?;
     Ok(Json(AnsweredQuestion { id, action }))
 }
 

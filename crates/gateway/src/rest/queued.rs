@@ -1,9 +1,9 @@
-//! Calls that outlive who asks: laid into the queue, looked at, given up (`crates/workers` has the queue).
+//! Durable calls: queues them, shows them, cancels them (`crates/workers` has the queue).
 
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json,
+    Extension,
     extract::{Path, State, rejection::PathRejection},
     response::{IntoResponse, Response},
 };
@@ -18,12 +18,13 @@ use crate::{
     error::{ApiError, status},
     feed::timestamp,
     gateway::Parts,
-    rest::openapi::responses::{Failed, Refused, kind_or_none, outcomes, states},
+    json_body::Json,
+    rest::openapi::responses::{FailedResponse, RejectedResponse, kind_or_none, outcomes, states},
 };
 
 /// A call that is in the queue now.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Accepted {
+pub(crate) struct QueuedReceipt {
     /// Where to ask after it: `GET /api/calls/{call_id}`.
     call_id: String,
     #[schema(schema_with = states)]
@@ -31,9 +32,9 @@ pub(crate) struct Accepted {
     tool_name: String,
 }
 
-/// A queued call, or what became of it, as it is shown.
+/// A queued call, or its outcome.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Queued {
+pub(crate) struct ShownQueuedCall {
     id: String,
     tool: String,
     /// The token that it was called with.
@@ -53,7 +54,7 @@ pub(crate) struct Queued {
     changed: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    progress: Option<Progress>,
+    progress: Option<QueuedProgress>,
     /// The envelope, once the call has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Object, required = false, nullable = false)]
@@ -62,7 +63,7 @@ pub(crate) struct Queued {
 
 /// How far a call is.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Progress {
+pub(crate) struct QueuedProgress {
     progress: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
@@ -72,11 +73,14 @@ pub(crate) struct Progress {
     message: Option<String>,
 }
 
-impl From<QueuedCall> for Queued {
+impl From<QueuedCall> for ShownQueuedCall {
     fn from(call: QueuedCall) -> Self {
         let result = call.result.as_ref();
-        let step =
-            |ProgressUpdate { progress, total, message }| Progress { progress, total, message };
+        let step = |ProgressUpdate { progress, total, message }| QueuedProgress {
+            progress,
+            total,
+            message,
+        };
         Self {
             id: call.id.to_string(),
             tool: call.tool.to_string(),
@@ -93,19 +97,19 @@ impl From<QueuedCall> for Queued {
     }
 }
 
-/// Lays a call into the queue and answers 202 with its id, or with the envelope of a call that was not queued.
+/// Queues a call and responds with 202 and its id, or with the envelope if the call was not queued.
 pub(super) async fn submit(parts: &Parts, call: ToolCall, cx: &CallContext) -> Response {
     let name = call.name.clone();
     let Some(queue) = &parts.queue else {
         let result = refuse(parts, call, cx).await;
         return (status(result.error_kind()), Json(&result)).into_response();
     };
-    // Ids are greater than those that were made before them.
+    // Ids increase: a call with a smaller id was queued before.
     let before = CallId::generate();
     match parts.executor.submit(call, cx).await {
         Ok(id) => {
             let state = match id < before {
-                // The idempotency key stands for an earlier call, which may have ended.
+                // The idempotency key was used for an earlier call, which may have ended.
                 true => queue.look(id).await.ok().flatten().map(|call| call.state),
                 false => None,
             };
@@ -116,7 +120,7 @@ pub(super) async fn submit(parts: &Parts, call: ToolCall, cx: &CallContext) -> R
 }
 
 fn accepted(id: CallId, state: QueueState, name: String) -> Response {
-    let body = Accepted { call_id: id.to_string(), state: state.code(), tool_name: name };
+    let body = QueuedReceipt { call_id: id.to_string(), state: state.code(), tool_name: name };
     let mut response = (StatusCode::ACCEPTED, Json(body)).into_response();
     if let Ok(place) = HeaderValue::from_str(&format!("/api/calls/{id}")) {
         response.headers_mut().insert(header::LOCATION, place);
@@ -124,9 +128,9 @@ fn accepted(id: CallId, state: QueueState, name: String) -> Response {
     response
 }
 
-/// Says why a call cannot be queued where there is no queue.
+/// Returns why a call cannot be queued if there is no queue.
 async fn refuse(parts: &Parts, call: ToolCall, cx: &CallContext) -> ToolResult {
-    // The executor says of a tool that is not there, or hidden, what it says of any.
+    // The executor reports an unknown or hidden tool as it does for other calls.
     match parts.executor.tools().get(&call.name).filter(|tool| tool.is_visible(&cx.visibility)) {
         None => parts.executor.execute(call, cx).await,
         Some(tool) => {
@@ -136,55 +140,60 @@ async fn refuse(parts: &Parts, call: ToolCall, cx: &CallContext) -> ToolResult {
     }
 }
 
-/// The queued call with this id, if there is one and the caller may know of it.
+/// Returns the queued call with this id, if it exists and the caller may know of it.
 ///
 /// # Errors
-/// The queue cannot be asked.
-pub(super) async fn find(parts: &Parts, caller: &Caller, id: CallId) -> Result<Found, ApiError> {
-    let Some(queue) = &parts.queue else { return Ok(Found::Unknown) };
+/// Fails if the queue cannot be reached.
+pub(super) async fn find(
+    parts: &Parts,
+    caller: &Caller,
+    id: CallId,
+) -> Result<QueuedLookup, ApiError> {
+    let Some(queue) = &parts.queue else { return Ok(QueuedLookup::Unknown) };
     let away = |error: switchboard_toolcall::BoxError| {
         ApiError::Unavailable(format!("the queue cannot be asked: {error}"))
     };
-    let Some(call) = queue.look(id).await.map_err(away)? else { return Ok(Found::Unknown) };
+    let Some(call) = queue.look(id).await.map_err(away)? else { return Ok(QueuedLookup::Unknown) };
     let is_known = caller.knows_call(&call.tool, call.caller.as_deref(), parts.executor.tools());
     Ok(match is_known {
-        true => Found::Own(Box::new(call)),
-        false => Found::Foreign,
+        true => QueuedLookup::Own(Box::new(call)),
+        false => QueuedLookup::Foreign,
     })
 }
 
-/// What is found under an id.
-pub(super) enum Found {
+/// The outcome of looking up an id.
+pub(super) enum QueuedLookup {
     /// A call that the caller may know of.
     Own(Box<QueuedCall>),
-    /// Somebody else's.
+    /// A call of another caller.
     Foreign,
-    /// Nothing: it was never queued.
+    /// No queued call.
     Unknown,
 }
 
-/// Gives up a queued call: at once where nobody runs it yet, else as soon as its worker hears of it.
+/// Cancels a queued call: at once if it has not started, else as soon as its worker is notified.
 #[utoipa::path(
     delete, path = "/api/calls/{id}", operation_id = "cancel_call", tag = "tools",
     params(("id" = String, Path, description = "The id of the queued call")),
     responses(
-        (status = 200, description = "The call as it is now: `cancelled`, or still about to be", body = Queued),
-        (status = 400, description = "The id is no text", body = Failed),
-        (status = 404, description = "There is no such call in the queue", body = Failed),
-        (status = 409, description = "The call has ended", body = Failed),
-        (status = 503, description = "The queue cannot be asked", body = Failed),
-        Refused,
+        (status = 200, description = "The call as it is now: `cancelled`, or still about to be", body = ShownQueuedCall),
+        (status = 400, description = "The id is no text", body = FailedResponse),
+        (status = 404, description = "There is no such call in the queue", body = FailedResponse),
+        (status = 409, description = "The call has ended", body = FailedResponse),
+        (status = 503, description = "The queue cannot be asked", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn cancel(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Json<Queued>, ApiError> {
+) -> Result<Json<ShownQueuedCall>, ApiError> {
     let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     let unknown = || ApiError::NotFound(format!("Call '{id}' not found in the queue"));
     let call = CallId::parse(&id).ok_or_else(unknown)?;
-    let (Found::Own(found), Some(queue)) = (find(&parts, &caller, call).await?, &parts.queue)
+    let (QueuedLookup::Own(found), Some(queue)) =
+        (find(&parts, &caller, call).await?, &parts.queue)
     else {
         return Err(unknown());
     };

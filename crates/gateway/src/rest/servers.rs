@@ -1,6 +1,7 @@
-//! The MCP servers behind us: how they are, what they write, and what people do with them.
+//! The MCP servers behind us: their state, their stderr, and actions.
 
 mod act;
+mod edit;
 mod group;
 mod lists;
 mod stderr;
@@ -8,7 +9,7 @@ mod stderr;
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json,
+    Extension,
     extract::{Path, State, rejection::PathRejection},
 };
 use serde::Serialize;
@@ -23,12 +24,16 @@ use crate::{
     error::ApiError,
     feed::timestamp,
     gateway::Parts,
-    rest::openapi::responses::{Failed, Refused},
+    json_body::Json,
+    rest::openapi::responses::{FailedResponse, RejectedResponse},
 };
 
 use group::ShownWorker;
 
 pub(crate) use act::{__path_reconnect, __path_start, __path_stop, reconnect, start, stop};
+pub(crate) use edit::{
+    __path_add, __path_disable, __path_enable, __path_remove, add, disable, enable, may_add, remove,
+};
 pub(crate) use lists::{__path_prompts, __path_resources, prompts, resources};
 pub(crate) use stderr::{__path_follow, follow};
 
@@ -36,24 +41,29 @@ pub(crate) use stderr::{__path_follow, follow};
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ShownServer {
     name: String,
-    /// `ready`, `connecting`, `idle`, `given_up`, `stopped`, or `skipped` where something that its settings need is missing.
+    /// `ready`, `connecting`, `idle`, `failed`, `stopped`, `disabled` in the config, or `skipped` where something that its
+    /// settings need is missing.
     state: &'static str,
-    /// `stdio`, `http` or `sse`; `workers`, where it is a group of workers.
+    /// `stdio`, `http` or `sse`; `workers` if it is a group of workers.
     kind: &'static str,
     /// The command line of a stdio server, or the address of another, secrets taken out; none for who does not administer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     origin: Option<String>,
-    /// What to look at when it cannot be reached, as the config says; none for who does not administer.
+    /// What to check when it cannot be reached, as the config says; only for administrators.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     check: Option<String>,
-    /// `legacy` or `modern`, where it is connected.
+    /// `legacy` or `modern`, if it is connected.
     era: Option<&'static str>,
     /// The revision of MCP that was agreed on.
     protocol: Option<String>,
     /// What it calls itself.
-    server: Option<Named>,
+    server: Option<ServerInfo>,
+    /// What it declares that it has, such as `tools`, `resources` and `prompts`; none unless it is connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    capabilities: Option<Vec<String>>,
     /// Since when its state is what it is; none for a group of workers.
     since: Option<String>,
     /// How often it was started or connected to.
@@ -66,19 +76,61 @@ pub(crate) struct ShownServer {
     /// How many tools it offers now.
     tools: usize,
     /// Tools of its that are not used, and why.
-    set_aside: Vec<String>,
+    skipped_tools: Vec<String>,
     /// How many client sessions have a copy of it to themselves; 0 for who neither administers nor watches.
     clients: usize,
-    /// The last lines of its stderr; none for who may not see them, and where it has none.
+    /// The last lines of its stderr; unset if there are none, or the caller may not see them.
     stderr: Option<Vec<String>>,
-    /// The workers that are there, where it is a group of them.
+    /// Whether somebody is signed in to it, or should be; none for a server without sign-in, and for who neither administers
+    /// nor watches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    sign_in: Option<ShownSignIn>,
+    /// The workers, if it is a group of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     workers: Option<Vec<ShownWorker>>,
 }
 
-/// What a server calls itself.
+/// A server's sign-in.
 #[derive(Serialize, ToSchema)]
-struct Named {
+pub(crate) struct ShownSignIn {
+    /// `signed_in`, or `needed` if somebody has to run `switchboard login NAME`.
+    state: &'static str,
+    /// Why a sign-in is needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    reason: Option<String>,
+    /// Who gave it.
+    issuer: Option<String>,
+    scopes: Vec<String>,
+    /// When its token ends.
+    until: Option<String>,
+    /// Whether it is then renewed without a person.
+    renews: bool,
+}
+
+impl ShownSignIn {
+    fn of(server: &Server) -> Option<Self> {
+        if let Some(needed) = server.needs_sign_in() {
+            let (issuer, scopes, until, renews) = (None, Vec::new(), None, false);
+            let reason = Some(redact::text(&needed.to_string()).into_owned());
+            return Some(Self { state: "needed", reason, issuer, scopes, until, renews });
+        }
+        let status = server.signed_in()?;
+        Some(Self {
+            state: "signed_in",
+            reason: None,
+            issuer: Some(status.issuer),
+            scopes: status.scopes,
+            until: status.until.map(timestamp),
+            renews: status.renews,
+        })
+    }
+}
+
+/// A server's own name and version.
+#[derive(Serialize, ToSchema)]
+struct ServerInfo {
     name: Option<String>,
     version: Option<String>,
 }
@@ -104,8 +156,8 @@ impl ShownServer {
             _ => None,
         };
         let error = setback.as_ref().map(|setback| redact::text(&setback.reason).into_owned());
-        // The reasons name tools.
-        let sees_set_aside = sees_errors || !caller.visibility().hides_tools();
+        // The reasons contain names of tools.
+        let sees_skipped_tools = sees_errors || !caller.visibility().hides_tools();
         Self {
             name: server.name().to_string(),
             state: state.name(),
@@ -121,26 +173,67 @@ impl ShownServer {
                 Era::Modern => "modern",
             }),
             protocol: era.map(|era| era.version().to_owned()),
-            server: info
-                .map(|info| Named { name: text(&info["name"]), version: text(&info["version"]) }),
+            server: info.map(|info| ServerInfo {
+                name: text(&info["name"]),
+                version: text(&info["version"]),
+            }),
+            capabilities: session.map(|session| {
+                let declared = session.capabilities().as_object();
+                declared.into_iter().flatten().map(|(name, _)| name.clone()).collect()
+            }),
             since: Some(timestamp(server.since())),
             starts: server.starts(),
             restarts: server.starts().saturating_sub(1),
             error: error.or(skipped),
             error_at: setback.map(|setback| timestamp(setback.at)),
             tools: of_server.filter(|tool| caller.sees(tool)).count(),
-            set_aside: if sees_set_aside { server.skipped_tools() } else { Vec::new() },
+            skipped_tools: if sees_skipped_tools { server.skipped_tools() } else { Vec::new() },
             clients: if sees_errors { server.copies() } else { 0 },
             stderr: sees_stderr.then(|| {
                 let lines = server.stderr().lines();
                 lines.iter().map(|line| redact::text(&line.text).into_owned()).collect()
             }),
+            sign_in: ShownSignIn::of(server).filter(|_| sees_errors),
+            workers: None,
+        }
+    }
+
+    fn disabled(name: &str, config: &ServerConfig) -> Self {
+        Self {
+            sign_in: None,
+            name: name.to_owned(),
+            state: "disabled",
+            kind: if config.command.is_some() { "stdio" } else { "http" },
+            origin: origin(config),
+            check: None,
+            era: None,
+            protocol: None,
+            server: None,
+            capabilities: None,
+            since: None,
+            starts: 0,
+            restarts: 0,
+            error: None,
+            error_at: None,
+            tools: 0,
+            skipped_tools: Vec::new(),
+            clients: 0,
+            stderr: None,
             workers: None,
         }
     }
 }
 
-/// Where a server comes from: its command line, each word quoted where it must be, or its address.
+/// Returns the servers that are disabled in the config, for callers who may enable them.
+fn disabled(parts: &Parts, caller: &Caller) -> Vec<ShownServer> {
+    if !caller.may_administer() || caller.visibility().hides_tools() {
+        return Vec::new();
+    }
+    let state = parts.config_state.get();
+    state.disabled.iter().map(|(name, config)| ShownServer::disabled(name, config)).collect()
+}
+
+/// Returns where a server comes from: its command line, quoted if needed, or its URL.
 fn origin(config: &ServerConfig) -> Option<String> {
     let words = config.command.iter().chain(&config.args).map(|word| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
@@ -156,7 +249,7 @@ fn origin(config: &ServerConfig) -> Option<String> {
 /// The MCP servers of which the caller may see a tool, in the config's order; then the groups of workers.
 #[utoipa::path(
     get, path = "/api/servers", operation_id = "list_servers", tag = "servers",
-    responses((status = 200, description = "The servers", body = Vec<ShownServer>), Refused)
+    responses((status = 200, description = "The servers", body = Vec<ShownServer>), RejectedResponse)
 )]
 pub(crate) async fn list(
     State(parts): State<Arc<Parts>>,
@@ -165,7 +258,7 @@ pub(crate) async fn list(
     let servers = parts.servers.as_ref().map(|servers| servers.all()).unwrap_or_default();
     let visible = servers.iter().filter(|server| is_visible(server.name(), &parts, &caller));
     let servers = visible.map(|server| ShownServer::new(server, &parts, &caller));
-    Json(servers.chain(group::all(&parts, &caller)).collect())
+    Json(servers.chain(group::all(&parts, &caller)).chain(disabled(&parts, &caller)).collect())
 }
 
 /// One of the servers.
@@ -174,9 +267,9 @@ pub(crate) async fn list(
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 200, description = "The server", body = ShownServer),
-        (status = 400, description = "The name is no text", body = Failed),
-        (status = 404, description = "There is no such server", body = Failed),
-        Refused,
+        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 404, description = "There is no such server", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn show(
@@ -193,7 +286,7 @@ pub(crate) async fn show(
     Ok(Json(ShownServer::new(&server, &parts, &caller)))
 }
 
-/// The server of this name, where it exists for the caller.
+/// Returns the server with this name, if it exists for the caller.
 fn find(
     parts: &Parts,
     caller: &Caller,
@@ -205,7 +298,7 @@ fn find(
     server.ok_or_else(|| ApiError::NotFound(format!("Server '{name}' not found")))
 }
 
-/// As [`find`], for who may do more than look.
+/// Like [`find`], for callers who may administer.
 fn find_for_admin(
     parts: &Parts,
     caller: &Caller,
@@ -222,8 +315,8 @@ fn find_for_admin(
     }
 }
 
-/// Whether the caller may know what is wrong with servers and how much they are used: texts of errors tell of the
-/// machine, and of what others do.
+/// Whether the caller may know what is wrong with servers and how much they are used: error messages reveal details of the
+/// machine, and what others do.
 fn sees_errors(caller: &Caller) -> bool {
     caller.may_administer() || caller.visibility().watches()
 }

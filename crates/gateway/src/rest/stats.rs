@@ -1,11 +1,11 @@
-//! Figures over time, from the store where there is one, else from memory.
+//! Figures over time, from the store if there is one, else from memory.
 
 mod query;
 
 use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
 
 use axum::{
-    Extension, Json,
+    Extension,
     extract::{Query, State, rejection::QueryRejection},
 };
 use serde::Serialize;
@@ -17,14 +17,15 @@ use crate::{
     error::ApiError,
     feed::timestamp,
     gateway::Parts,
+    json_body::Json,
     rest::{
         calls::{ask, known_to, recent, refused},
-        openapi::responses::{Failed, Refused},
+        openapi::responses::{FailedResponse, RejectedResponse},
     },
 };
-use query::{Sort, StatsQuery};
+use query::{StatsQuery, StatsSort};
 
-/// How many calls are looked at where they are only in memory.
+/// How many calls are read if they are only in memory.
 const MOST: usize = 10_000;
 
 /// Figures over time.
@@ -35,19 +36,19 @@ pub(crate) struct Stats {
     step_ms: u64,
     /// Whether there were more calls than one question looks at; then only the newest count.
     partial: bool,
-    total: Numbers,
+    total: CallNumbers,
     /// How many calls failed in which way.
     kinds: BTreeMap<String, u64>,
     /// Each step, oldest first.
-    steps: Vec<Step>,
+    steps: Vec<StatsStep>,
     /// What `groups` are: `tool`, `caller` or `server`.
     by: &'static str,
-    groups: Vec<Group>,
+    groups: Vec<StatsGroup>,
 }
 
 /// How many calls, and how long they took.
 #[derive(Serialize, ToSchema)]
-struct Numbers {
+struct CallNumbers {
     calls: u64,
     failures: u64,
     p50_ms: Option<f64>,
@@ -57,23 +58,23 @@ struct Numbers {
 
 /// The figures of a stretch of time.
 #[derive(Serialize, ToSchema)]
-struct Step {
+struct StatsStep {
     /// When it begins.
     at: String,
     #[serde(flatten)]
-    numbers: Numbers,
+    numbers: CallNumbers,
 }
 
 /// The figures of a tool, a caller or a server.
 #[derive(Serialize, ToSchema)]
-struct Group {
-    /// None for calls of nobody in particular, or of no server.
+struct StatsGroup {
+    /// Unset for anonymous calls, or tools without a server.
     name: Option<String>,
     #[serde(flatten)]
-    numbers: Numbers,
+    numbers: CallNumbers,
 }
 
-impl From<CallFigure> for Numbers {
+impl From<CallFigure> for CallNumbers {
     fn from(CallFigure { calls, failures, p50_ms, p95_ms, p99_ms }: CallFigure) -> Self {
         Self { calls, failures, p50_ms, p95_ms, p99_ms }
     }
@@ -85,9 +86,9 @@ impl From<CallFigure> for Numbers {
     params(StatsQuery),
     responses(
         (status = 200, description = "The figures", body = Stats),
-        (status = 400, description = "The question makes no sense", body = Failed),
-        (status = 503, description = "The records cannot be read", body = Failed),
-        Refused,
+        (status = 400, description = "The question makes no sense", body = FailedResponse),
+        (status = 503, description = "The records cannot be read", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn show(
@@ -134,14 +135,14 @@ fn stats(figures: CallFigures, window: FigureWindow, asked: &StatsQuery) -> Stat
     let mut groups = figures.groups;
     groups.sort_by(|(one, a), (other, b)| {
         let order = match asked.sort() {
-            Sort::Calls => b.calls.cmp(&a.calls),
-            Sort::Failures => b.failures.cmp(&a.failures),
-            Sort::P95 => b.p95_ms.unwrap_or(-1.0).total_cmp(&a.p95_ms.unwrap_or(-1.0)),
+            StatsSort::Calls => b.calls.cmp(&a.calls),
+            StatsSort::Failures => b.failures.cmp(&a.failures),
+            StatsSort::P95 => b.p95_ms.unwrap_or(-1.0).total_cmp(&a.p95_ms.unwrap_or(-1.0)),
         };
         order.then_with(|| one.cmp(other))
     });
     groups.truncate(asked.top());
-    let steps = (0_u32..).zip(figures.steps).map(|(number, figure)| Step {
+    let steps = (0_u32..).zip(figures.steps).map(|(number, figure)| StatsStep {
         at: timestamp(window.from + window.step * number),
         numbers: figure.into(),
     });
@@ -156,7 +157,7 @@ fn stats(figures: CallFigures, window: FigureWindow, asked: &StatsQuery) -> Stat
         by: asked.by_name(),
         groups: groups
             .into_iter()
-            .map(|(name, figure)| Group { name, numbers: figure.into() })
+            .map(|(name, figure)| StatsGroup { name, numbers: figure.into() })
             .collect(),
     }
 }

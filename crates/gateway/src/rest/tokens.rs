@@ -1,9 +1,9 @@
-//! Tokens, for who administers: which there are, what each may see, a new one, one less.
+//! Tokens, for administrators: lists, creates and revokes them, and shows which tools each may see.
 
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json,
+    Extension,
     body::Bytes,
     extract::{
         Path, State,
@@ -13,13 +13,15 @@ use axum::{
 };
 use serde::{Deserialize, Serialize};
 use switchboard_access::{Caller, NewToken, Token, TokensError};
+use switchboard_runtime::Verdict;
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use crate::{
     error::ApiError,
     gateway::Parts,
-    rest::openapi::responses::{Failed, Refused},
+    json_body::Json,
+    rest::openapi::responses::{FailedResponse, RejectedResponse},
 };
 
 /// How many characters a name may have.
@@ -29,11 +31,11 @@ const LONGEST_NAME: usize = 100;
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ShownToken {
     name: String,
-    /// Globs of the tools that it may see; none where it may see all.
+    /// Patterns of the tools that it may see; unset if it may see all.
     tools: Option<Vec<String>>,
     /// How many of the tools that there are now it may see.
     visible: usize,
-    /// How many requests it may make in a time, such as `60/m`.
+    /// Its rate limit, such as `60/m`.
     rate: Option<String>,
     /// How many requests it may have at once.
     concurrent: Option<usize>,
@@ -51,6 +53,14 @@ pub(crate) struct ShownTokens {
     tools: usize,
 }
 
+/// A tool that a token sees.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct VisibleTool {
+    name: String,
+    /// Whether a person is asked before each call of it.
+    asks: bool,
+}
+
 /// A token to be made.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -58,7 +68,7 @@ pub(crate) struct WantedToken {
     /// What records will call the caller.
     #[schema(min_length = 1, max_length = 100)]
     name: String,
-    /// Globs of the tools that it may see; all where unset.
+    /// Patterns of the tools that it may see; all if unset.
     #[serde(default)]
     tools: Option<Vec<String>>,
     #[serde(default)]
@@ -83,7 +93,7 @@ pub(crate) struct MadeToken {
 /// The tokens, for who administers and sees all tools.
 #[utoipa::path(
     get, path = "/api/tokens", operation_id = "list_tokens", tag = "access",
-    responses((status = 200, description = "The tokens", body = ShownTokens), Refused)
+    responses((status = 200, description = "The tokens", body = ShownTokens), RejectedResponse)
 )]
 pub(crate) async fn list(
     State(parts): State<Arc<Parts>>,
@@ -109,17 +119,50 @@ pub(crate) async fn list(
     Ok(Json(ShownTokens { tokens, tools: tools.len() }))
 }
 
+/// What a token sees of the tools that there are now, for who administers and sees all tools.
+#[utoipa::path(
+    get, path = "/api/tokens/{name}/tools", operation_id = "list_tools_of_token", tag = "access",
+    params(("name" = String, Path, description = "Its name")),
+    responses(
+        (status = 200, description = "Names of tools, and what the rules say of each", body = Vec<VisibleTool>),
+        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 404, description = "There is no such token", body = FailedResponse),
+        RejectedResponse,
+    )
+)]
+pub(crate) async fn tools(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Json<Vec<VisibleTool>>, ApiError> {
+    let Path(name) = name.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
+    check(&caller)?;
+    let tokens = parts.access.tokens().all();
+    let Some(token) = tokens.iter().find(|token| token.entry().name == name) else {
+        return Err(ApiError::NotFound(format!("there is no token `{name}`")));
+    };
+    let (manager, bearer) = (parts.executor.tools(), token.caller());
+    let listed = manager.listed().into_iter().filter(|tool| bearer.sees(tool));
+    let shown = listed.map(|tool| VisibleTool {
+        name: tool.name().to_string(),
+        asks: manager
+            .policy()
+            .is_some_and(|policy| matches!(policy.standing(&tool), Verdict::AskFirst(_))),
+    });
+    Ok(Json(shown.collect()))
+}
+
 /// Makes a token, which may do no more than who makes it.
 #[utoipa::path(
     post, path = "/api/tokens", operation_id = "create_token", tag = "access",
     request_body = WantedToken,
     responses(
         (status = 201, description = "The token; its secret is shown only now", body = MadeToken),
-        (status = 400, description = "The body is wrong", body = Failed),
-        (status = 409, description = "The name is taken, or tokens are those of a cluster", body = Failed),
-        (status = 413, description = "The body is too large", body = Failed),
-        (status = 503, description = "The tokens cannot be written", body = Failed),
-        Refused,
+        (status = 400, description = "The body is wrong", body = FailedResponse),
+        (status = 409, description = "The name is taken, or tokens are those of a cluster", body = FailedResponse),
+        (status = 413, description = "The body is too large", body = FailedResponse),
+        (status = 503, description = "The tokens cannot be written", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn create(
@@ -158,11 +201,11 @@ pub(crate) async fn create(
     params(("name" = String, Path, description = "Its name")),
     responses(
         (status = 204, description = "It is worthless from now on"),
-        (status = 400, description = "The name is no text", body = Failed),
-        (status = 404, description = "There is no such token", body = Failed),
-        (status = 409, description = "Tokens are those of a cluster", body = Failed),
-        (status = 503, description = "The tokens cannot be written", body = Failed),
-        Refused,
+        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 404, description = "There is no such token", body = FailedResponse),
+        (status = 409, description = "Tokens are those of a cluster", body = FailedResponse),
+        (status = 503, description = "The tokens cannot be written", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn revoke(
@@ -179,7 +222,7 @@ pub(crate) async fn revoke(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Whoever sees only some tools must not make a token that sees others.
+/// Fails unless the caller administers and sees all tools: otherwise it could create a token that sees more.
 fn check(caller: &Caller) -> Result<(), ApiError> {
     match caller.may_administer() && !caller.visibility().hides_tools() {
         true => Ok(()),
@@ -190,7 +233,7 @@ fn check(caller: &Caller) -> Result<(), ApiError> {
     }
 }
 
-/// The tokens of a cluster are signed and shared; the command knows how.
+/// Fails in a cluster, whose tokens are signed and shared: the command creates those.
 fn check_alone(parts: &Parts) -> Result<(), ApiError> {
     match parts.access.peers() {
         None => Ok(()),
@@ -200,7 +243,7 @@ fn check_alone(parts: &Parts) -> Result<(), ApiError> {
     }
 }
 
-/// Does `work` off the threads that serve others.
+/// Runs `work` off the serving threads.
 async fn at<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, TokensError> + Send + 'static,
 ) -> Result<T, ApiError> {

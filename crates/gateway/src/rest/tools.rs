@@ -1,4 +1,4 @@
-//! Which tools there are.
+//! Lists tools, and shows one.
 
 mod usage;
 mod validate;
@@ -6,7 +6,7 @@ mod validate;
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json,
+    Extension,
     extract::{
         Path, Query, State,
         rejection::{PathRejection, QueryRejection},
@@ -23,15 +23,16 @@ use super::call::is_one;
 use crate::{
     error::ApiError,
     gateway::Parts,
-    rest::openapi::responses::{Failed, Refused},
+    json_body::Json,
+    rest::openapi::responses::{FailedResponse, RejectedResponse},
 };
-use usage::Usage;
+use usage::ToolUsage;
 
 pub(crate) use validate::{__path_validate, validate};
 
 /// A tool as it is shown.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Tool {
+pub(crate) struct ShownTool {
     name: String,
     description: String,
     /// The JSON Schema of its arguments.
@@ -41,7 +42,7 @@ pub(crate) struct Tool {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     server: Option<String>,
-    /// What it says it may do to the world: `read_only`, `idempotent`, `destructive`, `open_world`.
+    /// The side effects that it declares: `read_only`, `idempotent`, `destructive`, `open_world`.
     #[schema(value_type = Object)]
     annotations: Annotations,
     /// The JSON Schema of its structured result.
@@ -58,7 +59,7 @@ pub(crate) struct Tool {
     denied: Option<String>,
 }
 
-impl Tool {
+impl ShownTool {
     fn new(tool: &RegisteredTool, tools: &ToolManager) -> Self {
         let spec = tool.spec();
         let (held, denied) = match tools.policy().map(|policy| policy.standing(tool)) {
@@ -83,7 +84,7 @@ impl Tool {
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Listing {
+pub(crate) struct ToolsQuery {
     /// 1 also lists the tools that the policy denies, for who administers.
     #[param(minimum = 0, maximum = 1, required = false)]
     denied: u8,
@@ -93,17 +94,17 @@ pub(crate) struct Listing {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ToolDetail {
     #[serde(flatten)]
-    tool: Tool,
-    /// How its server is: `ready`, `connecting`, `idle`, `given_up`, `stopped` or `skipped`.
+    tool: ShownTool,
+    /// How its server is: `ready`, `connecting`, `idle`, `failed`, `stopped` or `skipped`.
     health: &'static str,
     #[serde(rename = "use")]
-    usage: Usage,
+    usage: ToolUsage,
 }
 
 /// Whether a server that connects is waited for.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Patience {
+pub(crate) struct ToolWaitQuery {
     /// `1` waits for the tool's server if it is still connecting.
     #[param(minimum = 0, maximum = 1, nullable = false)]
     wait: Option<u8>,
@@ -112,18 +113,18 @@ pub(crate) struct Patience {
 /// The tools that the caller may see, in order.
 #[utoipa::path(
     get, path = "/api/tools", operation_id = "list_tools", tag = "tools",
-    params(Listing),
+    params(ToolsQuery),
     responses(
-        (status = 200, description = "The tools", body = Vec<Tool>),
-        (status = 400, description = "The query is wrong", body = Failed),
-        Refused,
+        (status = 200, description = "The tools", body = Vec<ShownTool>),
+        (status = 400, description = "The query is wrong", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn list(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
-    asked: Result<Query<Listing>, QueryRejection>,
-) -> Result<Json<Vec<Tool>>, ApiError> {
+    asked: Result<Query<ToolsQuery>, QueryRejection>,
+) -> Result<Json<Vec<ShownTool>>, ApiError> {
     let Query(asked) = asked.map_err(|problem| ApiError::BadRequest(problem.body_text()))?;
     if asked.denied > 1 {
         return Err(ApiError::BadRequest("denied may be 0 or 1".to_owned()));
@@ -134,29 +135,29 @@ pub(crate) async fn list(
         false => tools.listed(),
     };
     let visible = all.iter().filter(|tool| caller.sees(tool));
-    Ok(Json(visible.map(|tool| Tool::new(tool, tools)).collect()))
+    Ok(Json(visible.map(|tool| ShownTool::new(tool, tools)).collect()))
 }
 
 /// One of the tools.
 #[utoipa::path(
     get, path = "/api/tools/{name}", operation_id = "show_tool", tag = "tools",
-    params(("name" = String, Path, description = "`tool` or `server__tool`"), Patience),
+    params(("name" = String, Path, description = "`tool` or `server__tool`"), ToolWaitQuery),
     responses(
         (status = 200, description = "The tool, how it is and how it was used", body = ToolDetail),
-        (status = 400, description = "The name is no text, or `wait` is neither 0 nor 1", body = Failed),
-        (status = 404, description = "There is no such tool", body = Failed),
-        (status = 503, description = "The records cannot be read", body = Failed),
-        Refused,
+        (status = 400, description = "The name is no text, or `wait` is neither 0 nor 1", body = FailedResponse),
+        (status = 404, description = "There is no such tool", body = FailedResponse),
+        (status = 503, description = "The records cannot be read", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
-    patience: Result<Query<Patience>, QueryRejection>,
+    patience: Result<Query<ToolWaitQuery>, QueryRejection>,
 ) -> Result<Json<ToolDetail>, ApiError> {
     let Query(patience) = patience.map_err(|wrong| ApiError::BadRequest(wrong.body_text()))?;
-    // How long that takes would tell of servers whose tools are hidden.
+    // The time it takes would reveal servers whose tools are hidden.
     if is_one("wait", patience.wait.unwrap_or(0))?
         && !caller.visibility().hides_tools()
         && let Ok(Path(name)) = &name
@@ -169,10 +170,10 @@ pub(crate) async fn show(
     let server = server.and_then(|name| servers?.get(name));
     let health = server.map_or("ready", |server| server.state().name());
     let usage = usage::of(&parts, &caller, tool.name()).await?;
-    Ok(Json(ToolDetail { tool: Tool::new(&tool, parts.executor.tools()), health, usage }))
+    Ok(Json(ToolDetail { tool: ShownTool::new(&tool, parts.executor.tools()), health, usage }))
 }
 
-/// The tool that the name finds, where it exists for the caller.
+/// Returns the tool with this name, if it exists for the caller.
 fn find(
     parts: &Parts,
     caller: &Caller,

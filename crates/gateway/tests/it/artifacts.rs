@@ -2,14 +2,14 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
-use switchboard_runtime::{Source, artifacts::Stored};
+use switchboard_runtime::{ArtifactSource, artifacts::ArtifactContent};
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{Content, Part, ToolOutput};
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
 /// A picture, and a text that is too long.
-async fn with_artifacts(house: &House) -> (String, String) {
+async fn with_artifacts(house: &TestGateway) -> (String, String) {
     let picture = Part(
         json!({"type": "image", "mimeType": "image/png", "data": STANDARD.encode(b"\x89PNG picture")})
             .as_object()
@@ -36,7 +36,7 @@ async fn with_artifacts(house: &House) -> (String, String) {
 
 #[tokio::test]
 async fn content_comes_as_what_it_is_and_can_do_nothing() {
-    for house in [House::start().await, House::recording().await] {
+    for house in [TestGateway::start().await, TestGateway::recording().await] {
         let (picture, long) = with_artifacts(&house).await;
         let response = house.get(&format!("/api/artifacts/{picture}")).send().await.unwrap();
         let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
@@ -53,8 +53,8 @@ async fn content_comes_as_what_it_is_and_can_do_nothing() {
         assert_eq!(part.headers()["x-total-characters"], "200");
         assert_eq!(part.text().await.unwrap(), "bäb");
 
-        let page = Stored { media_type: "text/html".to_owned(), bytes: "<script>".into() };
-        let source = Source { tool: "page".into(), caller: None };
+        let page = ArtifactContent { media_type: "text/html".to_owned(), bytes: "<script>".into() };
+        let source = ArtifactSource { tool: "page".into(), caller: None };
         let page = house.executor.artifacts().put(page, source).await.unwrap();
         let page = house.get(&format!("/api/artifacts/{page}")).send().await.unwrap();
         assert!(page.headers()["content-disposition"].to_str().unwrap().starts_with("attachment"));
@@ -63,7 +63,7 @@ async fn content_comes_as_what_it_is_and_can_do_nothing() {
 
 #[tokio::test]
 async fn ranges_of_bytes_are_served() {
-    let house = House::recording().await;
+    let house = TestGateway::recording().await;
     let (picture, _) = with_artifacts(&house).await;
     let range = |range: &'static str| {
         house.get(&format!("/api/artifacts/{picture}")).header("range", range)
@@ -81,7 +81,7 @@ async fn ranges_of_bytes_are_served() {
 // GW-2, GW-5
 #[tokio::test]
 async fn only_those_get_it_who_may_know_of_its_call() {
-    for house in [House::recording().await, House::start().await] {
+    for house in [TestGateway::recording().await, TestGateway::start().await] {
         let (picture, long) = with_artifacts(&house).await;
         let status = async |id: &str, token: &String| {
             answer(house.get(&format!("/api/artifacts/{id}")).bearer_auth(token)).await.0
@@ -98,7 +98,7 @@ async fn only_those_get_it_who_may_know_of_its_call() {
 
 #[tokio::test]
 async fn what_is_not_there_or_no_text_is_told() {
-    let house = House::recording().await;
+    let house = TestGateway::recording().await;
     let (picture, _) = with_artifacts(&house).await;
     for (path, status, says) in [
         ("nothing".to_owned(), 404, "Nothing is kept"),

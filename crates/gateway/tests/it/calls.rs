@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{Content, ToolOutput};
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
 /// The tools of the calls that a question finds.
-async fn tools(house: &House, question: &str) -> Vec<String> {
+async fn tools(house: &TestGateway, question: &str) -> Vec<String> {
     let (status, calls) = answer(house.get(&format!("/api/calls{question}"))).await;
     assert_eq!(status, 200, "{question}: {calls}");
     let tools = calls.as_array().unwrap().iter().map(|call| call["tool"].as_str().unwrap());
     tools.map(str::to_owned).collect()
 }
 
-async fn with_calls(house: House) -> House {
+async fn with_calls(house: TestGateway) -> TestGateway {
     answer(house.call("echo", &json!({"password": "secret"}))).await;
     answer(house.call("wait", &json!({"secs": 0}))).await;
     answer(house.call("fails", &json!({}))).await;
@@ -25,7 +25,7 @@ async fn with_calls(house: House) -> House {
 // RC-2
 #[tokio::test]
 async fn every_filter_works_with_and_without_a_store() {
-    for house in [House::start().await, House::recording().await] {
+    for house in [TestGateway::start().await, TestGateway::recording().await] {
         let house = with_calls(house).await;
         for (question, expected) in [
             ("", &["weather", "fails", "wait", "echo"][..]),
@@ -54,7 +54,9 @@ async fn every_filter_works_with_and_without_a_store() {
 
 #[tokio::test]
 async fn one_call_is_shown_to_those_who_may_see_its_tool() {
-    for (house, has_result) in [(House::start().await, false), (House::recording().await, true)] {
+    for (house, has_result) in
+        [(TestGateway::start().await, false), (TestGateway::recording().await, true)]
+    {
         let (_, envelope) = answer(house.call("weather", &json!({"city": "Rome"}))).await;
         let path = format!("/api/calls/{}", envelope["call_id"].as_str().unwrap());
         let (status, call) = answer(house.get(&path)).await;
@@ -83,7 +85,7 @@ async fn one_call_is_shown_to_those_who_may_see_its_tool() {
 
 #[tokio::test]
 async fn a_question_that_makes_no_sense_is_told_why() {
-    let house = House::recording().await;
+    let house = TestGateway::recording().await;
     for (question, says) in [
         ("?since=yesterday", "`yesterday` is no time"),
         ("?slow=long", "`long` is not a duration"),
@@ -96,7 +98,7 @@ async fn a_question_that_makes_no_sense_is_told_why() {
         assert_eq!((status, &body["error_kind"]), (400, &json!("invalid_parameters")), "{body}");
         assert!(body["error"].as_str().unwrap().contains(says), "{question}: {body}");
     }
-    for house in [house, House::start().await] {
+    for house in [house, TestGateway::start().await] {
         answer(house.call("echo", &json!({}))).await;
         let (status, body) = answer(house.get("/api/calls?tool=a%5B")).await;
         assert_eq!((status, &body["error"]), (400, &json!("`a[` is not a glob")), "{body}");
@@ -105,7 +107,7 @@ async fn a_question_that_makes_no_sense_is_told_why() {
 
 #[tokio::test]
 async fn the_calls_of_a_conversation_are_found() {
-    for house in [House::start().await, House::recording().await] {
+    for house in [TestGateway::start().await, TestGateway::recording().await] {
         for (tool, conversation) in [("echo", "one"), ("fails", "two"), ("echo", "two")] {
             let call = house.call(tool, &json!({})).header("x-conversation", conversation);
             answer(call).await;
@@ -120,7 +122,7 @@ async fn the_calls_of_a_conversation_are_found() {
 // RC-1
 #[tokio::test]
 async fn a_call_says_where_in_the_hash_chain_it_is() {
-    let house = House::recording().await;
+    let house = TestGateway::recording().await;
     let (_, first) = answer(house.call("echo", &json!({"n": 1}))).await;
     let (_, second) = answer(house.call("fails", &json!({}))).await;
     let show = async |envelope: &Value| {
@@ -141,7 +143,7 @@ async fn a_call_says_where_in_the_hash_chain_it_is() {
 // RS-3: who passes a result on to a model asks for what a model reads; an object of ours is read as it is.
 #[tokio::test]
 async fn what_is_read_of_an_mcp_result_can_be_asked_for() {
-    let house = House::recording().await;
+    let house = TestGateway::recording().await;
     let result = json!({"content": [{"type": "text", "text": "21 °C\nsunny"}], "structuredContent": {"n": 21.0}});
     let content = Content::from_object(result.as_object().unwrap().clone()).unwrap();
     house.executor.tools().add(Fake::outputs("mcp", ToolOutput::Content(content))).unwrap();

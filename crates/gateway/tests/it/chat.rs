@@ -9,9 +9,9 @@ use switchboard_gateway::Config;
 use switchboard_models::{Message, ToolChoice};
 use switchboard_testkit::{ModelRequest, until_some};
 
-use crate::{House, answer, life::until_seen};
+use crate::{TestGateway, answer, life::until_seen};
 
-impl House {
+impl TestGateway {
     fn complete(&self, body: &Value) -> RequestBuilder {
         self.client.post(self.url("/v1/chat/completions")).json(body)
     }
@@ -57,7 +57,7 @@ fn their_tools() -> Value {
 // GW-1, ML-7
 #[tokio::test]
 async fn an_answer_comes_with_its_tools_run_here() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let (status, body) = answer(house.chat("call echo {\"a\":1.50}", &json!({"user": "u1"}))).await;
     assert_eq!(status, 200, "{body}");
     let choice = &body["choices"][0];
@@ -77,7 +77,7 @@ async fn an_answer_comes_with_its_tools_run_here() {
 // GW-1
 #[tokio::test]
 async fn an_answer_comes_in_chunks() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let stream = json!({"stream": true, "stream_options": {"include_usage": true}});
     let events = events(house.chat("say Let me see\ncall echo {}\nthen", &stream)).await;
     assert_eq!(events.last().map(String::as_str), Some("data: [DONE]"));
@@ -95,7 +95,7 @@ async fn an_answer_comes_in_chunks() {
 // GW-1: for clients that show the calls as they happen.
 #[tokio::test]
 async fn the_loops_calls_come_as_events_where_they_are_asked_for() {
-    let house = House::recording().await;
+    let house = TestGateway::recording().await;
     let stream = json!({"stream": true, "stream_options": {"include_calls": true}});
     let text = "say Let me see\ncall echo {\"a\":1}\ncall fails {}\nthen";
     let events = events(house.chat(text, &stream)).await;
@@ -121,7 +121,7 @@ async fn the_loops_calls_come_as_events_where_they_are_asked_for() {
 // GW-1: a turn that mixes ours and theirs.
 #[tokio::test]
 async fn a_clients_own_calls_come_back_and_ours_are_kept() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let text = "call echo {\"n\":0}\nthen\nsay One moment\ncall get_weather {\"city\":\"Oslo\"}\ncall echo {\"n\":1}";
     let tools = json!({"tools": their_tools()});
     let (_, whole) = answer(house.chat(text, &tools)).await;
@@ -157,7 +157,7 @@ async fn a_clients_own_calls_come_back_and_ours_are_kept() {
 
 #[tokio::test]
 async fn a_clients_own_calls_come_in_chunks() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let text = "call get_weather {\"a\":1}\ncall get_weather {\"a\":";
     let events = events(house.chat(text, &json!({"stream": true, "tools": their_tools()}))).await;
     let chunks = chunks(&events);
@@ -172,7 +172,7 @@ async fn a_clients_own_calls_come_in_chunks() {
 
 #[tokio::test]
 async fn the_end_says_why() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let cases = [
         ("say All", "All", "stop"),
         ("say Hal\ncut", "Hal", "length"),
@@ -201,7 +201,7 @@ async fn the_end_says_why() {
 // GW-2, ML-9
 #[tokio::test]
 async fn tools_are_those_of_token_and_model() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let token = house.token("agent", &["echo", "weather"]);
     let shy = json!({"model": "shy"});
     assert_eq!(answer(house.chat("hi", &shy)).await.0, 200);
@@ -220,7 +220,7 @@ async fn tools_are_those_of_token_and_model() {
 
 #[tokio::test]
 async fn what_a_client_wishes_reaches_the_model() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let one = json!({"type": "function", "function": {"name": "get_weather"}});
     let cases = [
         (json!({"max_tokens": 7, "temperature": 0.5}), Some(7), Some(0.5), ToolChoice::Auto),
@@ -263,7 +263,7 @@ async fn what_a_client_wishes_reaches_the_model() {
 // GW-1
 #[tokio::test]
 async fn wrong_requests_name_the_field() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let tool = |function: Value| json!({"tools": [{"type": "function", "function": function}]});
     let says = |content: Value| json!({"messages": [{"role": "user", "content": content}]});
     let cases = [
@@ -333,7 +333,7 @@ fn failed(status: u16, kind: &str, code: impl Into<Value>) -> (u16, String, Valu
 // GW-2
 #[tokio::test]
 async fn every_failure_has_the_wires_shape() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let post = |body: &'static str| house.client.post(house.url("/v1/chat/completions")).body(body);
     let wrong = "invalid_request_error";
     let nothing = Value::Null;
@@ -372,7 +372,7 @@ async fn every_failure_has_the_wires_shape() {
 
 #[tokio::test]
 async fn a_failure_after_the_head_is_told_in_the_stream() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let text = "say Well\ncall echo {}\nthen\nfail";
     let events = events(house.chat(text, &json!({"stream": true}))).await;
     let last: Value =
@@ -386,7 +386,7 @@ async fn a_failure_after_the_head_is_told_in_the_stream() {
 #[tokio::test]
 async fn a_loop_without_an_end_is_a_failure() {
     let again = "call echo {}\nthen\n".repeat(9);
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let repeats = failure(house.chat(&again, &json!({}))).await;
     assert_eq!(repeats, failed(502, "server_error", "repeated_calls"));
     let limits: [(Loop, &str, u16, &str); 3] = [
@@ -410,7 +410,7 @@ async fn a_loop_without_an_end_is_a_failure() {
         ),
     ];
     for (limits, text, status, code) in limits {
-        let house = House::looping(Config::default(), limits).await;
+        let house = TestGateway::looping(Config::default(), limits).await;
         let seen = failure(house.chat(text, &json!({}))).await;
         assert_eq!(seen, failed(status, "server_error", code));
     }
@@ -420,7 +420,7 @@ async fn a_loop_without_an_end_is_a_failure() {
 #[tokio::test]
 async fn a_client_that_hangs_up_cancels_its_turn() {
     for stream in [false, true] {
-        let house = House::start().await;
+        let house = TestGateway::start().await;
         let text = "say Wait\ncall wait {\"secs\":60}";
         let request = house.chat(text, &json!({"stream": stream}));
         let call = tokio::spawn(async move {
@@ -440,7 +440,7 @@ async fn a_client_that_hangs_up_cancels_its_turn() {
 #[tokio::test]
 async fn what_does_not_finish_in_time_is_cancelled_and_recorded() {
     let drain = "50ms".parse().unwrap();
-    let mut house = House::configured(Config { drain, ..Config::default() }).await;
+    let mut house = TestGateway::configured(Config { drain, ..Config::default() }).await;
     let text = "say Wait\ncall wait {\"secs\":60}";
     let request = house.chat(text, &json!({"stream": true}));
     let call = tokio::spawn(async move { request.send().await?.text().await });
@@ -456,7 +456,7 @@ async fn what_does_not_finish_in_time_is_cancelled_and_recorded() {
 // GW-1
 #[tokio::test]
 async fn models_are_listed_in_order() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let (_, list) = answer(house.get("/v1/models")).await;
     let names: Vec<_> = list["data"].as_array().unwrap().iter().map(|model| &model["id"]).collect();
     assert_eq!(names, ["parrot", "shy", "keyless"]);

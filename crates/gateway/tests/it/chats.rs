@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::{House, answer, life::until_seen};
+use crate::{TestGateway, answer, life::until_seen};
 
-impl House {
+impl TestGateway {
     /// Says one thing in a chat.
     async fn say_in(&self, chat: &str, text: &str, token: Option<&str>) -> (u16, Value) {
         let messages = json!([{"role": "user", "content": text}]);
@@ -33,7 +33,7 @@ impl House {
 // GW-1, ML-8
 #[tokio::test]
 async fn a_chat_is_kept_and_gone_on_with() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     assert_eq!(house.chats(None).await, [""; 0]);
     let (status, body) = house.say_in("first-1", "call echo {\"a\":1.50}", None).await;
     assert_eq!(status, 200, "{body}");
@@ -64,7 +64,7 @@ async fn a_chat_is_kept_and_gone_on_with() {
 // GW-1
 #[tokio::test]
 async fn a_chat_is_kept_if_the_client_goes() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let messages = json!([{"role": "user", "content": "call wait {\"secs\":60}"}]);
     let body = json!({"model": "parrot", "chat": "gone", "messages": messages, "stream": true});
     let request = house.client.post(house.url("/v1/chat/completions")).json(&body);
@@ -85,7 +85,7 @@ async fn a_chat_is_kept_if_the_client_goes() {
 // GW-1, GW-2
 #[tokio::test]
 async fn a_caller_has_its_own_chats() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let (one, other) = (house.token("one", &["*"]), house.token("other", &["*"]));
     for (chat, token) in [("a", Some(&one)), ("b", Some(&other)), ("c", None)] {
         assert_eq!(house.say_in(chat, "say hi", token.map(String::as_str)).await.0, 200);
@@ -107,7 +107,7 @@ async fn a_caller_has_its_own_chats() {
 // GW-1
 #[tokio::test]
 async fn an_id_is_never_a_path() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     for id in ["", "../tokens", "a/b", "a.json", "callers/x", &"a".repeat(65)] {
         let (status, body) = house.say_in(id, "say hi", None).await;
         assert_eq!((status, &body["error"]["param"]), (400, &json!("chat")), "{id}");

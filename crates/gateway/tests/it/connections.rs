@@ -12,7 +12,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::{House, life::until_seen};
+use crate::{TestGateway, life::until_seen};
 
 /// Far more than anything here takes; without it a broken connection would hang the test.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -102,7 +102,7 @@ fn reporting() -> Fake {
 // GW-1, GW-4
 #[tokio::test]
 async fn an_answer_is_the_same_however_the_request_arrives() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     house.executor.tools().add(reporting()).unwrap();
     let token = house.token("few", &["echo"]);
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -143,7 +143,7 @@ async fn an_answer_is_the_same_however_the_request_arrives() {
 // GW-2
 #[tokio::test]
 async fn a_head_that_can_be_read_in_two_ways_is_refused() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let token = house.token("few", &["echo"]);
     let mcp = post("", r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nA: 1\r\n\r\n");
@@ -170,7 +170,7 @@ async fn a_head_that_can_be_read_in_two_ways_is_refused() {
 // GW-2
 #[tokio::test]
 async fn a_request_whose_end_is_in_doubt_is_refused_and_nothing_follows_it() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let request = post("", r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     let hidden = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let more = |header: &str| request.replacen("Host", &format!("{header}\r\nHost"), 1);
@@ -201,7 +201,7 @@ async fn a_request_whose_end_is_in_doubt_is_refused_and_nothing_follows_it() {
 #[tokio::test]
 async fn an_idle_connection_is_closed_after_the_header_timeout() {
     let header_timeout = HumanDuration(Duration::from_millis(100));
-    let house = House::configured(Config { header_timeout, ..Config::default() }).await;
+    let house = TestGateway::configured(Config { header_timeout, ..Config::default() }).await;
     let mut fresh = TcpStream::connect(house.address).await.unwrap();
     let mut used = TcpStream::connect(house.address).await.unwrap();
     used.write_all(call("echo", &json!({"text": "x"})).as_bytes()).await.unwrap();
@@ -217,8 +217,8 @@ async fn an_idle_connection_is_closed_after_the_header_timeout() {
 // GW-4
 #[tokio::test]
 async fn a_message_that_is_too_large_is_called_so() {
-    let max_body = switchboard_toolcall::Size(1000);
-    let house = House::configured(Config { max_body, ..Config::default() }).await;
+    let max_body = switchboard_toolcall::HumanSize(1000);
+    let house = TestGateway::configured(Config { max_body, ..Config::default() }).await;
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","a":"{}"}}"#, "x".repeat(1000));
     let chunked = post("Transfer-Encoding: chunked\r\n", "").replace("Content-Length: 0\r\n", "");
     for request in [post("", &body), format!("{chunked}{:x}\r\n{body}\r\n0\r\n\r\n", body.len())] {
@@ -231,7 +231,7 @@ async fn a_message_that_is_too_large_is_called_so() {
 
 #[tokio::test]
 async fn requests_of_all_kinds_follow_each_other_on_a_connection() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     let health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned();
     let requests = ["one", "two"]
@@ -247,7 +247,7 @@ async fn requests_of_all_kinds_follow_each_other_on_a_connection() {
 
 #[tokio::test]
 async fn a_request_may_come_before_the_last_was_answered() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let [slow, quick] =
         [call("wait", &json!({"secs": 0.1})), call("echo", &json!({"text": "quick"}))];
     let mut stream = TcpStream::connect(house.address).await.unwrap();
@@ -263,7 +263,7 @@ async fn a_request_may_come_before_the_last_was_answered() {
 // EX-4
 #[tokio::test]
 async fn who_hangs_up_cancels_its_call() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     stream.write_all(call("wait", &json!({"secs": 60})).as_bytes()).await.unwrap();
     until_seen(&house, "begun").await;
@@ -274,7 +274,7 @@ async fn who_hangs_up_cancels_its_call() {
 // EX-4
 #[tokio::test]
 async fn who_hangs_up_in_the_middle_of_an_answer_cancels_its_call() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     house.executor.tools().add(reporting()).unwrap();
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     stream.write_all(call("reports", &json!({"secs": 60})).as_bytes()).await.unwrap();
@@ -292,7 +292,7 @@ async fn who_hangs_up_in_the_middle_of_an_answer_cancels_its_call() {
 #[tokio::test]
 async fn at_the_end_answers_are_given_and_connections_closed() {
     let drain = HumanDuration(Duration::from_secs(3600));
-    let mut house = House::configured(Config { drain, ..Config::default() }).await;
+    let mut house = TestGateway::configured(Config { drain, ..Config::default() }).await;
     let mut idle = TcpStream::connect(house.address).await.unwrap();
     idle.write_all(call("echo", &json!({})).as_bytes()).await.unwrap();
     answer(&mut idle).await;
@@ -312,7 +312,7 @@ async fn at_the_end_answers_are_given_and_connections_closed() {
 #[tokio::test]
 async fn what_does_not_end_in_time_is_cancelled() {
     let drain = HumanDuration(Duration::from_millis(50));
-    let mut house = House::configured(Config { drain, ..Config::default() }).await;
+    let mut house = TestGateway::configured(Config { drain, ..Config::default() }).await;
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     stream.write_all(call("wait", &json!({"secs": 60})).as_bytes()).await.unwrap();
     until_seen(&house, "begun").await;

@@ -1,13 +1,13 @@
 //! The page itself: who gets it, and what keeps it safe.
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
 const HTML: &str = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8";
 
 // GW-1
 #[tokio::test]
 async fn browsers_get_the_page_and_its_views() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     for path in [
         "/",
         "/live",
@@ -47,7 +47,7 @@ async fn browsers_get_the_page_and_its_views() {
 // GW-1
 #[tokio::test]
 async fn programs_are_told_where_to_go() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let (status, text) = answer(house.get("/")).await;
     assert_eq!(status, 200);
     assert!(text.as_str().unwrap().contains("/openapi.json"), "{text}");
@@ -63,7 +63,7 @@ async fn programs_are_told_where_to_go() {
 #[tokio::test]
 async fn the_page_is_open_but_not_under_foreign_names() {
     let config = switchboard_gateway::Config { require_token: true, ..Default::default() };
-    let house = House::configured(config).await;
+    let house = TestGateway::configured(config).await;
     assert_eq!(answer(house.get("/").header("accept", HTML)).await.0, 200);
     let foreign = house.get("/").header("accept", HTML).header("host", "evil.example");
     assert_eq!(answer(foreign).await.0, 403);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
 /// Reads events until there are so many.
 pub(crate) async fn events(mut response: reqwest::Response, count: usize) -> Vec<Value> {
@@ -24,7 +24,7 @@ pub(crate) async fn events(mut response: reqwest::Response, count: usize) -> Vec
 // GW-1
 #[tokio::test]
 async fn beginnings_and_ends_are_told() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let all = house.get("/api/events").send().await.unwrap();
     let token = house.watcher("narrow", &["fails"]);
     let narrow = house.get("/api/events").bearer_auth(token).send().await.unwrap();
@@ -62,7 +62,7 @@ fn id(message: &str) -> &str {
 // GW-1
 #[tokio::test]
 async fn who_comes_back_misses_nothing() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let first = house.get("/api/events").send().await.unwrap();
     answer(house.call("echo", &json!({"n": 1}))).await;
     let seen = messages(first, 2).await;
@@ -87,7 +87,7 @@ async fn who_comes_back_misses_nothing() {
 // GW-1
 #[tokio::test]
 async fn many_events_come_as_one_message() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let batched = house.get("/api/events?batch=200ms").send().await.unwrap();
     let calls = (0..20).map(|n| answer(house.call("echo", &json!({"n": n}))));
     futures_util::future::join_all(calls).await;
@@ -114,7 +114,7 @@ async fn many_events_come_as_one_message() {
 
 #[tokio::test]
 async fn long_arguments_are_left_to_the_record() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let all = house.get("/api/events").send().await.unwrap();
     answer(house.call("echo", &json!({"long": "x".repeat(5000)})).header("x-conversation", "c1"))
         .await;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
-async fn with_calls(house: House) -> House {
+async fn with_calls(house: TestGateway) -> TestGateway {
     for _ in 0..3 {
         answer(house.call("echo", &json!({}))).await;
     }
@@ -21,7 +21,7 @@ fn names(stats: &Value) -> Vec<&Value> {
 
 #[tokio::test]
 async fn calls_are_counted_over_time_and_by_group() {
-    for house in [House::start().await, House::recording().await] {
+    for house in [TestGateway::start().await, TestGateway::recording().await] {
         let house = with_calls(house).await;
         let (status, stats) = answer(house.get("/api/stats?since=1h&step=1m")).await;
         assert_eq!(status, 200, "{stats}");
@@ -58,7 +58,7 @@ async fn calls_are_counted_over_time_and_by_group() {
 // GW-2
 #[tokio::test]
 async fn a_token_counts_only_what_it_may_see() {
-    for house in [House::start().await, House::recording().await] {
+    for house in [TestGateway::start().await, TestGateway::recording().await] {
         let house = with_calls(house).await;
         let token = house.watcher("narrow", &["fails", "weather"]);
         let (_, stats) = answer(house.get("/api/stats").bearer_auth(&token)).await;
@@ -79,7 +79,7 @@ async fn a_token_counts_only_what_it_may_see() {
 
 #[tokio::test]
 async fn a_question_that_makes_no_sense_is_told_why() {
-    let house = House::recording().await;
+    let house = TestGateway::recording().await;
     for (question, says) in [
         ("?step=1s&since=1d", "1000 are the most"),
         ("?since=1h&until=2h", "before `until`"),
@@ -98,7 +98,7 @@ async fn a_question_that_makes_no_sense_is_told_why() {
 
 #[tokio::test]
 async fn a_tool_is_shown_with_its_use() {
-    for house in [House::start().await, House::recording().await] {
+    for house in [TestGateway::start().await, TestGateway::recording().await] {
         let (_, unused) = answer(house.get("/api/tools/echo")).await;
         assert_eq!((&unused["use"]["calls"], &unused["use"]["last"]), (&json!(0), &Value::Null));
         let house = with_calls(house).await;

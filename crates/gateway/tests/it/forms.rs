@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use switchboard_testkit::{Fake, until};
 use switchboard_toolcall::{ProgressUpdate, ToolOutput};
 
-use crate::{House, answer, life::until_seen};
+use crate::{TestGateway, answer, life::until_seen};
 
-impl House {
+impl TestGateway {
     async fn judge(&self, tool: &str, args: &Value) -> (u16, Value) {
         let url = self.url(&format!("/api/tools/{tool}/validate"));
         answer(self.client.post(url).json(args)).await
@@ -21,7 +21,7 @@ impl House {
 // VA-2
 #[tokio::test]
 async fn arguments_are_judged_in_the_words_of_a_call() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let schema = json!({
         "type": "object",
         "properties": {
@@ -66,7 +66,7 @@ async fn arguments_are_judged_in_the_words_of_a_call() {
 
 #[tokio::test]
 async fn what_cannot_be_judged_is_told() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     assert_eq!(house.judge("nobody", &json!({})).await.0, 404);
     assert_eq!(house.judge("echo", &json!([1])).await.0, 400);
     let token = house.token("narrow", &["echo"]);
@@ -90,7 +90,7 @@ fn events(text: &str) -> Vec<(String, Value)> {
 // MC-1
 #[tokio::test]
 async fn a_call_tells_how_far_it_is_and_then_its_result() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let steps = Fake::new("steps", |_, cx: switchboard_toolcall::CallContext| async move {
         for step in 1..=3_u8 {
             cx.progress.report(ProgressUpdate {
@@ -116,7 +116,7 @@ async fn a_call_tells_how_far_it_is_and_then_its_result() {
 
 #[tokio::test]
 async fn a_failure_comes_as_a_result_too() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let token = house.token("narrow", &["echo"]);
     for (tool, kind) in
         [("weather", "invalid_parameters"), ("nobody", "not_found"), ("fails", "tool_error")]
@@ -136,7 +136,7 @@ async fn a_failure_comes_as_a_result_too() {
 // EX-4
 #[tokio::test]
 async fn closing_the_stream_cancels_the_call() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let mut response = house.watched_call("wait", &json!({"secs": 60})).send().await.unwrap();
     assert!(response.chunk().await.unwrap().is_some());
     until_seen(&house, "begun").await;

@@ -8,7 +8,7 @@ use switchboard_gateway::Config;
 use switchboard_testkit::until;
 
 use crate::{
-    House, answer,
+    TestGateway, answer,
     issuer::{Key, KeyServer, set},
 };
 
@@ -39,7 +39,7 @@ fn keys_file(folder: &Path, keys: &[&Key]) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-async fn try_with(house: &House, token: &str) -> (u16, String) {
+async fn try_with(house: &TestGateway, token: &str) -> (u16, String) {
     let (status, body) = answer(house.get("/api/tools").bearer_auth(token)).await;
     (status, body["error"].as_str().unwrap_or_default().to_owned())
 }
@@ -51,7 +51,7 @@ async fn every_kind_of_signature_is_checked() {
     let (p256, p384) = (Key::p256("a"), Key::p384("b"));
     let (ed, rsa) = (Key::ed25519("c"), Key::rsa("d"));
     let file = keys_file(folder.path(), &[&p256, &p384, &ed, &rsa]);
-    let house = House::configured(config(&file, json!({}))).await;
+    let house = TestGateway::configured(config(&file, json!({}))).await;
     let mut cases = vec![(&p256, "ES256"), (&p384, "ES384"), (&ed, "EdDSA")];
     cases.extend(
         ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"].map(|algorithm| (&rsa, algorithm)),
@@ -78,7 +78,7 @@ async fn what_is_not_for_us_is_refused_with_the_reason() {
     let rsa = Key::rsa("r");
     let file = keys_file(folder.path(), &[&key, &rsa]);
     let more = json!({"algorithms": ["ES256", "EdDSA"], "leeway": "0s"});
-    let house = House::configured(config(&file, more)).await;
+    let house = TestGateway::configured(config(&file, more)).await;
     let good = claims(json!({}));
     let token = |more: Value| key.token("ES256", &claims(more));
     let unsigned = {
@@ -125,7 +125,7 @@ async fn each_caller_has_a_share() {
     let folder = tempfile::tempdir().unwrap();
     let key = Key::p256("a");
     let file = keys_file(folder.path(), &[&key]);
-    let house = House::configured(config(&file, json!({"rate": "2/h"}))).await;
+    let house = TestGateway::configured(config(&file, json!({"rate": "2/h"}))).await;
     let token = |sub: &str, id: u8| key.token("ES256", &claims(json!({"sub": sub, "jti": id})));
     assert_eq!(try_with(&house, &token("ada", 1)).await.0, 200);
     assert_eq!(try_with(&house, &token("ada", 2)).await.0, 200);
@@ -133,7 +133,7 @@ async fn each_caller_has_a_share() {
     assert_eq!((status, &*error), (429, "token 'jwt:ada' may make 2/h requests"));
     assert_eq!(try_with(&house, &token("bob", 1)).await.0, 200);
 
-    let house = House::configured(config(&file, json!({"concurrent": 1}))).await;
+    let house = TestGateway::configured(config(&file, json!({"concurrent": 1}))).await;
     let events = house.get("/api/events").bearer_auth(token("ada", 1)).send().await.unwrap();
     let (status, error) = try_with(&house, &token("ada", 2)).await;
     assert_eq!((status, &*error), (429, "token 'jwt:ada' may have 1 requests at once"));
@@ -156,7 +156,7 @@ async fn a_claim_lets_a_person_decide() {
     let folder = tempfile::tempdir().unwrap();
     let key = Key::p256("a");
     let file = keys_file(folder.path(), &[&key]);
-    let house = House::configured(config(&file, json!({"approve_claim": "approver"}))).await;
+    let house = TestGateway::configured(config(&file, json!({"approve_claim": "approver"}))).await;
     let decide = async |claim: Value| {
         let token = key.token("ES256", &claims(json!({"approver": claim})));
         let url = house.url("/api/approvals/zzzzzzzz");
@@ -180,7 +180,7 @@ async fn a_signature_from_elsewhere_is_read_as_its_maker_meant_it() {
         "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
     });
     fs::write(&file, json!({"keys": [key]}).to_string()).unwrap();
-    let house = House::configured(config(file.to_str().unwrap(), json!({}))).await;
+    let house = TestGateway::configured(config(file.to_str().unwrap(), json!({}))).await;
     let token = "eyJhbGciOiJFUzI1NiJ9.\
         eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.\
         DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q";
@@ -195,7 +195,7 @@ async fn claims_decide_what_may_be_seen_and_done() {
     let key = Key::ed25519("a");
     let file = keys_file(folder.path(), &[&key]);
     let more = json!({"name_claim": "email", "tools_claim": "tools"});
-    let house = House::configured(Config {
+    let house = TestGateway::configured(Config {
         allow_if: vec!["claims.team == 'home' || tool == 'echo'".to_owned()],
         ..config(&file, more)
     })
@@ -225,7 +225,7 @@ async fn keys_in_a_file_are_read_again_when_it_changes() {
     let folder = tempfile::tempdir().unwrap();
     let (old, new) = (Key::p256("old"), Key::ed25519("new"));
     let file = keys_file(folder.path(), &[&old]);
-    let house = House::configured(config(&file, json!({}))).await;
+    let house = TestGateway::configured(config(&file, json!({}))).await;
     let (old_token, new_token) =
         (old.token("ES256", &claims(json!({}))), new.token("EdDSA", &claims(json!({}))));
     assert_eq!(try_with(&house, &old_token).await.0, 200);
@@ -242,7 +242,7 @@ async fn keys_from_an_address_are_asked_for_when_one_is_not_known() {
     let issuer = KeyServer::start(&[&first]).await;
     let token = |key: &Key| key.token("ES256", &claims(json!({})));
     let eager = json!({"look_pause": "0s", "keep_keys": "1h"});
-    let house = House::configured(config(&issuer.url, eager)).await;
+    let house = TestGateway::configured(config(&issuer.url, eager)).await;
     assert_eq!(issuer.asked(), 0, "nobody has come with a token yet");
     issuer.fail();
     let (status, error) = try_with(&house, &token(&first)).await;
@@ -261,7 +261,7 @@ async fn keys_from_an_address_are_asked_for_when_one_is_not_known() {
     assert_eq!(try_with(&house, &token(&second)).await.0, 200, "the keys that were there stay");
 
     let patient = json!({"look_pause": "1h"});
-    let house = House::configured(config(&issuer.url, patient)).await;
+    let house = TestGateway::configured(config(&issuer.url, patient)).await;
     issuer.show(&[&first]);
     assert_eq!(try_with(&house, &token(&first)).await.0, 200);
     let asked = issuer.asked();
@@ -272,7 +272,7 @@ async fn keys_from_an_address_are_asked_for_when_one_is_not_known() {
     assert_eq!(issuer.asked(), asked, "strangers do not make us ask again and again");
 
     let short = json!({"look_pause": "0s", "keep_keys": "0s"});
-    let house = House::configured(config(&issuer.url, short)).await;
+    let house = TestGateway::configured(config(&issuer.url, short)).await;
     let gone = token(&first);
     assert_eq!(try_with(&house, &gone).await.0, 200);
     issuer.show(&[&second]);
@@ -285,7 +285,7 @@ async fn an_issuer_may_say_itself_where_its_keys_are() {
     let server = KeyServer::start(&[&key]).await;
     let issuer = server.url.trim_end_matches("/keys").to_owned();
     let more = json!({"issuer": issuer, "jwks": null, "look_pause": "0s"});
-    let house = House::configured(config("", more)).await;
+    let house = TestGateway::configured(config("", more)).await;
     let token = key.token("ES256", &claims(json!({"iss": issuer})));
     let refused = |said: Value| {
         server.say(said);
@@ -311,7 +311,7 @@ async fn an_issuer_may_say_itself_where_its_keys_are() {
 async fn clients_find_the_issuer() {
     let folder = tempfile::tempdir().unwrap();
     let file = keys_file(folder.path(), &[&Key::ed25519("a")]);
-    let house = House::configured(config(&file, json!({"scopes": ["tools:call"]}))).await;
+    let house = TestGateway::configured(config(&file, json!({"scopes": ["tools:call"]}))).await;
     let place = house.url("/.well-known/oauth-protected-resource");
     let refused = |request: reqwest::RequestBuilder| async {
         let response = request.send().await.unwrap();
@@ -343,10 +343,10 @@ async fn clients_find_the_issuer() {
         public_url: Some("https://tools.example/".to_owned()),
         ..config(&file, json!({}))
     };
-    let house = House::configured(public).await;
+    let house = TestGateway::configured(public).await;
     let (_, body) = answer(house.get("/.well-known/oauth-protected-resource/mcp")).await;
     assert_eq!(body["resource"], "https://tools.example/mcp");
-    let plain = House::start().await;
+    let plain = TestGateway::start().await;
     assert_eq!(answer(plain.get("/.well-known/oauth-protected-resource")).await.0, 404);
 }
 

@@ -11,17 +11,17 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
 /// Waits until the witness has seen it.
-pub(crate) async fn until_seen(house: &House, what: &str) {
+pub(crate) async fn until_seen(house: &TestGateway, what: &str) {
     until(async || house.witness.seen().contains(&what)).await;
 }
 
 // EX-4
 #[tokio::test]
 async fn a_client_that_hangs_up_cancels_its_call() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let call = tokio::spawn(house.call("wait", &json!({"secs": 60})).send());
     until_seen(&house, "begun").await;
     call.abort();
@@ -34,7 +34,7 @@ async fn a_client_that_hangs_up_cancels_its_call() {
 // GW-4
 #[tokio::test]
 async fn what_runs_may_finish_when_we_are_told_to_stop() {
-    let mut house = House::start().await;
+    let mut house = TestGateway::start().await;
     let call = tokio::spawn(house.call("wait", &json!({"secs": 0.3})).send());
     until_seen(&house, "begun").await;
     house.stop.cancel();
@@ -49,7 +49,7 @@ async fn what_runs_may_finish_when_we_are_told_to_stop() {
 async fn who_only_watches_holds_nobody_up() {
     // Longer than any test: whoever waits for it fails.
     let drain = HumanDuration(Duration::from_secs(3600));
-    let mut house = House::configured(Config { drain, ..Config::default() }).await;
+    let mut house = TestGateway::configured(Config { drain, ..Config::default() }).await;
     let post = |body: serde_json::Value| {
         house
             .client
@@ -90,7 +90,7 @@ async fn who_only_watches_holds_nobody_up() {
 #[tokio::test]
 async fn what_does_not_finish_is_cancelled_and_recorded() {
     let drain = HumanDuration(Duration::from_millis(50));
-    let mut house = House::configured(Config { drain, ..Config::default() }).await;
+    let mut house = TestGateway::configured(Config { drain, ..Config::default() }).await;
     let call = tokio::spawn(house.call("wait", &json!({"secs": 60})).send());
     until_seen(&house, "begun").await;
     house.stop.cancel();
@@ -104,7 +104,7 @@ async fn what_does_not_finish_is_cancelled_and_recorded() {
 #[tokio::test]
 async fn slow_clients_are_shown_the_door() {
     let header_timeout = HumanDuration(Duration::from_millis(50));
-    let house = House::configured(Config { header_timeout, ..Config::default() }).await;
+    let house = TestGateway::configured(Config { header_timeout, ..Config::default() }).await;
     let mut slow = TcpStream::connect(house.address).await.unwrap();
     slow.write_all(b"GET /api/tools HTTP/1.1\r\nHost: local").await.unwrap();
     let mut rest = String::new();

@@ -7,20 +7,20 @@ use serde_json::json;
 use switchboard_access::NewToken;
 use switchboard_gateway::Config;
 use switchboard_testkit::{until, until_some};
-use switchboard_toolcall::{ErrorKind, HumanDuration, Size};
+use switchboard_toolcall::{ErrorKind, HumanDuration, HumanSize};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
     time::{sleep, timeout},
 };
 
-use crate::{House, answer, life::until_seen};
+use crate::{TestGateway, answer, life::until_seen};
 
 /// Far more than anything here takes; without it a broken limit would hang the test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection over which this has been sent.
-async fn send(house: &House, text: &str) -> TcpStream {
+async fn send(house: &TestGateway, text: &str) -> TcpStream {
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
     stream
@@ -42,7 +42,7 @@ fn call(tool: &str, more: &str, body: &str) -> String {
 }
 
 /// Waits until the tool has begun so many times.
-async fn until_begun(house: &House, count: usize) {
+async fn until_begun(house: &TestGateway, count: usize) {
     let begun = || house.witness.seen().iter().filter(|what| **what == "begun").count();
     until(async || begun() >= count).await;
 }
@@ -53,9 +53,12 @@ fn millis(millis: u64) -> HumanDuration {
 
 #[tokio::test]
 async fn heads_are_bounded_in_size_and_number() {
-    let house =
-        House::configured(Config { max_head: Size(4096), max_headers: 20, ..Config::default() })
-            .await;
+    let house = TestGateway::configured(Config {
+        max_head: HumanSize(4096),
+        max_headers: 20,
+        ..Config::default()
+    })
+    .await;
     let head = |more: &str| {
         format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\n{more}Connection: close\r\n\r\n")
     };
@@ -72,7 +75,7 @@ async fn heads_are_bounded_in_size_and_number() {
         let answer = rest(send(&house, &text).await).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{status}: {answer}");
     }
-    let plain = House::start().await;
+    let plain = TestGateway::start().await;
     let many: String = (0..120).map(|number| format!("X-{number}: 1\r\n")).collect();
     let answer = rest(send(&plain, &head(&many)).await).await;
     assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
@@ -85,7 +88,8 @@ async fn heads_are_bounded_in_size_and_number() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_does_not_hold_a_place() {
-    let house = House::configured(Config { body_timeout: millis(100), ..Config::default() }).await;
+    let house =
+        TestGateway::configured(Config { body_timeout: millis(100), ..Config::default() }).await;
     let new = NewToken { name: "one".to_owned(), concurrent: Some(1), ..Default::default() };
     let bearer = format!("Authorization: Bearer {}\r\n", house.tokens.create(new).unwrap());
     let head = call("echo", &bearer, "").replace("Length: 0", "Length: 1000");
@@ -111,7 +115,8 @@ async fn a_body_that_does_not_come_does_not_hold_a_place() {
 
 #[tokio::test]
 async fn who_does_not_read_is_shown_the_door() {
-    let house = House::configured(Config { write_timeout: millis(100), ..Config::default() }).await;
+    let house =
+        TestGateway::configured(Config { write_timeout: millis(100), ..Config::default() }).await;
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     let requests = "GET /api/tools HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(100);
     let asking = async { while stream.write_all(requests.as_bytes()).await.is_ok() {} };
@@ -121,7 +126,7 @@ async fn who_does_not_read_is_shown_the_door() {
 // EX-4
 #[tokio::test]
 async fn a_client_that_closes_its_half_has_hung_up() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let mut stream = send(&house, &call("wait", "", "{\"secs\": 60}")).await;
     until_begun(&house, 1).await;
     stream.shutdown().await.unwrap();
@@ -139,7 +144,7 @@ async fn a_client_that_closes_its_half_has_hung_up() {
 // EX-4, RC-1
 #[tokio::test]
 async fn a_hundred_clients_that_vanish_leave_nothing_behind() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let new = NewToken { name: "crowd".to_owned(), concurrent: Some(100), ..Default::default() };
     let token = house.tokens.create(new).unwrap();
     let bearer = format!("Authorization: Bearer {token}\r\n");
@@ -168,7 +173,8 @@ async fn ten_thousand_idle_connections_disturb_nobody() {
     let limit = raise_limit();
     let count = 10_000.min(limit.saturating_sub(500));
     let patient = HumanDuration(PATIENCE * 10);
-    let house = House::configured(Config { header_timeout: patient, ..Config::default() }).await;
+    let house =
+        TestGateway::configured(Config { header_timeout: patient, ..Config::default() }).await;
     // Held by others: this process would need a file for each end.
     let holders: Vec<_> = (0..4).map(|_| hold(&house, count / 4)).collect();
     let connections = async || {
@@ -187,7 +193,7 @@ async fn ten_thousand_idle_connections_disturb_nobody() {
 }
 
 /// A process that opens so many connections and says nothing.
-fn hold(house: &House, count: usize) -> std::process::Child {
+fn hold(house: &TestGateway, count: usize) -> std::process::Child {
     let place = format!("/dev/tcp/{}/{}", house.address.ip(), house.address.port());
     // A pause now and then: who knocks faster than the door opens is only let in a second later.
     let script = format!(

@@ -5,7 +5,7 @@ use switchboard_gateway::Config;
 use switchboard_testkit::Logs;
 use tracing::Level;
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
 fn lines(logs: &Logs) -> Vec<String> {
     logs.lines().into_iter().filter(|line| line.contains("switchboard::access")).collect()
@@ -15,7 +15,7 @@ fn lines(logs: &Logs) -> Vec<String> {
 #[tokio::test]
 async fn each_request_leaves_a_line_where_that_is_wanted() {
     let logs = Logs::collect(Level::INFO);
-    let house = House::configured(Config { access_log: true, ..Config::default() }).await;
+    let house = TestGateway::configured(Config { access_log: true, ..Config::default() }).await;
     let token = house.token("agent-7", &["*"]);
     let (_, envelope) = answer(house.call("echo", &json!({})).bearer_auth(token)).await;
     answer(house.get("/api/tools?secret=1").bearer_auth("sb_wrong")).await;
@@ -24,7 +24,8 @@ async fn each_request_leaves_a_line_where_that_is_wanted() {
         tokio::task::yield_now().await;
     }
     let lines = lines(&logs);
-    let bytes = envelope.to_string().len();
+    // The body ends with a newline.
+    let bytes = envelope.to_string().len() + 1;
     for part in [
         "INFO",
         "method=POST",
@@ -43,7 +44,7 @@ async fn each_request_leaves_a_line_where_that_is_wanted() {
 #[tokio::test]
 async fn by_default_there_is_none() {
     let logs = Logs::collect(Level::INFO);
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     answer(house.call("echo", &json!({}))).await;
     answer(house.get("/healthz")).await;
     assert_eq!(lines(&logs), Vec::<String>::new());

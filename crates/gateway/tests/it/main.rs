@@ -23,6 +23,7 @@ mod pages;
 mod openapi;
 mod peers;
 mod connections;
+mod editing;
 mod questions;
 mod queued;
 mod rest;
@@ -30,9 +31,11 @@ mod routes;
 mod servers;
 mod session;
 mod tls;
+mod turns;
 
 use std::{net::SocketAddr, sync::Arc};
 
+use editing::FakeEditor;
 use queued::Shelf;
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
@@ -55,7 +58,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 /// A gateway that runs on loopback.
-struct House {
+struct TestGateway {
     address: SocketAddr,
     client: Client,
     executor: ToolExecutor,
@@ -66,10 +69,12 @@ struct House {
     stop: CancellationToken,
     running: Option<JoinHandle<()>>,
     servers: Option<Arc<Servers>>,
+    editor: Arc<FakeEditor>,
+    config_state: ConfigState,
     _folder: TempDir,
 }
 
-impl House {
+impl TestGateway {
     async fn start() -> Self {
         Self::configured(Config::default()).await
     }
@@ -127,12 +132,7 @@ impl House {
         let store = records.then(|| Store::open(Default::default(), folder.path().join("records")));
         let feed = Arc::new(Feed::new(Arc::new(Metrics::default())));
         let approvals = Arc::new(ApprovalQueue::open(folder.path().join("approvals")));
-        let rules = PolicyConfig {
-            deny: vec!["forbidden".to_owned()],
-            ask: vec!["delete_*".to_owned()],
-            ..Default::default()
-        };
-        let rules = RulePolicy::new(rules).unwrap();
+        let rules = rules();
         let artifacts: Arc<dyn ArtifactStore> = match &store {
             Some(store) => Arc::new(store.clone()),
             None => Arc::new(MemoryArtifacts::default()),
@@ -164,6 +164,7 @@ impl House {
         let parrot = ObedientModel::default();
         let shelf = queues.then(|| Arc::new(Shelf::new(executor.clone())));
         let queue = shelf.clone().map(|shelf| shelf as Arc<dyn DurableCalls>);
+        let (editor, config_state) = (Arc::<FakeEditor>::default(), ConfigState::default());
         let parts = Parts {
             executor: executor.clone(),
             mcp,
@@ -176,14 +177,13 @@ impl House {
             queue,
             models: models(&parrot, agent),
             chats: ChatStore::within(Some(folder.path())),
-            config_state: ConfigState::default(),
+            config_state: config_state.clone(),
+            server_editor: Some(editor.clone()),
             about: switchboard_gateway::About::default(),
             config,
         };
         let running = Some(tokio::spawn(Gateway::new(parts).run(listener, stop.clone())));
-        // reqwest is built without a provider of its own.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().no_proxy().build().unwrap();
+        let client = http_client();
         let house = Self {
             address,
             client,
@@ -195,6 +195,8 @@ impl House {
             stop,
             running,
             servers,
+            editor,
+            config_state,
             _folder: folder,
         };
         (house, shelf)
@@ -224,6 +226,21 @@ impl House {
         let tools = Some(tools.iter().map(ToString::to_string).collect());
         self.tokens.create(NewToken { name: name.to_owned(), tools, ..Default::default() }).unwrap()
     }
+}
+
+fn rules() -> RulePolicy {
+    let rules = PolicyConfig {
+        deny: vec!["forbidden".to_owned()],
+        ask: vec!["delete_*".to_owned()],
+        ..Default::default()
+    };
+    RulePolicy::new(rules).unwrap()
+}
+
+fn http_client() -> Client {
+    // reqwest is built without a provider of its own.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder().no_proxy().build().unwrap()
 }
 
 /// A parrot under two names, one with few tools, and a model that cannot be had.

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 use switchboard_gateway::Config;
-use switchboard_runtime::{Source, artifacts::Stored};
+use switchboard_runtime::{ArtifactSource, artifacts::ArtifactContent};
 use switchboard_testkit::Fake;
 
-use crate::{House, answer, servers::TINY};
+use crate::{TestGateway, answer, servers::TINY};
 
 /// The document as somebody with this token gets it.
-async fn document(house: &House, token: Option<&str>) -> Value {
+async fn document(house: &TestGateway, token: Option<&str>) -> Value {
     let request = house.get("/openapi.json");
     let request = match token {
         Some(token) => request.bearer_auth(token),
@@ -26,15 +26,17 @@ fn paths(document: &Value) -> Vec<&String> {
 // GW-1
 #[tokio::test]
 async fn every_route_is_documented() {
-    let house = House::with_server(Config::default(), TINY).await;
+    let house = TestGateway::with_server(Config::default(), TINY).await;
     let document = document(&house, None).await;
     let expected = [
         "/api/tools",
         "/api/tools/{name}",
         "/api/tools/{name}/validate",
         "/api/tools/{name}/call",
+        "/api/calls/running/{id}",
         "/api/calls",
         "/api/calls/{id}",
+        "/api/turns",
         "/api/approvals",
         "/api/approvals/{id}",
         "/api/approvals/rules",
@@ -43,6 +45,7 @@ async fn every_route_is_documented() {
         "/api/policy/test",
         "/api/approvals/decided",
         "/api/tokens",
+        "/api/tokens/{name}/tools",
         "/api/tokens/{name}",
         "/api/chats",
         "/api/chats/{id}",
@@ -59,6 +62,8 @@ async fn every_route_is_documented() {
         "/api/servers/{name}/reconnect",
         "/api/servers/{name}/stop",
         "/api/servers/{name}/start",
+        "/api/servers/{name}/enable",
+        "/api/servers/{name}/disable",
         "/api/gateway",
         "/api/session",
         "/healthz",
@@ -72,8 +77,8 @@ async fn every_route_is_documented() {
     assert_eq!(paths(&document)[..expected.len()], expected);
     let (_, called) = answer(house.call("echo", &json!({}))).await;
     let id = called["call_id"].as_str().unwrap();
-    let kept = Stored { media_type: "text/plain".to_owned(), bytes: "kept".into() };
-    let source = Source { tool: "echo".into(), caller: None };
+    let kept = ArtifactContent { media_type: "text/plain".to_owned(), bytes: "kept".into() };
+    let source = ArtifactSource { tool: "echo".into(), caller: None };
     let kept = house.executor.artifacts().put(kept, source).await.unwrap();
     for (path, operations) in document["paths"].as_object().unwrap() {
         let path = path.replace("/servers/{name}", "/servers/tiny");
@@ -99,7 +104,7 @@ async fn every_route_is_documented() {
 // GW-1
 #[tokio::test]
 async fn every_tool_is_an_operation() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     for name in ["k/{1}", "k__1_"] {
         house.executor.tools().add(Fake::echoes(name)).unwrap();
     }
@@ -120,8 +125,15 @@ async fn every_tool_is_an_operation() {
     assert_eq!(statuses, expected);
     let headers: Vec<_> =
         weather["parameters"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
-    let expected =
-        ["text", "Idempotency-Key", "X-Timeout", "X-Conversation", "X-Switchboard-Answers"];
+    let expected = [
+        "text",
+        "content",
+        "whole",
+        "Idempotency-Key",
+        "X-Timeout",
+        "X-Conversation",
+        "X-Switchboard-Answers",
+    ];
     assert_eq!(headers, expected);
     assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
     // Names that look alike once they are plain.
@@ -135,7 +147,7 @@ async fn every_tool_is_an_operation() {
 // GW-2
 #[tokio::test]
 async fn hidden_tools_are_not_documented() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let token = house.token("agent", &["e*"]);
     let document = document(&house, Some(&token)).await;
     let tools: Vec<_> = paths(&document)

@@ -4,17 +4,22 @@ use http::{HeaderMap, Method};
 use serde_json::json;
 use switchboard_gateway::Config;
 
-use crate::House;
+use crate::TestGateway;
 
 const PAGE: &str = "https://app.example";
 
-async fn house() -> House {
+async fn house() -> TestGateway {
     let origins = vec![PAGE.to_owned()];
-    House::configured(Config { origins, require_token: true, ..Config::default() }).await
+    TestGateway::configured(Config { origins, require_token: true, ..Config::default() }).await
 }
 
 /// What a browser asks before a page's request.
-async fn preflight(house: &House, path: &str, origin: &str, headers: &str) -> (u16, HeaderMap) {
+async fn preflight(
+    house: &TestGateway,
+    path: &str,
+    origin: &str,
+    headers: &str,
+) -> (u16, HeaderMap) {
     let request = house.client.request(Method::OPTIONS, house.url(path));
     let request = request.header("origin", origin).header("access-control-request-method", "POST");
     let response = request.header("access-control-request-headers", headers).send().await.unwrap();
@@ -62,7 +67,7 @@ async fn pages_that_may_not_call_us_are_told_nothing() {
     }
     let (status, headers) = preflight(&house, "/metrics", PAGE, "authorization").await;
     assert!(status >= 400 && !headers.contains_key(allow), "{status}");
-    let plain = House::start().await;
+    let plain = TestGateway::start().await;
     let (status, headers) = preflight(&plain, "/api/tools", PAGE, "authorization").await;
     assert!(status >= 400 && !headers.contains_key(allow), "off by default: {status}");
 }

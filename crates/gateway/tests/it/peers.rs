@@ -5,7 +5,7 @@ use std::{os::unix::process::CommandExt, process::Command};
 use serde_json::{Value, json};
 use switchboard_gateway::Config;
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
 /// A user that nobody is, `nobody` on most systems.
 const NOBODY: u32 = 65534;
@@ -13,7 +13,7 @@ const NOBODY: u32 = 65534;
 /// A gateway for which `request` comes from another user. As root that is a process of another user, and the system's own
 /// lookup; a test that may not start one has to pretend.
 struct Machine {
-    house: House,
+    house: TestGateway,
     is_root: bool,
 }
 
@@ -21,8 +21,8 @@ impl Machine {
     async fn start() -> Self {
         let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
         let house = match is_root {
-            true => House::start().await,
-            false => House::with_lookup(Config::default(), |_, _| Some(NOBODY)).await,
+            true => TestGateway::start().await,
+            false => TestGateway::with_lookup(Config::default(), |_, _| Some(NOBODY)).await,
         };
         Self { house, is_root }
     }
@@ -93,7 +93,7 @@ async fn another_user_of_the_machine_needs_a_token() {
 // GW-2: as in a container that shares only the address.
 #[tokio::test]
 async fn who_cannot_be_found_out_needs_a_token() {
-    let house = House::with_lookup(Config::default(), |_, _| None).await;
+    let house = TestGateway::with_lookup(Config::default(), |_, _| None).await;
     let (status, body) = answer(house.get("/api/tools")).await;
     let text = body["error"].as_str().unwrap();
     assert!(status == 401 && text.contains("could not be found out"), "{status} {text}");

@@ -7,13 +7,13 @@ use switchboard_testkit::{Fake, until, until_some};
 use switchboard_toolcall::{ServerQuestions, ToolError, ToolOutput};
 use tokio::task::JoinHandle;
 
-use crate::{House, answer, events::events};
+use crate::{TestGateway, answer, events::events};
 
 /// A gateway with the tool `asks`, whose server asks what its arguments say and answers what it was told.
-async fn house() -> House {
-    let house = House::start().await;
+async fn house() -> TestGateway {
+    let house = TestGateway::start().await;
     let tool = Fake::new("asks", |args: Value, cx| async move {
-        let Some(back) = cx.way_back.clone() else {
+        let Some(back) = cx.caller_channel.clone() else {
             return Ok(ToolOutput::Value(json!("nobody can be asked")));
         };
         let requests = Map::from_iter([("q".to_owned(), args)]);
@@ -35,12 +35,12 @@ fn named() -> Value {
     elicits(&json!({"type": "object", "required": ["name"], "properties": properties}))
 }
 
-fn calls(house: &House, args: &Value, answers: &'static str) -> RequestBuilder {
+fn calls(house: &TestGateway, args: &Value, answers: &'static str) -> RequestBuilder {
     house.call("asks", args).header("x-switchboard-answers", answers)
 }
 
 /// Begins a call, and returns it with the question that it asks.
-async fn asked(house: &House, call: RequestBuilder) -> (JoinHandle<(u16, Value)>, Value) {
+async fn asked(house: &TestGateway, call: RequestBuilder) -> (JoinHandle<(u16, Value)>, Value) {
     let call = tokio::spawn(answer(call));
     let question = until_some(async || {
         assert!(!call.is_finished(), "it ended without a question");
@@ -50,7 +50,7 @@ async fn asked(house: &House, call: RequestBuilder) -> (JoinHandle<(u16, Value)>
     (call, question)
 }
 
-async fn say(house: &House, question: &Value, body: &Value) -> (u16, Value) {
+async fn say(house: &TestGateway, question: &Value, body: &Value) -> (u16, Value) {
     let path = format!("/api/questions/{}", question["id"].as_str().unwrap());
     answer(house.client.post(house.url(&path)).json(body)).await
 }

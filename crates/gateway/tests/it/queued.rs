@@ -8,14 +8,14 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_runtime::{DurableCalls, QueueState, QueuedCall, RanElsewhere, ToolExecutor};
+use switchboard_runtime::{DurableCalls, QueueState, QueuedCall, RemoteOutcome, ToolExecutor};
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{
     BoxError, BoxFuture, CallContext, CallId, ErrorKind, ProgressUpdate, Tool, ToolError,
     ToolOutput, ToolSpec,
 };
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
 /// A queue from which nothing is taken unless the test does.
 pub(crate) struct Shelf {
@@ -92,7 +92,7 @@ impl Shelf {
     async fn shown(&self, id: CallId) -> Result<Option<QueuedCall>, BoxError> {
         self.asked()?;
         let Some(call) = self.calls.lock().unwrap().get(&id).cloned() else { return Ok(None) };
-        let ran = RanElsewhere {
+        let ran = RemoteOutcome {
             id,
             tool: call.tool.clone(),
             server: None,
@@ -137,7 +137,7 @@ impl DurableCalls for Shelf {
 // GW-1
 #[tokio::test]
 async fn a_call_is_queued_looked_at_and_ends() {
-    let (house, shelf) = House::queueing().await;
+    let (house, shelf) = TestGateway::queueing().await;
     let response = house.call("slow", &json!({})).query(&[("wait", "0")]).send().await.unwrap();
     let place = response.headers()["location"].to_str().unwrap().to_owned();
     let (status, accepted) = crate::read(response).await;
@@ -167,8 +167,8 @@ async fn a_call_is_queued_looked_at_and_ends() {
 
 #[tokio::test]
 async fn what_cannot_be_queued_is_refused_with_the_way_out() {
-    let (house, _shelf) = House::queueing().await;
-    let alone = House::start().await;
+    let (house, _shelf) = TestGateway::queueing().await;
+    let alone = TestGateway::start().await;
     let cases = [
         (&house, "echo", 422, "Tool 'echo' cannot be queued: only tools of workers can"),
         (&house, "once", 422, "Tool 'once' cannot be queued as it is: it might run twice"),
@@ -196,7 +196,7 @@ async fn what_cannot_be_queued_is_refused_with_the_way_out() {
 // GW-2
 #[tokio::test]
 async fn a_queued_call_is_its_callers_alone() {
-    let (house, shelf) = House::queueing().await;
+    let (house, shelf) = TestGateway::queueing().await;
     let (ada, bob) = (house.token("ada", &["slow"]), house.token("bob", &["slow"]));
     let blind = house.token("blind", &["echo"]);
     let submit = house.call("slow", &json!({})).query(&[("wait", "0")]);

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use switchboard_gateway::{Feed, Metrics};
 use switchboard_runtime::{
-    CallEnd, CallStart, Link, RecordClose, RecordOpen, Recorder, ServerSettings, ToolExecutor,
+    CallEnd, CallStart, RecordClose, RecordOpen, Recorder, ServerLink, ServerSettings, ToolExecutor,
 };
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{BoxFuture, ToolError, ToolOutput};
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
 // GW-1
 #[tokio::test]
 async fn tools_are_listed_and_shown() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let (status, tools) = answer(house.get("/api/tools")).await;
     assert_eq!(status, 200);
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
@@ -28,7 +28,7 @@ async fn tools_are_listed_and_shown() {
 // TL-7
 #[tokio::test]
 async fn a_denied_tool_is_in_no_list_and_denied_when_it_is_called() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let (_, document) = answer(house.get("/openapi.json")).await;
     let document = document.to_string();
     assert!(document.contains("/api/tools/echo/call") && !document.contains("forbidden"));
@@ -57,7 +57,7 @@ async fn a_denied_tool_is_in_no_list_and_denied_when_it_is_called() {
 // RS-1, RS-2
 #[tokio::test]
 async fn the_status_says_how_a_call_ended() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let cases = [
         ("echo", json!({"a": 1.0}), 200, Value::Null),
         ("nobody", json!({}), 404, json!("not_found")),
@@ -83,7 +83,7 @@ async fn the_status_says_how_a_call_ended() {
 
 #[tokio::test]
 async fn wrong_requests_are_told_what_is_wrong() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let post = |body: &'static str| house.client.post(house.url("/api/tools/echo/call")).body(body);
     let cases = [
         (post("{"), 400, "the body is not JSON"),
@@ -92,7 +92,10 @@ async fn wrong_requests_are_told_what_is_wrong() {
         (post("{}").header("Idempotency-Key", ""), 400, "idempotency-key"),
         (house.get("/api/calls?limt=3"), 400, "limt"),
         (house.get("/nowhere"), 404, "/openapi.json"),
-        (house.get("/api/tools/echo/call"), 405, ""),
+        (house.get("/api/tools/echo/call"), 405, "does not take GET, only POST"),
+        (house.client.delete(house.url("/api/tools")), 405, "does not take DELETE, only GET, HEAD"),
+        (house.client.post(house.url("/healthz")), 405, "`/healthz` does not take POST"),
+        (house.client.put(house.url("/")), 405, "does not take PUT"),
     ];
     for (request, status, text) in cases {
         let (seen, body) = answer(request).await;
@@ -109,10 +112,39 @@ async fn wrong_requests_are_told_what_is_wrong() {
     assert_eq!(answer(large).await.0, 413);
 }
 
+/// A shell's prompt begins on a line of its own after `curl`.
+#[tokio::test]
+async fn json_ends_with_a_newline_and_a_wrong_method_names_the_right_ones() {
+    let house = TestGateway::start().await;
+    let cases = [
+        house.get("/api/tools"),
+        house.get("/api/gateway"),
+        house.get("/openapi.json"),
+        house.get("/v1/models"),
+        house.get("/nowhere"),
+        house.get("/api/calls?limt=3"),
+        house.get("/api/tools/echo/call"),
+        house.get("/v1/chat/completions"),
+        house.call("echo", &json!({})),
+        house.call("nobody", &json!({})),
+    ];
+    for request in cases {
+        let response = request.send().await.unwrap();
+        let (url, status) = (response.url().clone(), response.status());
+        assert_eq!(response.headers()["content-type"], "application/json", "{url}");
+        let allow = response.headers().get("allow").cloned();
+        assert_eq!(allow.map(|allow| allow == "POST"), (status == 405).then_some(true), "{url}");
+        let length = response.content_length();
+        let text = response.text().await.unwrap();
+        assert!(text.ends_with("}\n") || text.ends_with("]\n"), "{url}: {text:?}");
+        assert_eq!(length, Some(text.len() as u64), "{url}");
+    }
+}
+
 // RC-2
 #[tokio::test]
 async fn calls_are_listed_newest_first() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     answer(house.call("echo", &json!({"password": "secret"}))).await;
     let (_, envelope) = answer(house.call("fails", &json!({}))).await;
     let (status, calls) = answer(house.get("/api/calls?limit=2")).await;
@@ -125,7 +157,7 @@ async fn calls_are_listed_newest_first() {
 
 #[tokio::test]
 async fn the_same_idempotency_key_acts_once() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let call = |args: Value| house.call("wait", &args).header("Idempotency-Key", "k1");
     let first = call(json!({"secs": 0})).send().await.unwrap();
     assert!(first.headers().get("idempotency-replayed").is_none());
@@ -138,7 +170,7 @@ async fn the_same_idempotency_key_acts_once() {
 // GW-4
 #[tokio::test]
 async fn metrics_count_by_tool_and_outcome() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     answer(house.call("echo", &json!({}))).await;
     answer(house.call("made_up_by_a_model", &json!({}))).await;
     let text = house.get("/metrics").send().await.unwrap().text().await.unwrap();
@@ -162,7 +194,7 @@ async fn metrics_count_by_tool_and_outcome() {
 /// A server that is up for the third time.
 struct ThirdTime;
 
-impl Link for ThirdTime {
+impl ServerLink for ThirdTime {
     fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
         Box::pin(std::future::ready(Ok(())))
     }
@@ -179,7 +211,7 @@ impl Link for ThirdTime {
 // GW-4
 #[tokio::test]
 async fn metrics_tell_of_servers() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let settings = ServerSettings { link: Some(Arc::new(ThirdTime)), ..Default::default() };
     house.executor.tools().add_server("clock", settings).unwrap();
     let text = house.get("/metrics").send().await.unwrap().text().await.unwrap();
@@ -193,7 +225,7 @@ async fn metrics_tell_of_servers() {
 
 #[tokio::test]
 async fn the_trace_of_a_request_reaches_the_tool() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let tell = Fake::new("tell", |_, cx| async move {
         let trace = cx.trace.as_deref();
         let state = trace.and_then(|trace| trace.tracestate());

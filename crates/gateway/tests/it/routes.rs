@@ -8,10 +8,10 @@ use std::{
 
 use serde_json::{Value, json};
 use switchboard_gateway::Config;
-use switchboard_runtime::{Source, artifacts::Stored};
+use switchboard_runtime::{ArtifactSource, artifacts::ArtifactContent};
 use switchboard_testkit::Fake;
 
-use crate::{House, answer, servers::TINY};
+use crate::{TestGateway, answer, servers::TINY};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
@@ -21,7 +21,7 @@ const UNDOCUMENTED: [&str; 2] = ["console.rs", "metadata.rs"];
 // GW-1
 #[tokio::test]
 async fn every_route_in_the_code_is_documented_and_every_documented_one_is_in_the_code() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let (_, document) = answer(house.get("/openapi.json")).await;
     let mut documented = BTreeSet::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
@@ -107,12 +107,12 @@ fn is_called(handlers: &str, method: &str) -> bool {
 // GW-1
 #[tokio::test]
 async fn reading_a_route_changes_nothing() {
-    let house = House::with_server(Config::default(), TINY).await;
+    let house = TestGateway::with_server(Config::default(), TINY).await;
     house.executor.tools().add(Fake::echoes("delete_x")).unwrap();
     let (_, called) = answer(house.call("echo", &json!({}))).await;
     let id = called["call_id"].as_str().unwrap();
-    let text = Stored { media_type: "text/plain".to_owned(), bytes: "text".into() };
-    let source = Source { tool: "echo".into(), caller: None };
+    let text = ArtifactContent { media_type: "text/plain".to_owned(), bytes: "text".into() };
+    let source = ArtifactSource { tool: "echo".into(), caller: None };
     let artifact = house.executor.artifacts().put(text, source).await.unwrap().to_string();
     let held = tokio::spawn(house.call("delete_x", &json!({})).send());
     while answer(house.get("/api/approvals")).await.1["approvals"] == json!([]) {
@@ -142,7 +142,7 @@ async fn reading_a_route_changes_nothing() {
 }
 
 /// What a request might change: what tools have done, calls, approvals, questions, servers, and the files of all of them.
-async fn state(house: &House) -> (Vec<Value>, BTreeMap<String, Vec<u8>>) {
+async fn state(house: &TestGateway) -> (Vec<Value>, BTreeMap<String, Vec<u8>>) {
     let mut state = vec![json!(house.witness.seen())];
     for path in ["/api/calls", "/api/approvals", "/api/approvals/rules", "/api/questions"] {
         state.push(answer(house.get(path)).await.1);

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use switchboard_access::NewToken;
 use switchboard_gateway::Config;
 use switchboard_mcp_client::{ServerConfig, ServerDeps, Servers};
-use switchboard_runtime::{Link, ServerSettings, ToolExecutor};
+use switchboard_runtime::{ServerLink, ServerSettings, ToolExecutor};
 use switchboard_testkit::{Fake, until, until_some};
 use switchboard_toolcall::{BoxFuture, ToolError};
 
-use crate::{House, answer};
+use crate::{TestGateway, answer};
 
 /// A server in a few lines of shell: it has a tool, and another that is none.
 pub(crate) const TINY: &str = r#"
@@ -38,7 +38,7 @@ pub(crate) fn started(executor: &ToolExecutor, script: &str) -> Arc<Servers> {
     Arc::new(Servers::start(configs, executor.tools(), &around).unwrap())
 }
 
-impl House {
+impl TestGateway {
     async fn server(&self) -> Value {
         let (status, server) = answer(self.get("/api/servers/tiny")).await;
         assert_eq!(status, 200, "{server}");
@@ -68,7 +68,7 @@ fn is_ready(server: &Value) -> bool {
 /// A group of workers, as its link describes it.
 struct Group;
 
-impl Link for Group {
+impl ServerLink for Group {
     fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
         Box::pin(std::future::ready(Ok(())))
     }
@@ -81,7 +81,7 @@ impl Link for Group {
 
 #[tokio::test]
 async fn groups_of_workers_are_shown_beside_servers() {
-    let house = House::with_server(Config::default(), TINY).await;
+    let house = TestGateway::with_server(Config::default(), TINY).await;
     let settings = ServerSettings { link: Some(Arc::new(Group)), ..ServerSettings::default() };
     house.executor.tools().add_server("gpu", settings).unwrap();
     let tool = Fake::echoes("resize").of_server("gpu").shared();
@@ -101,14 +101,14 @@ async fn groups_of_workers_are_shown_beside_servers() {
 // MC-4
 #[tokio::test]
 async fn a_server_is_shown_with_all_that_is_known_of_it() {
-    let house = House::with_server(Config::default(), TINY).await;
+    let house = TestGateway::with_server(Config::default(), TINY).await;
     let server = house.until_server(is_ready).await;
     let known = json!({"name": "tiny-server", "version": "1.2"});
     assert_eq!((&server["server"], &server["kind"]), (&known, &json!("stdio")));
     assert_eq!((&server["era"], &server["protocol"]), (&json!("legacy"), &json!("2025-06-18")));
     assert_eq!((&server["tools"], &server["restarts"]), (&json!(1), &json!(0)));
     assert_eq!((&server["error"], &server["clients"]), (&Value::Null, &json!(0)));
-    assert!(server["set_aside"][0].as_str().unwrap().contains("bad"), "{server}");
+    assert!(server["skipped_tools"][0].as_str().unwrap().contains("bad"), "{server}");
     assert!(server["since"].as_str().unwrap().ends_with('Z'));
     let server = house.until_server(|server| server["stderr"][0].is_string()).await;
     let line = server["stderr"][0].as_str().unwrap();
@@ -123,7 +123,7 @@ async fn a_server_is_shown_with_all_that_is_known_of_it() {
 
 #[tokio::test]
 async fn a_server_can_be_stopped_started_and_connected_anew() {
-    let house = House::with_server(Config::default(), TINY).await;
+    let house = TestGateway::with_server(Config::default(), TINY).await;
     house.until_server(is_ready).await;
     assert_eq!(answer(house.call("tiny__hello", &json!({}))).await.0, 200);
 
@@ -149,7 +149,7 @@ async fn a_server_can_be_stopped_started_and_connected_anew() {
 // MC-6
 #[tokio::test]
 async fn what_went_wrong_stays_known() {
-    let house = House::with_server(Config::default(), "echo no >&2; exit 3").await;
+    let house = TestGateway::with_server(Config::default(), "echo no >&2; exit 3").await;
     let server = house.until_server(|server| server["error"].is_string()).await;
     assert!(server["error_at"].is_string(), "{server}");
     house.act("stop").await;
@@ -170,7 +170,7 @@ async fn until_lines(response: &mut Response, wanted: &[&str]) {
 // MC-4
 #[tokio::test]
 async fn stderr_is_followed_across_restarts() {
-    let house = House::with_server(Config::default(), TINY).await;
+    let house = TestGateway::with_server(Config::default(), TINY).await;
     house.until_server(is_ready).await;
     house.until_server(|server| server["stderr"][0].is_string()).await;
     let mut lines = house.get("/api/servers/tiny/stderr").send().await.unwrap();
@@ -187,7 +187,7 @@ async fn stderr_is_followed_across_restarts() {
 #[tokio::test]
 async fn only_an_admin_does_more_than_look() {
     let config = Config { require_token: true, ..Config::default() };
-    let house = House::with_server(config, TINY).await;
+    let house = TestGateway::with_server(config, TINY).await;
     let new = |name: &str, admin| NewToken { name: name.to_owned(), admin, ..Default::default() };
     let admin = house.tokens.create(new("admin", true)).unwrap();
     let plain = house.tokens.create(new("plain", false)).unwrap();

@@ -4,9 +4,9 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use switchboard_gateway::Config;
 
-use crate::{House, answer, read};
+use crate::{TestGateway, answer, read};
 
-impl House {
+impl TestGateway {
     /// A request as the console's own page sends it.
     fn as_page(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.client.request(method, self.url(path));
@@ -29,8 +29,8 @@ impl House {
     }
 }
 
-async fn demanding() -> House {
-    House::configured(Config { require_token: true, ..Config::default() }).await
+async fn demanding() -> TestGateway {
+    TestGateway::configured(Config { require_token: true, ..Config::default() }).await
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn a_revoked_token_takes_its_sessions_along() {
 async fn a_cookie_counts_only_for_our_own_page() {
     let origins = vec!["https://app.example".to_owned()];
     let config = Config { require_token: true, origins, ..Config::default() };
-    let house = House::configured(config).await;
+    let house = TestGateway::configured(config).await;
     let token = house.token("ada", &["*"]);
     let (cookie, _) = house.sign_in(&token).await;
     let own = format!("http://{}", house.address);
@@ -151,7 +151,7 @@ async fn who_cannot_sign_in_is_told_why() {
 
 #[tokio::test]
 async fn where_no_token_is_needed_none_is_asked_for() {
-    let house = House::start().await;
+    let house = TestGateway::start().await;
     let (_, session) = answer(house.get("/api/session")).await;
     assert_eq!(
         (&session["signed_in"], &session["needs_token"], &session["may_administer"]),

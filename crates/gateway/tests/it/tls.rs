@@ -16,7 +16,7 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use crate::House;
+use crate::TestGateway;
 
 /// Two files in a folder of their own.
 struct Files {
@@ -54,7 +54,7 @@ impl Files {
     }
 
     /// Asks as somebody who trusts just the certificate in the file.
-    async fn ask(&self, house: &House, request: &str) -> std::io::Result<String> {
+    async fn ask(&self, house: &TestGateway, request: &str) -> std::io::Result<String> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(&self.config.certificate).unwrap()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -81,7 +81,7 @@ const READY: &str = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: clos
 #[tokio::test]
 async fn answers_come_over_tls_and_a_new_certificate_is_taken_up() {
     let files = Files::new();
-    let house = House::configured(files.settings()).await;
+    let house = TestGateway::configured(files.settings()).await;
     let answer = files.ask(&house, READY).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
 
@@ -101,10 +101,10 @@ async fn answers_come_over_tls_and_a_new_certificate_is_taken_up() {
 async fn another_user_needs_a_token_over_tls_too() {
     let files = Files::new();
     let tools = READY.replace("/readyz", "/api/tools");
-    let own = House::configured(files.settings()).await;
+    let own = TestGateway::configured(files.settings()).await;
     let answer = files.ask(&own, &tools).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
-    let other = House::with_lookup(files.settings(), |_, _| Some(4_000_000)).await;
+    let other = TestGateway::with_lookup(files.settings(), |_, _| Some(4_000_000)).await;
     let answer = files.ask(&other, &tools).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
 }
@@ -113,7 +113,7 @@ async fn another_user_needs_a_token_over_tls_too() {
 async fn who_does_not_agree_on_tls_is_shown_the_door() {
     let files = Files::new();
     let header_timeout = HumanDuration(Duration::from_millis(50));
-    let house = House::configured(Config { header_timeout, ..files.settings() }).await;
+    let house = TestGateway::configured(Config { header_timeout, ..files.settings() }).await;
     for greeting in [&b""[..], b"GET / HTTP/1.1\r\n\r\n"] {
         let mut stream = TcpStream::connect(house.address).await.unwrap();
         stream.write_all(greeting).await.unwrap();

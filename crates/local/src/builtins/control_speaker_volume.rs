@@ -18,7 +18,7 @@ mod pulseaudio;
 mod alsa;
 
 /// Which mixer the tool works on.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The mixer; `auto` takes the first that works here.
@@ -28,7 +28,7 @@ pub struct Config {
 }
 
 /// The mixers that the tool knows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MixerChoice {
     /// The first of the others that works here.
@@ -163,7 +163,7 @@ fn refused(mixer: Mixer, problem: CommandProblem) -> ToolError {
 }
 
 impl VolumeArguments {
-    /// What the schema cannot say, or did not where a defined tool brought its own.
+    /// Checks what the schema cannot express, or does not if a defined tool has its own schema.
     fn check(&self) -> Result<(), ToolError> {
         for (name, value) in [("level", self.level), ("amount", self.amount)] {
             if value.is_some_and(|value| !(0..=100).contains(&value)) {

@@ -23,7 +23,7 @@ struct DatetimeArguments {
     format: Option<String>,
 }
 
-/// One moment, taken apart so that nobody has to compute.
+/// One moment, split into its fields so that the model need not compute them.
 #[derive(Debug, PartialEq, Serialize)]
 struct DatetimeAnswer {
     datetime: String,

@@ -32,7 +32,7 @@ pub enum DefinitionError {
         /// The key.
         key: &'static str,
     },
-    /// An answer to certain arguments that is none, or two.
+    /// A mock response has neither `response` nor `error`, or both.
     #[error("tool `{tool}`: `mock_responses[{number}]` needs `response` or `error`, one of them")]
     ResponseOrError {
         /// The defined tool.

@@ -8,7 +8,7 @@ use super::{DefinitionError, DefinitionProblem, ToolDefinition, reading::json_va
 use crate::template::Parameters;
 
 /// What the config says of one argument.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArgumentSettings {
     /// The value that is always sent; callers neither see nor choose the argument.

@@ -13,7 +13,7 @@ use super::{
 /// What a call of a defined tool does; which field goes with which type is checked by
 /// [`ToolDefinition::check`](super::ToolDefinition::check).
 // A tagged enum would say that in types, but serde buffers those and loses the digits of large numbers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Implementation {
     /// Where the answer comes from.
@@ -76,7 +76,9 @@ pub struct Implementation {
 }
 
 /// Where the answers of a defined tool come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ImplementationType {
     /// The definition itself holds the answer.
@@ -93,7 +95,9 @@ pub enum ImplementationType {
 }
 
 /// What the program of a `command` tool writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum CommandOutput {
     /// Text, which is the result as it is.

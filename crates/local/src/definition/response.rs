@@ -10,7 +10,7 @@ use super::{
 };
 
 /// What a mock answers to these arguments: a response or an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MockResponse {
     /// The arguments; the order of keys and `3.0` for `3` make no difference, `"[redacted]"` is any value.
@@ -25,7 +25,7 @@ pub struct MockResponse {
 }
 
 /// A failure that a mock answers with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MockError {
     /// The kind of failure.

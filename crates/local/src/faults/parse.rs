@@ -19,10 +19,10 @@ pub enum FaultError {
     /// A fault without a number.
     #[error("`{0}` does not say how often: write it like 10% timeout")]
     NoPercent(String),
-    /// The number is none, or not between 0 and 100.
+    /// The number is invalid, or not between 0 and 100.
     #[error("`{0}` is not a percentage from 0% to 100%")]
     Percent(String),
-    /// Nobody knows the fault.
+    /// The fault is unknown.
     #[error(
         "unknown fault `{0}`; known are timeout, error, unavailable, slow DURATION and garbage"
     )]

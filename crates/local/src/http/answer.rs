@@ -1,4 +1,4 @@
-//! What a body means for the call: JSON, text or a file.
+//! Converts a response's body: JSON, text or a file.
 
 use std::borrow::Cow;
 
@@ -30,17 +30,17 @@ const TEXTS: [&str; 14] = [
     "yaml",
 ];
 
-/// What a body is.
+/// The kind of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyKind {
     Json,
     Text,
-    /// Nobody said.
+    /// Unspecified.
     Unknown,
     Binary,
 }
 
-/// What the call of the tool answers.
+/// Returns the output of the call.
 pub(super) fn of(tool: &str, received: HttpResponse) -> Result<ToolOutput, ToolError> {
     let HttpResponse { service, content_type, body } = received;
     let content_type = content_type.as_deref();
@@ -78,7 +78,7 @@ pub(super) fn text<'a>(content_type: Option<&str>, body: &'a [u8]) -> Option<Cow
     match UTF_8.decode_without_bom_handling_and_without_replacement(body) {
         Some(text) if kind != BodyKind::Unknown || !text.contains('\0') => Some(text),
         _ if kind == BodyKind::Unknown => None,
-        // What servers mean who do not say, as browsers read it.
+        // The encoding that browsers assume if a server declares none.
         _ => Some(WINDOWS_1252.decode(body).0),
     }
 }

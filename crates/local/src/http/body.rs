@@ -1,4 +1,4 @@
-//! What a request carries.
+//! The body of a request.
 
 use super::{fields::HttpFields, json::JsonTemplate, url::encoded};
 use crate::{
@@ -38,8 +38,8 @@ impl BodyTemplate {
         }
     }
 
-    /// Fills in the arguments, and says what the body is. Returns `None` if an argument was left out without which there
-    /// is none.
+    /// Fills in the arguments, and returns the content type and the body. Returns `None` if an argument that the body
+    /// needs was left out.
     pub(super) fn fill(&self, args: &TemplateArguments) -> Option<(&'static str, Vec<u8>)> {
         match self {
             Self::Json(json) => {

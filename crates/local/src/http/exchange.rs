@@ -1,4 +1,4 @@
-//! Sends a request and reads what comes back, within bounds.
+//! Sends a request and reads the response, limited in size.
 
 use std::{net::IpAddr, sync::OnceLock};
 
@@ -10,7 +10,7 @@ use reqwest::{
 
 use super::{failure::HttpFailure, request::HttpRequest};
 
-/// What a server may answer, in bytes.
+/// The largest response, in bytes.
 pub(super) const MAX_BODY: usize = 16 * 1024 * 1024;
 
 /// How much of an answer that says no is read, in bytes.
@@ -30,7 +30,7 @@ pub(super) struct HttpExchange {
 pub(super) struct HttpResponse {
     /// The server, as people know it.
     pub(super) service: String,
-    /// What the body is, as the server says.
+    /// The content type.
     pub(super) content_type: Option<String>,
     pub(super) body: Vec<u8>,
 }
@@ -47,7 +47,7 @@ impl HttpExchange {
     /// There is no answer, it says no, or it is more than is taken.
     ///
     /// # Cancel safety
-    /// Dropping the future closes the connection; what the server did by then is done.
+    /// Dropping the future closes the connection; the server may have acted already.
     pub(super) async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpFailure> {
         let service = service(&self.origin);
         let fail = |error| HttpFailure::network(&service, error);
@@ -95,7 +95,7 @@ impl HttpExchange {
     }
 }
 
-/// Follows a few redirects within the origin: what a request carries is for nobody else.
+/// Follows a few redirects within the origin: the request is not meant for others.
 fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let before = attempt.previous();
     let stays = before.iter().all(|from| from.origin() == attempt.url().origin());
@@ -112,7 +112,7 @@ fn redirection(service: &str, response: &Response) -> Option<HttpFailure> {
         Ok(to) if to.origin() == response.url().origin() => {
             HttpFailure::RedirectsTooOften { service, most: MAX_REDIRECTS }
         }
-        // Only the origin is told: the rest may be a secret of the one who asks.
+        // Only the origin is shown: the rest may contain secrets.
         Ok(to) => {
             HttpFailure::RedirectsElsewhere { service, code, to: to.origin().ascii_serialization() }
         }
@@ -150,7 +150,7 @@ fn header(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     Some(String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned())
 }
 
-/// Host and port, without who asks.
+/// Returns host and port, without user info.
 fn service(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))

@@ -1,4 +1,4 @@
-//! What can go wrong with a request, and what to say of it.
+//! Errors of requests, and their texts.
 
 use std::error::Error;
 
@@ -29,7 +29,7 @@ pub(super) enum HttpFailure {
     RedirectsElsewhere { service: String, code: u16, to: String },
     /// The answer is always somewhere else.
     RedirectsTooOften { service: String, most: usize },
-    /// The answer is compressed, which nobody asked for.
+    /// The response is compressed although that was not requested.
     Encoded { service: String, encoding: String },
     /// More than is taken.
     TooLong { service: String },

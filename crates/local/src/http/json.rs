@@ -1,4 +1,4 @@
-//! JSON in which `{name}` stands for an argument.
+//! JSON templates, in which `{name}` is replaced by an argument.
 
 use serde_json::{Map, Value};
 

@@ -69,7 +69,7 @@ impl RequestTemplate {
     /// Fills in the arguments of a call; what belongs to one that was left out is left out.
     ///
     /// # Errors
-    /// A value cannot stand where it would.
+    /// A value is invalid in its position.
     pub(crate) fn fill(&self, args: &TemplateArguments) -> Result<HttpRequest, ToolError> {
         let url = self.url.fill(args, self.query.fill(args))?;
         let mut headers = HeaderMap::new();

@@ -1,4 +1,4 @@
-//! The address of a request: values stand in path and query, percent-encoded, and change nothing around them.
+//! The URL of a request: values in path and query are percent-encoded, and change nothing around them.
 
 use std::borrow::Cow;
 
@@ -11,19 +11,19 @@ use crate::{
     template::{Parameters, Template, TemplateArguments, given},
 };
 
-/// What is encoded in a value: everything that could mean something in a URL.
+/// The characters that are encoded in a value: everything with a meaning in a URL.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// How often a value may be encoded and still be seen through: some servers decode more than once.
 const DECODED: usize = 4;
 
-/// An address in which `{name}` stands for an argument.
+/// A URL template, in which `{name}` is replaced by an argument.
 pub(super) struct UrlTemplate {
-    /// Scheme, host and port, and who asks, if the config says so.
+    /// Scheme, host and port, and user info if the config has it.
     origin: Url,
-    /// What stands between the slashes of the path.
+    /// The segments of the path.
     segments: Vec<Template>,
-    /// What stands between the `&` of the query.
+    /// The parts of the query.
     query: Vec<Template>,
 }
 
@@ -90,7 +90,7 @@ impl UrlTemplate {
     }
 }
 
-/// The value as it stands in a URL.
+/// Encodes a value for a URL.
 pub(super) fn encoded(value: &str) -> Cow<'_, str> {
     utf8_percent_encode(value, ENCODED).into()
 }

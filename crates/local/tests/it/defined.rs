@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use switchboard_local::{Handlers, ToolDefinition};
 use switchboard_toolcall::{
-    Binary, CallContext, ErrorKind, Tool, ToolError, ToolOutput, serde_json::Value,
+    BinaryPart, CallContext, ErrorKind, Tool, ToolError, ToolOutput, serde_json::Value,
 };
 
 /// The tool with this implementation, in TOML's inline form, whose parameters all tests share.
@@ -38,6 +38,6 @@ pub(crate) async fn failure(implementation: &str, args: Value) -> (ErrorKind, St
 pub(crate) async fn binary(implementation: &str, args: Value) -> (String, String, String) {
     let output = output(implementation, args).await.unwrap();
     let ToolOutput::Content(content) = output else { panic!("{output:?}") };
-    let Binary { kind, media_type, data } = content.parts[0].as_binary().unwrap();
+    let BinaryPart { kind, media_type, data } = content.parts[0].as_binary().unwrap();
     (kind.to_owned(), media_type.to_owned(), data.to_owned())
 }

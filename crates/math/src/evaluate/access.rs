@@ -21,7 +21,7 @@ pub(super) fn evaluate_access(
 ) -> Result<Value> {
     let object = in_frame(object, frame, context)?;
     if matches!(object, Value::Undefined | Value::Null) {
-        // Nothing optional may hide behind a plain access: `a?.b.c` fails where mathjs does.
+        // Only this access is optional, as in mathjs: if `a` is null, the `.c` of `a?.b.c` still fails.
         return if optional { Ok(Value::Undefined) } else { no_object(index, &object) };
     }
     match index {
@@ -45,7 +45,7 @@ fn no_object(index: &IndexNode, object: &Value) -> Result<Value> {
 
 fn property(object: &Value, name: &str) -> Result<Value> {
     match object {
-        // These would reach into the JavaScript beneath.
+        // In mathjs these would reach into the JavaScript object.
         Value::Object(_) if matches!(name, "constructor" | "__proto__" | "prototype") => {
             no_access(name)
         }
@@ -60,7 +60,7 @@ fn no_access(name: &str) -> Result<Value> {
     fail(format!("No access to property \"{name}\""))
 }
 
-/// The zero-based positions that the index nodes stand for, `end` meaning the length of each dimension.
+/// Evaluates the index nodes to zero-based positions; `end` is the length of each dimension.
 pub(super) fn evaluate_index(
     nodes: &[Rc<SyntaxNode>],
     object: &Value,
@@ -87,7 +87,7 @@ pub(super) fn evaluate_index(
     Ok(positions)
 }
 
-/// The zero-based positions that one index value stands for.
+/// Returns the zero-based positions that one index value selects.
 pub(crate) fn zero_based(value: &Value) -> Result<Positions> {
     match value {
         Value::Number(place) => Ok(Positions::One(place - 1.0)),
@@ -117,7 +117,7 @@ pub(crate) fn zero_based(value: &Value) -> Result<Positions> {
 /// Checked positions in each dimension, and whether the dimension stays.
 pub(crate) type Places = Vec<(Vec<usize>, bool)>;
 
-/// Checks `positions` against `size`; without a size anything up to a sane length will do.
+/// Checks `positions` against `size`; if `size` is `None`, only against a general upper bound.
 pub(crate) fn places(positions: &[Positions], size: Option<&[usize]>) -> Result<Places> {
     let mut places = Vec::new();
     for (dimension, positions) in positions.iter().enumerate() {

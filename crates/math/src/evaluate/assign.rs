@@ -15,7 +15,7 @@ use crate::{
     value::{Object, Positions, Value},
 };
 
-/// Evaluates an assignment; its value is what was assigned.
+/// Evaluates an assignment and returns the assigned value.
 pub(super) fn assign(
     node: &SyntaxNode,
     frame: &Option<Rc<CallFrame>>,
@@ -57,7 +57,7 @@ fn set(name: &Rc<str>, value: Value, context: &mut Context) -> Result<Value> {
     Ok(value)
 }
 
-/// Puts `value` at `index` of what `target` names, and the changed whole back where it came from.
+/// Sets `target[index]` to `value`, and stores the changed `target` back into its variable.
 fn store(
     target: &SyntaxNode,
     index: &IndexNode,
@@ -74,11 +74,11 @@ fn store(
     match target {
         SyntaxNode::Symbol(name) => set(name, changed, context).map(|_| ()),
         SyntaxNode::Access { object, index, .. } => store(object, index, changed, frame, context),
-        _ => Ok(()), // a value nobody holds
+        _ => Ok(()), // a temporary value: no variable to store into
     }
 }
 
-/// `whole` with `value` at `positions`; a matrix grows as needed, new places holding `filler`.
+/// Returns `whole` with `value` at `positions`; a matrix grows as needed, its new items being `filler`.
 pub(crate) fn replace_subset(
     whole: &Value,
     positions: &[Positions],

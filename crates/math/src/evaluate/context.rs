@@ -9,13 +9,13 @@ use crate::{
     value::Value,
 };
 
-/// What evaluation carries along.
+/// The state of one evaluation.
 pub(crate) struct Context {
     limits: Limits,
     operations: u64,
     depth: usize,
     variables: HashMap<Rc<str>, Value>,
-    /// What `end` means inside the indices being evaluated, innermost last.
+    /// The value of `end` inside the indices being evaluated, innermost last.
     ends: Vec<Option<f64>>,
     units: System,
     random: u64,
@@ -63,7 +63,7 @@ impl Context {
 
     /// Room for a matrix of `size`.
     pub(crate) fn reserve_size(&mut self, size: &[usize]) -> Result<()> {
-        // Zero lengths must not hide absurd ones.
+        // A length of zero makes the product zero, however large the other lengths are.
         let count =
             size.iter().fold(1usize, |count, length| count.saturating_mul((*length).max(1)));
         self.reserve(count.saturating_add(size.len()))
@@ -79,7 +79,7 @@ impl Context {
         self.spend(length / 8 + 1)
     }
 
-    /// Fails for a value nested too deeply to be taken apart again; only stored values can grow that deep.
+    /// Fails if `value` is nested too deeply to be walked or dropped safely; only stored values can grow that deep.
     fn check_nesting(&mut self, value: &Value, level: usize) -> Result<()> {
         self.spend(1)?;
         if level > self.limits.nesting {
@@ -142,12 +142,12 @@ impl Context {
         Ok(())
     }
 
-    /// What `end` means here, if anything.
+    /// Returns the value of `end` here; `None` outside of indices.
     pub(crate) fn end(&self) -> Option<f64> {
         self.ends.last().copied().flatten()
     }
 
-    /// Runs `work` with `end` meaning `end`.
+    /// Runs `work` with this value of `end`.
     pub(crate) fn with_end<T>(
         &mut self,
         end: Option<f64>,

@@ -102,7 +102,7 @@ pub(crate) fn call(
             check_count(name, parameters.len(), parameters.len(), arguments.len())?;
             let arguments = parameters.iter().cloned().zip(arguments.iter().cloned()).collect();
             let frame = Some(Rc::new(CallFrame { arguments, outer: outer.clone() }));
-            // What `end` means where the call stands is not what it means in the function.
+            // The `end` of the calling expression does not apply inside the function.
             context.with_end(None, |context| in_frame(body, &frame, context))
         }
     }
@@ -122,7 +122,7 @@ fn check_count(name: &str, fewest: usize, most: usize, actual: usize) -> Result<
     Ok(())
 }
 
-/// Evaluates the call of what `function` names.
+/// Evaluates a call; `function` is the node of the callee.
 pub(super) fn evaluate_call(
     function: &Rc<SyntaxNode>,
     arguments: &[Rc<SyntaxNode>],
@@ -167,7 +167,7 @@ fn not_a_function(node: &SyntaxNode, value: &Value, context: &mut Context) -> Re
     fail(format!("'{name}' is not a function; its value is:\n  {value}"))
 }
 
-/// Functions that see their arguments unevaluated, so that they may leave some of them alone.
+/// Functions that get their arguments unevaluated, so that they evaluate only those they need.
 fn lazily(
     name: &str,
     arguments: &[Rc<SyntaxNode>],
@@ -216,7 +216,7 @@ fn with_inline_body(
     Some(call(&Function::Builtin(builtin), &arguments, context))
 }
 
-/// The first name in `node` that means nothing yet.
+/// Returns the first name in `node` that is neither a variable, a function nor a unit.
 fn free_symbol(
     node: &SyntaxNode,
     frame: &Option<Rc<CallFrame>>,

@@ -51,7 +51,7 @@ fn reshape(arguments: &[Value], context: &mut Context) -> Result<Value> {
     let known: f64 = lengths.iter().filter(|length| **length != -1.0).product();
     let mut size = Vec::new();
     for length in lengths {
-        // One length may be left for us to find.
+        // -1 stands for the length that follows from the others.
         let length = if length == -1.0 { have as f64 / known } else { length };
         size.push(count(length, "Could not replace wildcard or invalid size in function reshape")?);
     }

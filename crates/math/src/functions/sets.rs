@@ -85,12 +85,12 @@ fn ordered(
     Ok(items)
 }
 
-/// What is in `a` more often than in `b`, both being in order.
+/// The items that are in `a` more often than in `b`; both must be sorted.
 fn difference(a: &[Value], b: &[Value]) -> Vec<Value> {
     merged(a, b, false)
 }
 
-/// What is in both, as often as in both, both being in order.
+/// The items that are in both, as often as in the one that has fewer of them; both must be sorted.
 fn intersection(a: &[Value], b: &[Value]) -> Vec<Value> {
     merged(a, b, true)
 }

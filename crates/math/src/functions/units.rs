@@ -96,7 +96,7 @@ fn split(arguments: &[Value], context: &mut Context) -> Result<Value> {
         }
         result.push(whole.into());
     }
-    // What is left may be a rounding error.
+    // The rest may be only a rounding error.
     if quantity.value.is_some_and(|value| value.equals(sum)) {
         rest.value = Some(Scalar::Real(0.0));
     }

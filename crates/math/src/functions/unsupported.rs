@@ -1,4 +1,4 @@
-//! What mathjs has and this engine does not: the names are known, so that the error can say so.
+//! Functions of mathjs that this engine does not have: their names are known, so that the error can say so.
 
 use super::{ANY, function};
 use crate::{error::fail, evaluate::Builtin};

@@ -93,7 +93,7 @@ pub(crate) fn equal_scalar(left: &Value, right: &Value) -> Result<bool> {
     }
 }
 
-/// How two scalars compare; nothing compares with what is not a number.
+/// Compares two scalars; returns `None` if one of them is NaN.
 fn order(name: &str, left: &Value, right: &Value) -> Result<Option<Ordering>> {
     let real =
         |a: f64, b: f64| if nearly_equal(a, b) { Some(Ordering::Equal) } else { a.partial_cmp(&b) };

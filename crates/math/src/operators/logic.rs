@@ -9,7 +9,7 @@ use crate::{
     value::Value,
 };
 
-/// The answer, where the left side alone decides it.
+/// Returns the result if the left side alone decides it.
 pub(crate) fn decided_by_left(operator: Operator, left: &Value) -> Result<Option<Value>> {
     let scalar = !matches!(left, Value::Matrix(_));
     if scalar

@@ -19,7 +19,7 @@ impl Unit {
             Some(Scalar::Real(value)) => format::number(value, style)?,
             Some(Scalar::Complex(value)) => format::complex(value.re, value.im, style)?,
         };
-        // Judged by the stored value, which for reactive power is complex where the shown one is real.
+        // Depends on the stored value, which is complex for reactive power although the printed one is real.
         let value = if matches!(best.value, Some(Scalar::Complex(_))) {
             format!("({value})")
         } else {

@@ -43,6 +43,14 @@ pub(crate) fn before_answer(modes: &Modes, method: &str, request: &str) -> io::R
 }
 
 fn before_result(modes: &Modes) -> io::Result<()> {
+    if modes.has("log-messages") {
+        for level in ["debug", "warning", "error"] {
+            let params = json!({"level": level, "logger": "tool", "data": format!("at {level}")});
+            let note =
+                json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params});
+            write(format!("{note}\n").as_bytes())?;
+        }
+    }
     if let Some(lines) = modes.number("flood", 100_000) {
         flood(io::stdout().lock(), lines)?;
     }

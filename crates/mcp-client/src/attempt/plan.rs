@@ -1,4 +1,4 @@
-//! How an attempt begins: as the settings say, else as the server spoke before, else with the probe.
+//! How an attempt begins: as the settings say, else as the server was last connected, else with the probe.
 
 use std::{sync::PoisonError, time::Duration};
 
@@ -14,12 +14,12 @@ use crate::{
     session::Session,
 };
 
-/// What failed attempts have taught about how to begin the next one; forgotten if one succeeds.
+/// What earlier failed attempts mean for the next one; cleared when one succeeds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FailedAttempts {
-    /// An attempt failed that began as the server was spoken to before: the memory is ignored.
+    /// Whether an attempt failed that began with the remembered protocol: then that is ignored.
     with_memory: bool,
-    /// The server's process ended after the probe, as some do that do not know it: the next attempt begins with `initialize`.
+    /// Whether the server's process ended after the probe, as some do that do not know it: then `initialize` comes first.
     on_probe: bool,
 }
 
@@ -30,21 +30,21 @@ pub(super) struct AttemptPlan {
     pub(super) first_message: FirstMessage,
     /// The transport that is tried first.
     pub(super) kind: TransportKind,
-    /// What is remembered of the server, if that decided.
+    /// The remembered protocol, if it was used for this plan.
     remembered: Option<KnownProtocol>,
 }
 
-/// How an attempt failed, as far as it says something about the next one.
+/// How an attempt failed, as far as it matters for the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AttemptFailureKind {
-    /// The connection was lost: a process died, or an address could not be reached.
+    /// The connection was lost: a process ended, or a URL could not be reached.
     Lost,
-    /// The server answered something else, or not in time.
+    /// The server responded with something else, or not in time.
     Other,
 }
 
 impl AttemptPlan {
-    /// How long the probe may be unanswered.
+    /// Returns how long to wait for the response to the probe.
     pub(super) fn patience(self, kind: TransportKind) -> Duration {
         let knows_probe = self.remembered.is_some_and(|known| known.protocol == Protocol::Modern);
         match kind {
@@ -67,7 +67,7 @@ impl Server {
             Some(Protocol::Legacy) => FirstMessage::InitializeFirst,
             _ => asked.into(),
         };
-        // Only an address can turn out to be of another kind than the settings say.
+        // Only a URL can turn out to be of another transport than the settings say.
         let kind = match (self.kind(), remembered) {
             (TransportKind::Http, Some(KnownProtocol { kind: TransportKind::Sse, .. })) => {
                 TransportKind::Sse
@@ -77,11 +77,11 @@ impl Server {
         AttemptPlan { first_message, kind, remembered }
     }
 
-    /// Notes what a failed attempt says about the next one.
+    /// Stores what a failed attempt means for the next one.
     pub(super) fn note_failure(&self, plan: AttemptPlan, kind: AttemptFailureKind) {
         let has_died = kind == AttemptFailureKind::Lost && self.kind() == TransportKind::Stdio;
         let mut failed = self.failed_attempts();
-        // A program that died may be another one than before; an address that cannot be reached says nothing.
+        // A process that ended may be of another program than before; a URL that cannot be reached tells nothing.
         failed.with_memory |=
             plan.remembered.is_some() && (has_died || kind == AttemptFailureKind::Other);
         if has_died && plan.first_message == FirstMessage::Probe {
@@ -93,7 +93,7 @@ impl Server {
         self.set_failed_attempts(failed);
     }
 
-    /// Remembers how the server was reached, for its next start and for its copies.
+    /// Stores how the server was reached, for its next start and for its copies.
     pub(super) async fn remember(&self, session: &Session, kind: TransportKind) {
         self.set_failed_attempts(FailedAttempts::default());
         let protocol = match session.era() {
@@ -105,7 +105,7 @@ impl Server {
             return;
         }
         let (protocols, key) = (self.deps.protocols.clone(), self.key.clone());
-        // If that panics, nothing is remembered.
+        // If the task panics, nothing is stored.
         _ = spawn_blocking(move || protocols.put(&key, known)).await;
     }
 

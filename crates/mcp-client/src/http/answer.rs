@@ -1,4 +1,4 @@
-//! Reads what a POST is answered with.
+//! Reads the responses to POSTs.
 
 use std::time::Duration;
 
@@ -14,24 +14,24 @@ use tokio::time::timeout;
 use super::{error_reason, pool::Answer};
 use crate::transport::{Failure, Inbox};
 
-/// How much of a refusal is read, and how long that may take.
+/// How many bytes of an error response are read, and how long that may take.
 const REFUSAL: (usize, Duration) = (64 << 10, Duration::from_secs(5));
 
-/// How long the rest of a body may take that nobody waits for.
+/// How long the rest of an unused body may take.
 const REST: Duration = Duration::from_millis(250);
 
-/// What a body is, by its head.
+/// The kind of a body, by its content type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyKind {
     /// One JSON text.
     Json,
     /// Server-sent events.
     Events,
-    /// Nothing that MCP knows.
+    /// Anything else.
     Other,
 }
 
-/// What the content type says.
+/// Returns the kind of the body, by its content type.
 pub(crate) fn kind(response: &Answer) -> BodyKind {
     let value = response.header(&CONTENT_TYPE).unwrap_or_default();
     let essence = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
@@ -42,7 +42,7 @@ pub(crate) fn kind(response: &Answer) -> BodyKind {
     }
 }
 
-/// The answer to request `id` in a JSON body; what else is in it goes to the inbox.
+/// Returns the response to request `id` from a JSON body; other messages in it go to the inbox.
 pub(super) async fn json(
     body: Answer,
     id: u64,
@@ -68,12 +68,12 @@ pub(super) async fn json(
     answer.unwrap_or_else(|| Err(Failure::Protocol("the answer is for another request".to_owned())))
 }
 
-/// Whether a response is the one to request `id`: an error without an id is, for nothing else was asked here.
+/// Whether a response is the one to request `id`. An error without an id is, because the POST carried no other request.
 pub(super) fn is_answer<T, E>(found: Option<u64>, id: u64, outcome: &Result<T, E>) -> bool {
     found == Some(id) || (found.is_none() && outcome.is_err())
 }
 
-/// The messages of a JSON text: one, or a batch of them.
+/// Parses the messages of a JSON text: one, or a batch.
 pub(crate) fn messages(bytes: &[u8]) -> Result<Vec<IncomingMessage>, NotJsonRpc> {
     if bytes.trim_ascii_start().first() != Some(&b'[') {
         return Ok(vec![message::parse(bytes)?]);
@@ -83,7 +83,7 @@ pub(crate) fn messages(bytes: &[u8]) -> Result<Vec<IncomingMessage>, NotJsonRpc>
     batch.iter().map(|one| message::parse(one.get().as_bytes())).collect()
 }
 
-/// A success that has neither JSON nor events for us.
+/// Returns the failure for a success status whose body is neither JSON nor events.
 pub(super) async fn unreadable(response: Answer) -> Failure {
     if response.status() == StatusCode::ACCEPTED {
         return Failure::Protocol("the server took the request but does not answer it".to_owned());
@@ -98,7 +98,7 @@ pub(super) async fn unreadable(response: Answer) -> Failure {
     Failure::Protocol(format!("the answer is neither JSON nor an event stream but {found}{text}"))
 }
 
-/// What a status that is no success means; `id` is the request's, if it was one.
+/// Returns the failure for an error status; `id` is that of the request, if the message was one.
 pub(crate) async fn refused(response: Answer, id: Option<u64>) -> Failure {
     let status = response.status();
     let location = response.headers().get(LOCATION).cloned();
@@ -109,7 +109,7 @@ pub(crate) async fn refused(response: Answer, id: Option<u64>) -> Failure {
     };
     let barred = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     match error {
-        // The server has read the request and answered it; the status only says so once more.
+        // The server has handled the request and returned a JSON-RPC error; the status only repeats that.
         Some((found, error)) if found.is_some() && found == id && !barred => Failure::Rpc(error),
         error => {
             let body = match location.filter(|_| status.is_redirection()) {
@@ -121,7 +121,7 @@ pub(crate) async fn refused(response: Answer, id: Option<u64>) -> Failure {
     }
 }
 
-/// A body that must be there as a whole.
+/// Reads a whole body.
 async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
     let too_large = || Failure::Protocol(format!("the answer has more than {limit} bytes"));
     if body.announced() > limit as u64 {
@@ -134,7 +134,7 @@ async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
         if first.len() + rest.len() + data.len() > limit {
             return Err(too_large());
         }
-        // Most answers come in one piece, which is then read where it lies.
+        // Most bodies come in one piece, which is then parsed without a copy.
         if first.is_empty() {
             first = data;
         } else {
@@ -147,12 +147,12 @@ async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
     Ok(if rest.is_empty() { first } else { rest.freeze() })
 }
 
-/// Why a body ended too early.
+/// Returns why a body ended too early.
 pub(crate) fn broken(error: &hyper::Error) -> String {
     format!("the answer broke off: {}", error_reason::reason(error))
 }
 
-/// The first bytes of a body, as many as come soon.
+/// Returns the first bytes of a body, as many as arrive in time.
 async fn start(mut body: Answer) -> Vec<u8> {
     let (limit, patience) = REFUSAL;
     let mut bytes = Vec::new();
@@ -164,12 +164,12 @@ async fn start(mut body: Answer) -> Vec<u8> {
             }
         }
     };
-    // What came in time is enough.
+    // If it times out, the bytes read so far are used.
     let _ = timeout(patience, reading).await;
     bytes
 }
 
-/// Lets a body that nobody reads end by itself, for then its connection can be used again.
+/// Reads an unused body to its end in the background, so that its connection can be reused.
 pub(crate) fn let_end(mut body: Answer) {
     if !body.is_end() {
         let rest = async move { while let Some(Ok(_)) = body.piece().await {} };
@@ -177,10 +177,10 @@ pub(crate) fn let_end(mut body: Answer) {
     }
 }
 
-/// Returns the title of an HTML page, which is empty if it has none; `None` if the text is something else.
+/// Returns the title of an HTML page, empty if it has none; `None` if the text is not HTML.
 fn page_title(bytes: &[u8]) -> Option<String> {
     let page = String::from_utf8_lossy(bytes);
-    // ASCII letters alone change, so that places are the same in both.
+    // Only ASCII letters change, so that byte offsets are the same in both.
     let lower = page.to_ascii_lowercase();
     let begins = |tag: &&str| lower.trim_start().starts_with(tag);
     if !["<!doctype html", "<html", "<head", "<body"].iter().any(begins) {
@@ -195,7 +195,7 @@ fn page_title(bytes: &[u8]) -> Option<String> {
     Some(title().unwrap_or_default())
 }
 
-/// Text from elsewhere for a line of ours.
+/// Shortens foreign text so that it fits into a message of ours.
 pub(crate) fn shortened(bytes: &[u8]) -> String {
     const MOST: usize = 300;
     let start = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * MOST)]).into_owned();

@@ -30,7 +30,7 @@ use url::Url;
 
 use super::{ConfigError, proxy::Proxy};
 
-/// How often a silent connection is probed, so that a call to a machine that vanished ends.
+/// The interval of TCP keepalive probes, so that a call to a machine that vanished ends.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -103,13 +103,24 @@ impl Connector {
     }
 }
 
+/// Checks that a process of our own user listens on the socket.
+fn check_listener(user: u32) -> io::Result<()> {
+    match user == rustix::process::geteuid().as_raw() {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("user {user} listens on the socket"),
+        )),
+    }
+}
+
 impl Service<Uri> for Connector {
     type Response = Stream;
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        // None of the connectors below ever makes us wait here.
+        // All connectors below are always ready.
         Poll::Ready(Ok(()))
     }
 
@@ -120,6 +131,7 @@ impl Service<Uri> for Connector {
                 Ok(Stream::Tcp(match &mut way {
                     Way::Socket(socket) => {
                         let stream = UnixStream::connect(socket).await?;
+                        check_listener(stream.peer_cred()?.uid())?;
                         return Ok(Stream::Unix(TokioIo::new(stream)));
                     }
                     Way::Plain(tcp) => MaybeHttpsStream::Http(tcp.call(uri).await?),
@@ -141,7 +153,7 @@ impl Service<Uri> for Connector {
 }
 
 fn with_tls<C>(tcp: C) -> Result<HttpsConnector<C>, ConfigError> {
-    // Named here, so that it does not matter what else the process has installed.
+    // Chosen explicitly, so that a provider installed elsewhere in the process does not matter.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -160,6 +172,7 @@ fn tunnel(proxy: Uri, auth: Option<HeaderValue>, tcp: HttpConnector) -> Tunnel<H
     }
 }
 
+/// Creates a SOCKS connector.
 /// The proxy resolves names, for `socks5` as for `socks5h`: hyper-util would block a serving thread for it.
 fn socks(proxy: Uri, auth: Option<(String, String)>, tcp: HttpConnector) -> SocksV5<HttpConnector> {
     let socks = SocksV5::new(proxy, tcp);
@@ -224,5 +237,19 @@ impl Write for Stream {
             Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // GW-2
+    #[test]
+    fn only_our_own_user_is_talked_to_over_a_socket() {
+        let own = rustix::process::geteuid().as_raw();
+        assert!(check_listener(own).is_ok());
+        let refused = check_listener(own + 1).unwrap_err().to_string();
+        assert_eq!(refused, format!("user {} listens on the socket", own + 1));
     }
 }

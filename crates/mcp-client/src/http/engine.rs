@@ -1,13 +1,14 @@
-//! Sends one HTTP request and returns the head of its answer.
+//! Sends one HTTP request and returns the head of its response.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
-    header::{HOST, LOCATION, PROXY_AUTHORIZATION},
+    header::{AUTHORIZATION, HOST, LOCATION, PROXY_AUTHORIZATION, WWW_AUTHENTICATE},
 };
 use http_body_util::Full;
+use switchboard_oauth::{Authorizer, Challenge, Remedy, Secret, SignInNeeded};
 use url::{Position, Url};
 
 use super::{
@@ -18,21 +19,22 @@ use super::{
 };
 use crate::transport::Failure;
 
-/// How many times one request may be sent elsewhere.
+/// How many redirects one request may follow.
 const REDIRECTS: usize = 3;
 
 /// Sends requests to one server.
 pub(crate) struct Engine {
     pool: Pool,
     url: Url,
-    /// The path and what follows it; all requests go to one host.
+    /// The path and query; all requests go to one host.
     uri: Uri,
     host: HeaderValue,
     forward: Option<Forward>,
+    authorizer: Option<Arc<Authorizer>>,
 }
 
 impl Engine {
-    /// An engine for the server at `url`; opens nothing yet.
+    /// Creates an engine for the server at `url`. Opens no connection yet.
     pub(crate) fn new(
         url: Url,
         proxies: &Proxies,
@@ -44,7 +46,7 @@ impl Engine {
         Self::through(connector, url, forward)
     }
 
-    /// As [`new`](Self::new), for a server that listens on a Unix socket.
+    /// Like [`new`](Self::new), for a server that listens on a Unix socket.
     pub(crate) fn over_socket(
         url: Url,
         socket: &Path,
@@ -62,25 +64,66 @@ impl Engine {
         let origin = url[..Position::BeforePath].parse().map_err(|_| unusable())?;
         let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
         let (uri, host) = (path(&url).ok_or_else(unusable)?, host.map_err(|_| unusable())?);
-        Ok(Self { pool: Pool::new(connector, origin), url, uri, host, forward })
+        let pool = Pool::new(connector, origin);
+        Ok(Self { pool, url, uri, host, forward, authorizer: None })
     }
 
-    /// Where the server's address points, on its host.
+    /// Adds the authorizer whose token requests carry.
+    pub(crate) fn signed_in(mut self, authorizer: Option<Arc<Authorizer>>) -> Self {
+        self.authorizer = authorizer;
+        self
+    }
+
+    /// Returns the path and query of the server's URL.
     pub(crate) fn uri(&self) -> &Uri {
         &self.uri
     }
 
-    /// What `reference` means to this server; none, where that is another server's.
+    /// Resolves `reference` against the server's URL. Returns `None` if it points to another origin.
     pub(crate) fn resolve(&self, reference: &str) -> Option<Uri> {
         let url = self.url.join(reference).ok()?;
         if url.origin() == self.url.origin() { path(&url) } else { None }
     }
 
-    /// Sends a request, and again to where the same server redirects it. `own` stands for headers of the same name.
-    ///
-    /// An answer that points to another server is returned as it is: the credentials and the session in our
-    /// headers are meant for this one.
+    /// Sends a request with the sign-in token, if there is one. Retries once if the server refuses the token and another one
+    /// is available: a server does not handle a request that it refuses so. Headers in `own` replace those of the same name.
     pub(crate) async fn send(
+        &self,
+        method: Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+        own: &[(HeaderName, HeaderValue)],
+        body: Bytes,
+    ) -> Result<Answer, Failure> {
+        let Some(authorizer) = &self.authorizer else {
+            return self.send_as_is(method, uri, headers, own, body).await;
+        };
+        // Boxed, so that the future of every request stays small.
+        Box::pin(async {
+            let mut token = authorizer.token().await;
+            let mut own = own.to_vec();
+            for is_last in [false, true] {
+                own.retain(|(name, _)| name != AUTHORIZATION);
+                own.extend(token.as_ref().and_then(bearer));
+                let sent = self.send_as_is(method.clone(), uri, headers, &own, body.clone());
+                let answer = sent.await?;
+                let Some(challenge) = challenge(&answer) else { return Ok(answer) };
+                match authorizer.refused(challenge, token.as_ref()).await {
+                    Remedy::Retry(renewed) if !is_last => token = Some(renewed),
+                    Remedy::Retry(_) => break,
+                    Remedy::SignIn(needed) => return Err(Failure::SignIn(needed)),
+                }
+            }
+            Err(Failure::SignIn(SignInNeeded::Missing))
+        })
+        .await
+    }
+
+    /// Sends a request, and follows redirects to the same server.
+    ///
+    /// A redirect to another server is returned as it is: the credentials and the session in our headers are meant for
+    /// this server only.
+    async fn send_as_is(
         &self,
         method: Method,
         uri: &Uri,
@@ -103,7 +146,7 @@ impl Engine {
         }
     }
 
-    /// Returns what stands in the first line; a proxy that forwards must be told the host, too.
+    /// Returns the request target; a forwarding proxy needs the host in it, too.
     fn target(&self, uri: &Uri) -> Result<Uri, Failure> {
         match &self.forward {
             None => Ok(uri.clone()),
@@ -119,7 +162,7 @@ impl Engine {
         if let Some(auth) = self.forward.as_ref().and_then(|forward| forward.auth.as_ref()) {
             headers.insert(PROXY_AUTHORIZATION, auth.clone());
         }
-        // All of one name are sent, and stand for those that were there.
+        // Several headers of one name are all sent; together they replace those that were there.
         for (name, _) in own {
             headers.remove(name);
         }
@@ -135,6 +178,26 @@ impl Engine {
         };
         let location = answer.header(&LOCATION).filter(|_| keeps_method)?;
         self.resolve(str::from_utf8(location).ok()?)
+    }
+}
+
+/// Returns the `Authorization` header for a token; `None` if the token is not a valid header value.
+fn bearer(token: &Secret) -> Option<(HeaderName, HeaderValue)> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose())).ok()?;
+    value.set_sensitive(true);
+    Some((AUTHORIZATION, value))
+}
+
+/// Returns the challenge of a response that refuses the token; `None` if it does not, or asks for something other than a
+/// bearer token.
+fn challenge(answer: &Answer) -> Option<Challenge> {
+    let values = answer.headers().get_all(WWW_AUTHENTICATE).iter();
+    let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
+    match answer.status() {
+        StatusCode::UNAUTHORIZED if values.is_empty() => Some(Challenge::default()),
+        StatusCode::UNAUTHORIZED => Challenge::parse(values),
+        StatusCode::FORBIDDEN => Challenge::parse(values).filter(Challenge::wants_more_scopes),
+        _ => None,
     }
 }
 

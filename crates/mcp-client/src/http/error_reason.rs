@@ -1,16 +1,16 @@
-//! Says in a few words why a connection failed.
+//! Describes in a few words why a connection failed.
 
 use std::{error::Error, io};
 
 type Cause<'a> = &'a (dyn Error + 'static);
 
-/// The reason that a person can use, from an error and what caused it.
+/// Returns the most helpful reason of an error and its causes.
 pub(super) fn reason(error: Cause<'_>) -> String {
     let root = chain(error).last().unwrap_or(error);
     if chain(error).any(|cause| cause.to_string() == "dns error") {
         return format!("no address found: {root}");
     }
-    // The innermost cause knows best.
+    // The innermost cause is the most specific.
     let mut causes: Vec<_> = chain(error).collect();
     causes.reverse();
     causes.into_iter().find_map(spoken).unwrap_or_else(|| root.to_string())
@@ -33,13 +33,13 @@ fn spoken(cause: Cause<'_>) -> Option<String> {
     let words = match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused",
         io::ErrorKind::ConnectionReset => "connection reset by the server",
-        // Ours says how long that took.
+        // Our own timeout error says how long that took.
         io::ErrorKind::TimedOut if error.get_ref().is_some() => return Some(error.to_string()),
         io::ErrorKind::TimedOut => "the connection timed out",
         io::ErrorKind::HostUnreachable => "host unreachable",
         io::ErrorKind::NetworkUnreachable => "network unreachable",
         io::ErrorKind::UnexpectedEof => "the server closed the connection",
-        // The framing of a body.
+        // An error in the framing of a body.
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData if error.source().is_none() => {
             return Some(not_http(error));
         }
@@ -52,7 +52,7 @@ fn not_http(error: &dyn Error) -> String {
     format!("the server does not speak HTTP: {error}")
 }
 
-/// An error and its causes, with those that input and output errors carry inside.
+/// Iterates over an error and its causes, including those inside of I/O errors.
 fn chain(error: Cause<'_>) -> impl Iterator<Item = Cause<'_>> {
     std::iter::successors(Some(error), |&error| {
         let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);

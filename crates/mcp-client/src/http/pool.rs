@@ -22,11 +22,11 @@ use super::{
 };
 use crate::transport::Failure;
 
-/// Node and uvicorn close what was idle for 5 s. Letting go before that keeps us from writing a request into a
-/// connection that is just being closed: nobody could tell whether it was handled.
+/// Node and uvicorn close connections that were idle for 5 s. Closing ours earlier avoids sending a request on a
+/// connection that is just being closed: it would be unknown whether the request was handled.
 const LONGEST_IDLE: Duration = Duration::from_secs(4);
 
-/// How many connections wait for a next request.
+/// How many idle connections are kept.
 const MOST_IDLE: usize = 128;
 
 /// The connections to one server.
@@ -47,7 +47,7 @@ impl Pool {
         Self { connector, origin, idle: Arc::default() }
     }
 
-    /// Sends a request on a connection that is free, or on a new one.
+    /// Sends a request on an idle connection, or on a new one.
     pub(super) async fn send(&self, mut request: OutgoingRequest) -> Result<Answer, Failure> {
         loop {
             let (mut connection, is_reused) = match self.free() {
@@ -90,24 +90,24 @@ impl Pool {
         let stream = self.connector.clone().call(self.origin.clone()).await;
         let stream = stream.map_err(|error| Failure::Lost(error_reason::reason(&*error)))?;
         let connection = Connection::new(stream).await;
-        // Boxed, for with its TLS it is large and moved often.
+        // Boxed, because with TLS it is large and often moved.
         connection.map(Box::new).map_err(|error| Failure::Lost(error_reason::reason(&error)))
     }
 }
 
-/// An answer: its head, and the body as it comes. Its connection can be used again once it was read to its end.
+/// A response: its head, and the body as it arrives. Its connection can be reused once the body was read to its end.
 pub(crate) struct Answer {
     head: response::Parts,
     body: Incoming,
-    /// Present until this is dropped.
+    /// `Some` until this is dropped.
     connection: Option<Box<Connection>>,
-    /// Whether the end of the body was seen.
+    /// Whether the body was read to its end.
     is_read: bool,
     idle: Arc<Mutex<Vec<Idle>>>,
 }
 
 impl Answer {
-    /// Returns what the server says of the request.
+    /// Returns the status.
     pub(crate) fn status(&self) -> StatusCode {
         self.head.status
     }
@@ -134,12 +134,12 @@ impl Answer {
         piece
     }
 
-    /// Whether nothing more will come.
+    /// Whether the body has ended.
     pub(crate) fn is_end(&self) -> bool {
         self.is_read || self.body.is_end_stream()
     }
 
-    /// Returns how many bytes are announced at the least.
+    /// Returns the lower bound of the body's size, in bytes.
     pub(crate) fn announced(&self) -> u64 {
         self.body.size_hint().lower()
     }
@@ -160,17 +160,17 @@ impl Drop for Answer {
 /// A request, and its body.
 pub(super) type OutgoingRequest = Request<Full<Bytes>>;
 
-/// One HTTP/1.1 connection, on hyper. Between a request and the end of its answer it is nobody else's.
+/// One HTTP/1.1 connection, on hyper. It serves one request at a time, until the end of the response.
 ///
-/// No task stands beside it: whoever waits for an answer polls it, so that a request costs no hop to another task, and
-/// dropping an answer closes its connection there and then.
+/// It has no task: the future that waits for a response polls it, so that a request costs no hop to another task, and
+/// dropping a response closes its connection at once.
 struct Connection {
     requests: http1::SendRequest<Full<Bytes>>,
     /// Reads and writes; `None` once the connection has ended.
     io: Option<http1::Connection<Stream, Full<Bytes>>>,
 }
 
-/// A request that was not answered.
+/// A request without a response.
 struct Unanswered {
     error: hyper::Error,
     /// The request, if nothing of it was sent.
@@ -178,13 +178,13 @@ struct Unanswered {
 }
 
 impl Connection {
-    /// Creates a connection on which nothing was sent yet.
+    /// Creates a connection.
     async fn new(stream: Stream) -> hyper::Result<Self> {
         let (requests, io) = http1::handshake(stream).await?;
         Ok(Self { requests, io: Some(io) })
     }
 
-    /// Sends a request and returns the head of its answer.
+    /// Sends a request and returns the head of the response.
     async fn send(&mut self, request: OutgoingRequest) -> Result<Response<Incoming>, Unanswered> {
         let mut response = pin!(self.requests.try_send_request(request));
         let io = &mut self.io;
@@ -198,13 +198,13 @@ impl Connection {
         })
     }
 
-    /// Returns the next piece of the body of its answer, `None` at the end.
+    /// Returns the next piece of the response's body, `None` at the end.
     fn poll_piece(
         &mut self,
         body: &mut Incoming,
         cx: &mut Context<'_>,
     ) -> Poll<Option<hyper::Result<Bytes>>> {
-        // What is not there yet is read now, and then taken.
+        // If no data is ready yet, the connection is polled, and then the body again.
         match poll_data(body, cx) {
             Poll::Pending => {
                 drive(&mut self.io, cx);
@@ -214,8 +214,8 @@ impl Connection {
         }
     }
 
-    /// Whether the next request can be sent now: the last answer has ended, and the server has neither closed the
-    /// connection nor said anything since.
+    /// Whether the next request can be sent now: the last response has ended, and the server has neither closed the
+    /// connection nor sent anything since.
     fn is_free(&mut self) -> bool {
         drive(&mut self.io, &mut Context::from_waker(Waker::noop()));
         self.io.is_some() && self.requests.is_ready()
@@ -223,7 +223,7 @@ impl Connection {
 }
 
 fn drive(io: &mut Option<http1::Connection<Stream, Full<Bytes>>>, cx: &mut Context<'_>) {
-    // What went wrong is also told to the request.
+    // An error is also returned to the request.
     if io.as_mut().is_some_and(|io| Pin::new(io).poll(cx).is_ready()) {
         *io = None;
     }
@@ -235,7 +235,7 @@ fn poll_data(body: &mut Incoming, cx: &mut Context<'_>) -> Poll<Option<hyper::Re
             None => return Poll::Ready(None),
             Some(Err(error)) => return Poll::Ready(Some(Err(error))),
             Some(Ok(frame)) => {
-                // Trailers matter to nobody here.
+                // Trailers are ignored.
                 if let Ok(data) = frame.into_data() {
                     return Poll::Ready(Some(Ok(data)));
                 }

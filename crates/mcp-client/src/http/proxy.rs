@@ -1,4 +1,4 @@
-//! Proxies on the way to a server: which one it is, and what it must be told.
+//! Proxies: which one a server is behind, and what requests through it need.
 
 use std::{fmt, sync::Arc};
 
@@ -8,21 +8,21 @@ use url::{Host, Position, Url};
 
 use super::ConfigError;
 
-/// Where SOCKS proxies listen if nothing else is said.
+/// The default port of SOCKS proxies.
 const SOCKS_PORT: u16 = 1080;
 
-/// Says which servers are behind which proxy. By default that is what the environment says (`HTTP_PROXY`,
-/// `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`), or else the system's settings.
+/// Selects the proxy for a server. By default from the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`,
+/// `NO_PROXY`), or else from the system's settings.
 #[derive(Clone, Default)]
 pub struct Proxies(Option<Arc<Matcher>>);
 
 impl Proxies {
-    /// Creates one proxy for all servers, except for those that `no` lists in the form of `NO_PROXY`.
+    /// Uses one proxy for all servers, except for those that `no` lists in the format of `NO_PROXY`.
     pub fn all(proxy: &str, no: &str) -> Self {
         Self(Some(Arc::new(Matcher::builder().all(proxy).no(no).build())))
     }
 
-    /// Returns the proxy for the server at `url`. Nothing on this machine is behind one.
+    /// Returns the proxy for the server at `url`; `None` for servers on this machine.
     pub(super) fn find(&self, url: &Url) -> Result<Option<Proxy>, ConfigError> {
         if is_here(url) {
             return Ok(None);
@@ -38,7 +38,7 @@ impl Proxies {
 
 impl fmt::Debug for Proxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Addresses of proxies may hold passwords.
+        // URLs of proxies may hold passwords.
         f.write_str("Proxies")
     }
 }
@@ -65,15 +65,15 @@ impl Proxy {
     }
 }
 
-/// What a request must say so that an HTTP proxy forwards it. Only plain HTTP is forwarded; TLS goes through a tunnel.
+/// What a request needs so that an HTTP proxy forwards it. Only plain HTTP is forwarded; TLS goes through a tunnel.
 pub(super) struct Forward {
-    /// The scheme and the host, which stand before the path in the first line.
+    /// The scheme and the host, which precede the path in the request target.
     pub(super) origin: String,
     pub(super) auth: Option<HeaderValue>,
 }
 
 impl Forward {
-    /// Returns what requests to `url` through `proxy` must say, if they are forwarded.
+    /// Returns what requests to `url` through `proxy` need; `None` unless they are forwarded.
     pub(super) fn through(proxy: Option<&Proxy>, url: &Url) -> Option<Self> {
         match proxy {
             Some(Proxy::Http(_, auth)) if url.scheme() == "http" => {

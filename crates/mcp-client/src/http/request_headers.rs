@@ -20,62 +20,62 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 /// The header that carries the id of a session.
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// The first revision whose requests name it in a header.
+/// The first revision whose requests carry `MCP-Protocol-Version`.
 const NAMES_VERSION: &str = "2025-06-18";
 
-/// What is known of the server so far, with the headers that follow from it built once.
+/// The era and the session, with the headers that follow from them built once.
 pub(super) struct HttpState {
     era: Option<Era>,
     session: Option<HeaderValue>,
-    /// What the settings ask for, and nothing of MCP's.
+    /// The headers of the settings, without those of MCP.
     configured: HeaderMap,
-    /// What requests of this era and session begin with.
+    /// The headers that all requests of this era and session share.
     current: Arc<HeaderMap>,
 }
 
-/// The headers of one request, and what was known of the server when they were made.
+/// The headers of one request, and what was known about the server when they were built.
 pub(super) struct RequestHeaders {
-    /// Its headers, as all requests share them.
+    /// The headers that all requests share.
     pub(super) headers: Arc<HeaderMap>,
-    /// Those that it alone has; they stand for others of the same name.
+    /// The headers of this request only; they replace shared ones of the same name.
     pub(super) own: Vec<(HeaderName, HeaderValue)>,
-    /// Whether the server lives in the old era, for sure.
+    /// Whether the server is known to speak the legacy era.
     pub(super) legacy: bool,
-    /// Whether it names a session.
+    /// Whether the headers name a session.
     pub(super) in_session: bool,
 }
 
 impl HttpState {
-    /// The state before anything was said.
+    /// Creates the state before anything was agreed on.
     pub(super) fn new(configured: HeaderMap) -> Self {
         let current = Arc::new(configured.clone());
         Self { era: None, session: None, current, configured }
     }
 
-    /// Takes note of the era that was agreed on.
+    /// Sets the era that was agreed on.
     pub(super) fn set_era(&mut self, era: Era) {
         self.era = Some(era);
         self.rebuild();
     }
 
-    /// Takes note of the session that the server opened.
+    /// Sets the session that the server opened.
     pub(super) fn set_session(&mut self, session: Option<HeaderValue>) {
         self.session = session;
         self.rebuild();
     }
 
-    /// Forgets the server, as `initialize` does.
+    /// Resets the state, as `initialize` does.
     pub(super) fn forget(&mut self) {
         (self.era, self.session) = (None, None);
         self.rebuild();
     }
 
-    /// The session that is open.
+    /// Returns the id of the open session.
     pub(super) fn session(&self) -> Option<&HeaderValue> {
         self.session.as_ref()
     }
 
-    /// The headers that every message has.
+    /// Returns the headers that every message has.
     pub(super) fn request_headers(&self) -> RequestHeaders {
         RequestHeaders {
             headers: self.current.clone(),
@@ -85,7 +85,7 @@ impl HttpState {
         }
     }
 
-    /// The headers of a message with this method, and with `more` where the era has such.
+    /// Returns the headers of a message with this method, including those of `more` that the era allows.
     pub(super) fn headers_of(
         &self,
         method: &str,
@@ -100,7 +100,7 @@ impl HttpState {
         if is_modern {
             request_headers.own.push((METHOD, encoded(method)?));
         }
-        // The protocol's own are of the modern era; a trace is known in every one.
+        // `Mcp-*` headers exist only in the modern era; trace headers are sent in every era.
         let more = more.iter().filter(|(name, _)| is_modern || !name.starts_with("Mcp-"));
         for (name, value) in more {
             let name = HeaderName::try_from(name.as_str())
@@ -125,7 +125,7 @@ impl HttpState {
     }
 }
 
-/// The headers that the settings name, and those that every message has.
+/// Returns the headers of the settings, and those that every message has.
 pub(crate) fn configured(
     url: &Url,
     headers: &[(String, String)],
@@ -150,8 +150,8 @@ pub(crate) fn configured(
     Ok(map)
 }
 
-/// A value as a header may carry it: as it is, or in Base64 where whitespace at its ends or bytes that are not
-/// plain text would be lost, or where it looks like Base64 already.
+/// Encodes a header value: in Base64 if it has whitespace at its ends or bytes other than plain text, which would be
+/// lost, or if it looks like Base64 already; else unchanged.
 fn encoded(value: &str) -> Result<HeaderValue, Failure> {
     let bytes = value.as_bytes();
     let blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));

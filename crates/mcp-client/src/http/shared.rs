@@ -1,4 +1,4 @@
-//! The server as requests and the tasks beside them see it.
+//! The state that requests and background tasks share.
 
 use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
@@ -23,7 +23,7 @@ use crate::transport::{Failure, SharedInbox};
 /// How long telling a server that a request is cancelled may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What requests and the tasks beside them share.
+/// What requests and background tasks share.
 pub(super) struct HttpShared {
     pub(super) name: Box<str>,
     pub(super) engine: Engine,
@@ -45,7 +45,7 @@ impl HttpShared {
         self.state().request_headers()
     }
 
-    /// Sends a message that has `request_headers`.
+    /// POSTs a message with these headers.
     pub(super) async fn post(
         &self,
         request_headers: &RequestHeaders,
@@ -55,7 +55,7 @@ impl HttpShared {
         self.engine.send(Method::POST, self.engine.uri(), headers, own, body).await
     }
 
-    /// Sends a request that is no message.
+    /// Sends a request without a message.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -64,7 +64,7 @@ impl HttpShared {
         self.engine.send(method, self.engine.uri(), headers, &[], Bytes::new()).await
     }
 
-    /// Sends what has no answer.
+    /// POSTs a message that has no response.
     pub(super) async fn tell(
         &self,
         request_headers: &RequestHeaders,
@@ -89,7 +89,7 @@ impl HttpShared {
         }
         match answer::kind(&response) {
             BodyKind::Json => answer::json(response, id, &*self.inbox, self.max_message).await,
-            // Boxed, as is all that is rare: what every request carries along should be small.
+            // Boxed, like everything rare, so that the future of every request stays small.
             BodyKind::Events => {
                 Box::pin(stream::answer(self, response, id, request_headers.legacy)).await
             }
@@ -115,12 +115,12 @@ pub(super) struct CancelOnDrop {
 }
 
 impl CancelOnDrop {
-    /// Cancels request `id` unless [`disarm`](Self::disarm)ed.
+    /// Creates a guard that cancels request `id` unless [`disarm`](Self::disarm)ed.
     pub(super) fn new(shared: Arc<HttpShared>, id: u64) -> Self {
         Self { shared: Some(shared), id }
     }
 
-    /// Cancels nothing from now on: the request was answered.
+    /// Disarms the guard: the request was answered.
     pub(super) fn disarm(&mut self) {
         self.shared = None;
     }
@@ -128,7 +128,7 @@ impl CancelOnDrop {
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        // Without a runtime there is no connection left that could tell it.
+        // Without a runtime there is no connection left to send it on.
         let Some((shared, runtime)) =
             self.shared.take().zip(tokio::runtime::Handle::try_current().ok())
         else {

@@ -1,4 +1,4 @@
-//! Reads event streams: everything to the inbox in its order, until the answer comes.
+//! Reads event streams: passes messages to the inbox, in order, until the response arrives.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde_json::value::RawValue;
@@ -18,13 +18,13 @@ use crate::transport::{Failure, Inbox};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How long we wait before connecting again where the server does not say.
+/// How long we wait before reconnecting, if the server does not say.
 const RETRY: Duration = Duration::from_secs(1);
-/// The longest that we wait by our own choice.
+/// The longest backoff.
 const LONGEST: Duration = Duration::from_secs(30);
-/// Not even a server that asks for it is called without a pause.
+/// The shortest pause, even if the server asks for a shorter one.
 const SHORTEST: Duration = Duration::from_millis(20);
-/// How many times in a row resuming an answer may fail.
+/// How many times in a row resuming a response may fail.
 const RESUMES: u32 = 3;
 
 /// The events of one body.
@@ -36,16 +36,16 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// The events in `body`; the parser knows where a stream before it ended.
+    /// Reads the events in `body`; the parser knows where an earlier stream ended.
     pub(crate) fn new(body: Answer, mut parser: sse::SseParser) -> Self {
         parser.restart();
         Self { body, parser, ready: Vec::new().into_iter(), too_large: None }
     }
 
-    /// The next event that has data; none at the orderly end.
+    /// Returns the next event that has data; `None` at the orderly end.
     pub(crate) async fn next(&mut self) -> Result<Option<sse::SseEvent>, Failure> {
         loop {
-            // An event without data only says where to resume.
+            // An event without data only updates the id to resume from.
             if let Some(event) = self.ready.find(|event| !event.data.is_empty()) {
                 return Ok(Some(event));
             }
@@ -61,7 +61,7 @@ impl Events {
     }
 }
 
-/// Reads the answer to request `id` off the stream that a POST was answered with, and off those that resume it.
+/// Reads the response to request `id` from the event stream of a POST, and from those that resume it.
 pub(super) async fn answer(
     shared: &HttpShared,
     response: Answer,
@@ -100,7 +100,7 @@ async fn until_answer(
     loop {
         let event = match events.next().await {
             Ok(Some(event)) => event,
-            // The answer may have been in what could not be read, and does not come a second time.
+            // The response may have been in an unreadable event, and is not sent again.
             Ok(None) => match garbage {
                 Some(problem) => return Err(Failure::Protocol(problem)),
                 None => {
@@ -124,7 +124,7 @@ async fn until_answer(
     }
 }
 
-/// The messages of an event; none, where it is of a kind that is not MCP's.
+/// Parses the messages of an event. Returns an empty list if the event has a name other than `message`.
 pub(crate) fn messages(event: &sse::SseEvent) -> Result<Vec<IncomingMessage>, String> {
     if !matches!(&*event.name, "" | "message") {
         return Ok(Vec::new());
@@ -134,7 +134,7 @@ pub(crate) fn messages(event: &sse::SseEvent) -> Result<Vec<IncomingMessage>, St
     })
 }
 
-/// Gives messages to the inbox, and returns the answer to request `id` if it is among them.
+/// Passes messages to the inbox, and returns the response to request `id` if it is among them.
 fn deliver(
     messages: Vec<IncomingMessage>,
     id: u64,
@@ -155,7 +155,7 @@ fn deliver(
     answer
 }
 
-/// Asks for the rest of a stream that broke off, once the time has come.
+/// Requests the rest of a stream that broke, after a pause.
 async fn resume(shared: &HttpShared, parser: &sse::SseParser) -> Result<Answer, Failure> {
     let mut failures = 0;
     loop {
@@ -178,8 +178,8 @@ async fn resume(shared: &HttpShared, parser: &sse::SseParser) -> Result<Answer, 
     }
 }
 
-/// Follows the stream that old servers offer beside the answers, until they offer it no longer. `answered` is dropped
-/// when the server has said for the first time whether it does.
+/// Follows the stream that legacy servers offer besides responses, until they no longer do. `answered` is dropped when
+/// the server has responded for the first time.
 pub(super) async fn listen(shared: &HttpShared, answered: oneshot::Sender<()>) {
     let mut parser = sse::SseParser::new(shared.max_message);
     let mut failures = 0;
@@ -209,7 +209,7 @@ pub(super) async fn listen(shared: &HttpShared, answered: oneshot::Sender<()>) {
 async fn follow(shared: &HttpShared, events: &mut Events) -> Result<(), Failure> {
     while let Some(event) = events.next().await? {
         match messages(&event) {
-            // Answers belong on the streams of their requests: there is no such id.
+            // Responses belong on the streams of their requests: no request has this id.
             Ok(messages) => drop(deliver(messages, u64::MAX, &*shared.inbox)),
             Err(problem) => {
                 tracing::warn!(server = &*shared.name, problem, "an event was skipped");
@@ -234,7 +234,7 @@ fn is_stream(response: &Answer) -> bool {
     response.status().is_success() && answer::kind(response) == BodyKind::Events
 }
 
-/// What the server asks for, doubled with each failure.
+/// Returns the pause that the server asks for, doubled with each failure.
 fn pause(parser: &sse::SseParser, failures: u32) -> Duration {
     let asked = parser.retry().unwrap_or(RETRY).max(SHORTEST);
     asked.saturating_mul(1 << failures.min(10)).min(LONGEST.max(asked))

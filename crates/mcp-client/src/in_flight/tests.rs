@@ -8,7 +8,7 @@ struct Client {
     session: Option<Arc<str>>,
 }
 
-impl WayBack for Client {
+impl CallerChannel for Client {
     fn answers(&self, _: QuestionKind) -> bool {
         true
     }
@@ -23,7 +23,7 @@ impl WayBack for Client {
     }
 }
 
-/// The call of a caller: `caller` or `caller/session`, and `caller!` if it cannot be asked.
+/// Creates the call of a caller: `caller` or `caller/session`, and `caller!` if it cannot be asked.
 fn call(caller: &str) -> Arc<CallOrigin> {
     let (caller, session) = match caller.split_once('/') {
         Some((caller, session)) => (caller, Some(session.into())),
@@ -33,15 +33,15 @@ fn call(caller: &str) -> Arc<CallOrigin> {
         Some(caller) => (caller, false),
         None => (caller, true),
     };
-    let back: Arc<dyn WayBack> = Arc::new(Client { session });
+    let back: Arc<dyn CallerChannel> = Arc::new(Client { session });
     Arc::new(CallOrigin {
         caller: (!caller.is_empty()).then(|| caller.into()),
-        way_back: can_be_asked.then_some(back),
+        caller_channel: can_be_asked.then_some(back),
         ..CallOrigin::default()
     })
 }
 
-/// Requests 1, 2, … of these callers.
+/// Registers requests 1, 2, … of these callers.
 fn in_flight(callers: &[&str]) -> (Arc<InFlightCalls>, Vec<Option<InFlightGuard>>) {
     let in_flight = Arc::new(InFlightCalls::default());
     let begin =
@@ -71,13 +71,13 @@ fn a_question_is_for_the_only_one_it_can_be_for() {
     assert_eq!(asked(&["a!"], None), "cannot be asked");
     assert_eq!(asked(&["a", "a"], None), "unknown");
     assert_eq!(asked(&["a", "b"], None), "unknown");
-    // Who cannot be asked may be the one it is for: it is not shown to the other.
+    // The question may be for the caller who cannot be asked, so the other one must not see it.
     assert_eq!(asked(&["a", "b!"], None), "unknown");
     assert_eq!(asked(&["a", "a!"], None), "unknown");
-    // The stream that it came on says it.
+    // The stream that it came on decides.
     assert_eq!(asked(&["a", "b"], Some(2)), "2");
     assert_eq!(asked(&["a", "b!"], Some(2)), "cannot be asked");
-    // It came with the answer to a request that is no call, and is nobody's.
+    // It came with the response to a request that is not a call, so it has no recipient.
     assert_eq!(asked(&["a"], Some(99)), "no call");
 }
 
@@ -94,15 +94,15 @@ fn who_waits_for_an_answer_asks_nothing_else() {
     let found = |second: &str, third: &str| (second.to_owned(), third.to_owned());
     assert_eq!(check(&["a/1", "a/1"]), found("2", "unknown"));
     assert_eq!(check(&["a", "a"]), found("2", "unknown"));
-    // What is one caller's is never shown to another, nor in another session of the same caller.
+    // A question for one caller is never shown to another, nor in another session of the same caller.
     for askers in [["a", "b"], ["a/1", "b/1"], ["a/1", "a/2"], ["a/1", "a"], ["/1", "/2"]] {
         assert_eq!(check(&askers), found("unknown", "unknown"), "{askers:?}");
     }
-    // Who is alone may ask twice.
+    // The only caller may get two questions.
     assert_eq!(check(&["a"]), found("1", "1"));
 }
 
-// GW-3: servers look for folders whenever they like.
+// GW-3: servers request roots at any time.
 #[test]
 fn another_request_of_the_server_closes_no_question() {
     let (in_flight, mut begun) = in_flight(&["a"]);
@@ -133,7 +133,7 @@ async fn who_is_asked_learns_which_server_asks() {
     assert_eq!(answer.unwrap(), "forms asks");
 }
 
-// A caller whose server only says that it failed learns why.
+// A caller whose server only reports a failure learns that a question was refused.
 #[test]
 fn an_error_says_that_a_question_was_refused() {
     let explained = |text: &str, hint: Option<&str>, refusals: &[&str]| {

@@ -1,4 +1,4 @@
-//! What a server says has changed, kept until it is followed: each change once, and not without end.
+//! Changes that a server reports, kept until they are handled: each once, and bounded.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ const MOST_RESOURCES: usize = 256;
 /// How long the URI of a changed resource may be, in bytes.
 const LONGEST_URI: usize = 8 * 1024;
 
-/// Changes that nobody has followed yet.
+/// Changes that were not handled yet.
 #[derive(Default)]
 pub(crate) struct PendingChanges {
     pending: Mutex<IndexSet<ServerChange>>,
@@ -24,7 +24,7 @@ impl PendingChanges {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a change; returns `false` if there are too many of them. A changed list is always kept.
+    /// Adds a change; returns `false` if there are too many. A changed list is always added.
     pub(super) fn add(&self, changed: ServerChange) -> bool {
         let mut pending = self.lock();
         if let ServerChange::Resource(uri) = &changed
@@ -52,7 +52,7 @@ impl PendingChanges {
         }
     }
 
-    /// Returns everything that has changed until now.
+    /// Returns all changes so far.
     pub(crate) fn take(&self) -> IndexSet<ServerChange> {
         std::mem::take(&mut *self.lock())
     }

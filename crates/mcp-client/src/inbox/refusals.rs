@@ -1,4 +1,4 @@
-//! Answers to requests of a server that asks too much at once.
+//! Error responses to a server that sends too many requests at once.
 
 use std::sync::{OnceLock, Weak};
 
@@ -9,18 +9,18 @@ use tracing::{debug, warn};
 
 use crate::transport::Transport;
 
-/// How many answers wait to be sent; past it a request gets none.
+/// How many error responses wait to be sent; further requests get no response.
 const MOST_WAITING: usize = 1024;
 
-/// How long the id of a request may be, in bytes, if it is to be answered.
+/// The longest id of a request that is responded to, in bytes.
 const LONGEST_ID: usize = 1024;
 
-/// Requests that are refused, answered by one task however many there are.
+/// Requests that are refused; one task responds to all of them.
 #[derive(Default)]
 pub(super) struct Refusals(OnceLock<mpsc::Sender<Box<RawValue>>>);
 
 impl Refusals {
-    /// Refuses a request of the server's, which nobody waits for. Only the first is told in the log.
+    /// Refuses a request of the server, in the background. Only the first one is logged.
     pub(super) fn add(&self, server: &str, id: Box<RawValue>, transport: &Weak<dyn Transport>) {
         let waiting = self.0.get_or_init(|| {
             warn!(server, "MCP server '{server}' asks too much at once; some of it is refused");
@@ -34,7 +34,7 @@ impl Refusals {
     }
 }
 
-/// Sends answers until the inbox is gone.
+/// Sends responses until the inbox is dropped.
 async fn send(mut refused: mpsc::Receiver<Box<RawValue>>, transport: Weak<dyn Transport>) {
     while let Some(id) = refused.recv().await {
         let Some(transport) = transport.upgrade() else { return };

@@ -1,4 +1,4 @@
-//! A server that says too much.
+//! A server that sends too many messages.
 
 use std::sync::Mutex;
 
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use super::*;
 use crate::transport::{Failure, TransportRequest};
 
-/// Notes the ids that were answered, and whether with an error.
+/// Records the ids that were responded to, and whether with an error.
 #[derive(Default)]
 struct Answered {
     answers: Mutex<Vec<(String, bool)>>,
@@ -62,7 +62,7 @@ impl Transport for Answered {
     }
 }
 
-/// Answers once it is let.
+/// Responds once there is a permit.
 struct Later(Arc<Semaphore>);
 
 impl ServerRequestHandler for Later {
@@ -83,7 +83,7 @@ fn request(id: usize) -> IncomingMessage {
     IncomingMessage::Request { id, method: "sampling/createMessage".to_owned(), params: None }
 }
 
-// What a server asks at once is bounded; the rest is answered with an error.
+// A server's concurrent requests are bounded; the rest get an error.
 #[tokio::test]
 async fn a_server_that_asks_too_much_at_once_is_refused() {
     let gate = Arc::new(Semaphore::new(0));
@@ -99,7 +99,7 @@ async fn a_server_that_asks_too_much_at_once_is_refused() {
     gate.add_permits(MOST_REQUESTS);
     let all = answered.wait_for(100 + MOST_REQUESTS).await;
     assert!(all[100..].iter().all(|(_, failed)| !failed));
-    // There is room again.
+    // There are free slots again.
     while router.slots.available_permits() < MOST_REQUESTS {
         tokio::task::yield_now().await;
     }

@@ -1,4 +1,4 @@
-//! Servers of every era, and how each is met.
+//! Servers of every era, and how the handshake with each goes.
 
 use std::sync::Mutex;
 
@@ -9,10 +9,10 @@ use switchboard_toolcall::BoxFuture;
 use super::*;
 use crate::session::OutgoingRequest;
 
-/// What a server answers to a method with parameters; `None` is silence.
+/// The response to a method with parameters; `None` if there is none.
 type Answer = dyn Fn(&str, &Value) -> Option<Result<Value, Failure>> + Send + Sync;
 
-/// How a server takes `discover`, how it takes `initialize`, how it is met, and what it was asked.
+/// The response to `discover`, the one to `initialize`, the agreed version, and the methods that were sent.
 type Case = (
     fn() -> Option<Result<Value, Failure>>,
     fn() -> Option<Result<Value, Failure>>,
@@ -20,7 +20,7 @@ type Case = (
     &'static [&'static str],
 );
 
-/// A server that answers by a function.
+/// A server that responds by a function.
 struct Scripted {
     answer: Box<Answer>,
     heard: Mutex<Vec<(String, Value)>>,
@@ -100,7 +100,7 @@ async fn met(server: &Arc<Scripted>, protocol: Protocol) -> Result<Session, Fail
         .await
 }
 
-/// Meets a server that answers `discover` and `initialize` so; returns the version and what was asked.
+/// Connects to a server with these responses to `discover` and `initialize`; returns the version and the methods that were sent.
 async fn check(
     discover: fn() -> Option<Result<Value, Failure>>,
     initialize: fn() -> Option<Result<Value, Failure>>,
@@ -125,9 +125,9 @@ async fn each_server_is_met_in_its_own_era() {
         (|| discovered(&["2026-07-28", "2025-11-25"]), || None, "2026-07-28", &["server/discover"]),
         (|| no(-32601, Value::Null), || initialized("2025-11-25"), "2025-11-25", LEGACY),
         (|| no(-32602, Value::Null), || initialized("2024-11-05"), "2024-11-05", LEGACY),
-        // Silence for two seconds.
+        // No response for two seconds.
         (|| None, || initialized("2025-06-18"), "2025-06-18", LEGACY),
-        // It knows the question, but speaks only the old way.
+        // It knows `server/discover`, but speaks only the legacy era.
         (|| discovered(&["2025-11-25"]), || initialized("2025-11-25"), "2025-11-25", LEGACY),
         (
             || Some(Err(Failure::Http { status: 400, body: String::new(), error: None })),
@@ -135,7 +135,7 @@ async fn each_server_is_met_in_its_own_era() {
             "2025-03-26",
             LEGACY,
         ),
-        // It wants another try with a version that we just offered, and then refuses for good.
+        // It asks for a retry with a version that we just offered, and then refuses.
         (
             || no(-32022, json!({"supported": ["2026-07-28"]})),
             || no(-32601, Value::Null),
@@ -194,7 +194,7 @@ async fn the_protocol_can_be_prescribed() {
     assert_eq!(failure.to_string(), "the server does not speak 2026-07-28");
 }
 
-// MC-1: every modern request says who asks; no old one does.
+// MC-1: every modern request carries the client info; no legacy one does.
 #[tokio::test]
 async fn modern_requests_carry_their_metadata() {
     for (protocol, expected) in [(Protocol::Modern, true), (Protocol::Legacy, false)] {
@@ -220,7 +220,7 @@ async fn lists_are_read_to_their_end_and_no_further() {
         None => json!({"tools": [{"name": "a"}], "nextCursor": "2", "ttlMs": 9000}),
         Some("2") => json!({"tools": [{"name": "b"}], "nextCursor": "3", "ttlMs": 5000}),
         Some("3") => json!({"tools": [{"name": "c"}]}),
-        // One that gives the same page for ever.
+        // A server that returns the same page forever.
         Some(_) => json!({"tools": [{"name": "x"}], "nextCursor": "again"}),
     };
     let server = server(Box::new(move |method, params| match method {
@@ -246,7 +246,7 @@ async fn a_list_without_end_is_cut() {
     assert_eq!(session.list(List::Tools).await.unwrap().entries.len(), 2);
 }
 
-/// Says yes to everything.
+/// Accepts everything.
 struct Yes;
 
 impl ServerRequestHandler for Yes {
@@ -259,7 +259,7 @@ impl ServerRequestHandler for Yes {
     }
 }
 
-// MC-1: what a modern server asks back is answered, and its state given back as it came.
+// MC-1: questions in a modern server's result are answered, and its state is returned unchanged.
 #[tokio::test]
 async fn input_is_given_when_asked_for() {
     let server = server(Box::new(|method, params| match method {
@@ -283,7 +283,7 @@ async fn input_is_given_when_asked_for() {
     let result = session.ask(OutgoingRequest::new("tools/call", Map::new())).await.unwrap();
     assert_eq!(result["requestState"], "s\u{e9}al");
     assert_eq!(result["inputResponses"]["ok"]["asked"], "elicitation/create");
-    // Without anybody to answer, the call ends with the reason.
+    // Without a handler, the call ends with the reason.
     let session = met(&server, Protocol::Modern).await.unwrap();
     let failure = session.ask(OutgoingRequest::new("tools/call", Map::new())).await.unwrap_err();
     let text = "MCP server 's' asked a question ('elicitation/create'), and this caller cannot be asked; \

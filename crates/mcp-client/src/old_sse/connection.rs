@@ -1,4 +1,4 @@
-//! The stream of an old server, and who waits for what on it.
+//! The stream of an HTTP+SSE server, and the requests that wait for responses on it.
 
 use std::{
     collections::HashMap,
@@ -25,7 +25,7 @@ use crate::{
     transport::{Failure, SharedInbox, TransportRequest},
 };
 
-/// How long taking a request back may take.
+/// How long cancelling a request may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 type ResponseOutcome = Result<Box<RawValue>, RpcError>;
@@ -38,7 +38,7 @@ pub(super) struct SseConnection {
     inbox: SharedInbox,
     pub(super) max_message: usize,
     waiting: Mutex<HashMap<u64, oneshot::Sender<ResponseOutcome>>>,
-    /// Why the stream has ended, once it has.
+    /// Why the stream has ended; `None` while it is open.
     ended: watch::Sender<Option<String>>,
 }
 
@@ -90,7 +90,7 @@ impl SseConnection {
         match message {
             IncomingMessage::Response { id, outcome } => {
                 match id.and_then(|id| self.waiting().remove(&id)) {
-                    // Whoever no longer waits does not want it.
+                    // The request may have been dropped meanwhile.
                     Some(waiting) => drop(waiting.send(outcome)),
                     None => tracing::debug!(?id, "an answer nobody waits for was dropped"),
                 }
@@ -99,7 +99,7 @@ impl SseConnection {
         }
     }
 
-    /// Ends the connection, and with it all that waits on it. The first reason stays.
+    /// Ends the connection, and all pending requests. Only the first reason is kept.
     pub(super) fn end(&self, why: &str) {
         self.ended.send_if_modified(|ended| match ended {
             Some(_) => false,
@@ -111,7 +111,7 @@ impl SseConnection {
         self.waiting().clear();
     }
 
-    /// Whether the stream has not ended.
+    /// Fails if the stream has ended.
     pub(super) fn still_there(&self) -> Result<(), Failure> {
         match &*self.ended.borrow() {
             Some(why) => Err(Failure::Lost(why.clone())),
@@ -119,7 +119,7 @@ impl SseConnection {
         }
     }
 
-    /// What a request came to; nothing was sent to it if the stream ended.
+    /// Returns the outcome of a request; an error if the stream ended before the response.
     pub(super) fn outcome(
         &self,
         answered: Result<ResponseOutcome, oneshot::error::RecvError>,
@@ -137,7 +137,7 @@ impl SseConnection {
     pub(super) async fn lost(&self) -> String {
         let mut ended = self.ended.subscribe();
         let why = ended.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
-        // The sender lives as long as we do, so there always is a reason.
+        // `self` owns the sender, so there always is a reason.
         why.unwrap_or_default()
     }
 
@@ -146,7 +146,7 @@ impl SseConnection {
     }
 }
 
-/// A request that waits for its answer; dropped while it does, it is taken back.
+/// A request that waits for its response; cancelled if it is dropped before that.
 pub(super) struct PendingResponse {
     connection: Arc<SseConnection>,
     endpoint: Uri,
@@ -168,12 +168,12 @@ impl PendingResponse {
             id: request.id,
             cancels_on_drop: request.cancellable,
         };
-        // Looked at after the entry was made: the end of the stream either finds the entry or is seen here.
+        // Checked after the entry was added: the end of the stream either finds the entry or is seen here.
         connection.still_there().inspect_err(|_| waiting.end())?;
         Ok((waiting, receiver))
     }
 
-    /// The request has ended by itself.
+    /// Disarms the guard: the request has ended.
     pub(super) fn end(&mut self) {
         self.cancels_on_drop = false;
     }
@@ -185,7 +185,7 @@ impl Drop for PendingResponse {
         if !self.cancels_on_drop {
             return;
         }
-        // Without a runtime there is no connection left that could tell it.
+        // Without a runtime there is no connection left to send it on.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (connection, endpoint, params) =
             (self.connection.clone(), self.endpoint.clone(), cancelled(self.id));

@@ -1,14 +1,14 @@
-//! What the tool manager asks of a server.
+//! Implements what the tool manager needs of a server.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_runtime::Link;
+use switchboard_runtime::ServerLink;
 use switchboard_toolcall::{BoxFuture, ToolError};
 
 use super::{Server, ServerState};
 
-impl Link for Server {
+impl ServerLink for Server {
     fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
         Box::pin(async { self.session().await.map(|_| ()) })
     }

@@ -1,4 +1,4 @@
-//! The life of the process: notices its end, says how it came, and sees to it that nothing is left.
+//! Supervises the process: detects its end, describes it, and ends all processes that are left.
 
 use std::{
     io,
@@ -16,13 +16,13 @@ use super::StdioShared;
 use switchboard_process::guard::{NOT_STARTED, PATIENCE};
 
 /// How long we wait for the other signs of an end after the first: a process that closes its pipes has usually
-/// ended, and then how it ended says more; one that has ended may have left answers in the pipe.
+/// ended, and then its exit status says more; one that has ended may have left responses in the pipe.
 const SIGNS: Duration = Duration::from_secs(1);
 
-/// When a guard should long have ended everything: it waits twice, for the end of input and for SIGTERM.
+/// When a guard should have ended everything: it waits twice, for the end of input and for SIGTERM.
 const OVERDUE: Duration = PATIENCE.saturating_mul(4);
 
-/// The process, or the guard before it, and those who read from it.
+/// The process, or the guard that started it, and the tasks that read from it.
 pub(super) struct ChildProcess {
     child: Child,
     guarded: bool,
@@ -47,7 +47,7 @@ impl ChildProcess {
         Self { child, guarded, shared, reader, stderr, ended: false }
     }
 
-    /// Lives until the server has ended or is to be closed; then ends what is left. `ended` is told on return.
+    /// Runs until the server has ended or is to be closed; then ends what is left. `ended` fires on return.
     pub(super) async fn run(mut self, closing: CancellationToken, ended: DropGuard) {
         let reason = self.ending(&closing).await;
         tracing::debug!(server = %self.shared.name, %reason, "the connection has ended");
@@ -61,7 +61,7 @@ impl ChildProcess {
         drop(ended);
     }
 
-    /// Waits for the end and says how it came.
+    /// Waits for the end and describes it.
     async fn ending(&mut self, closing: &CancellationToken) -> String {
         let shared = Arc::clone(&self.shared);
         let silent = tokio::select! {
@@ -76,7 +76,7 @@ impl ChildProcess {
         }
     }
 
-    /// Says how the process ended, after its last words have been read.
+    /// Describes how the process ended, after its last output was read.
     async fn exited(&mut self, status: io::Result<ExitStatus>) -> String {
         self.drain().await;
         let status = match status {
@@ -96,14 +96,14 @@ impl ChildProcess {
         }
     }
 
-    /// What the guard said about a command that it could not start. That is no word of the server's.
+    /// Returns the guard's message about a command that it could not start, which is not output of the server.
     fn not_started(&self) -> Option<String> {
         let said = self.shared.tail.take_last(|line| line.starts_with("cannot start '"))?;
         self.shared.never_started.store(true, Ordering::Release);
         Some(said)
     }
 
-    /// Ends what is left: the server has seen the end of its input and gets to see signals next.
+    /// Ends what is left. The server has seen the end of its input; signals come next.
     async fn end(&mut self) {
         if self.guarded {
             self.end_by_guard().await;
@@ -111,18 +111,18 @@ impl ChildProcess {
             self.end_by_signals().await;
         }
         self.drain().await;
-        // Somebody who has left the group may hold the pipes; that is none of our children.
+        // A process that has left the group may hold the pipes open; it is not ours to end.
         self.reader.abort();
         self.stderr.abort();
     }
 
-    /// The guard does the work, unless it is dead or stuck.
+    /// Lets the guard end the processes, unless it is dead or stuck.
     async fn end_by_guard(&mut self) {
         let status = timeout(OVERDUE, self.child.wait()).await;
         let done = matches!(&status, Ok(Ok(status)) if status.code().is_some());
         if !done {
             self.shared.group.signal(Signal::KILL);
-            // What remains is reaped however that goes.
+            // The child is reaped even if that fails.
             let _ = self.child.kill().await;
         }
     }
@@ -132,7 +132,7 @@ impl ChildProcess {
         self.shared.group.signal(Signal::TERM);
         let _ = timeout(PATIENCE, self.everybody_left()).await;
         self.shared.group.signal(Signal::KILL);
-        // Being killed takes a moment too.
+        // Killed processes take a moment to end.
         let _ = timeout(PATIENCE, self.everybody_left()).await;
     }
 
@@ -143,7 +143,7 @@ impl ChildProcess {
         }
     }
 
-    /// Waits until everything that was written is read, or somebody keeps the pipes open for no good.
+    /// Waits until all output is read, at most `SIGNS` for each pipe: another process may keep it open.
     async fn drain(&mut self) {
         for task in [&mut self.reader, &mut self.stderr] {
             if !task.is_finished() {
@@ -155,7 +155,7 @@ impl ChildProcess {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        // The runtime shuts down under us. A guard sees our pipes close; without one there is no time left to be kind.
+        // The runtime is shutting down. A guard sees our pipes close; without one there is no time for an orderly end.
         if !self.ended && !self.guarded {
             self.shared.group.signal(Signal::KILL);
         }

@@ -1,15 +1,15 @@
-//! Slows down the reading of a server that says much unasked.
+//! Slows down the reading of a server that sends many messages other than responses.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// How many messages and lines that answer nothing are read in each period. What a server says beyond that waits in its
-/// pipe, and the server with it: a flood must not take the time of the threads that serve others.
+/// How many messages and lines other than responses are read in each period. Further ones stay in the pipe, which blocks
+/// the server: a flood must not take the time of the threads that serve others.
 const UNASKED: u32 = 2_000;
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Counts what a server says unasked.
+/// Counts messages other than responses.
 pub(super) struct Pace {
     unasked: u32,
     period: Instant,
@@ -20,12 +20,12 @@ impl Pace {
         Self { unasked: 0, period: Instant::now() }
     }
 
-    /// Counts one message or line that answers nothing.
+    /// Counts one message or line that is not a response.
     pub(super) fn count(&mut self) {
         self.unasked += 1;
     }
 
-    /// Waits for the end of the period if enough was read in it.
+    /// Waits for the end of the period if the limit was reached in it.
     pub(super) async fn keep(&mut self) {
         if self.unasked >= UNASKED {
             sleep_until(self.period + PERIOD).await;
@@ -38,7 +38,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// How long it takes to read so many lines, one in each so many microseconds.
+    /// Returns how long it takes to read `lines` lines, one every `pause` microseconds.
     async fn reading(lines: u32, pause: u64) -> Duration {
         let (began, mut pace) = (Instant::now(), Pace::new());
         for _ in 0..lines {

@@ -1,4 +1,4 @@
-//! Requests that wait for their answers.
+//! Requests that wait for their responses.
 
 use std::{
     collections::HashMap,
@@ -15,11 +15,11 @@ use crate::transport::{Failure, TransportRequest};
 
 pub(super) type RequestOutcome = Result<Box<RawValue>, Failure>;
 
-/// Who waits for which answer, until the connection is lost.
+/// The pending requests, until the connection is lost.
 #[derive(Default)]
 pub(super) struct PendingRequests {
     state: Mutex<PendingState>,
-    /// Cancelled when the state says why the connection is lost.
+    /// Cancelled when the connection is lost; the state has the reason.
     lost: CancellationToken,
 }
 
@@ -46,14 +46,14 @@ impl PendingRequests {
         }
     }
 
-    /// Hands an answer to whom it is for; returns whether anybody waited.
+    /// Delivers a response to its request; returns whether there was one.
     pub(super) fn settle(&self, id: u64, outcome: RequestOutcome) -> bool {
-        // The state must not stay locked while the one who waited is woken.
+        // The state must not stay locked while the waiting task is woken.
         let sender = self.remove(id);
         sender.is_some_and(|sender| sender.send(outcome).is_ok())
     }
 
-    /// Whether nobody waits.
+    /// Whether no request is pending.
     pub(super) fn is_empty(&self) -> bool {
         match &*self.state() {
             PendingState::Open(waiting) => waiting.is_empty(),
@@ -68,7 +68,7 @@ impl PendingRequests {
         }
     }
 
-    /// Tells all who wait, and all who will, that there are no answers any more.
+    /// Fails all pending and later requests with this reason.
     pub(super) fn lose(&self, reason: &str) {
         let before = {
             let mut state = self.state();
@@ -99,19 +99,19 @@ impl PendingRequests {
     }
 }
 
-/// A request under way; dropped before it is closed, it takes the request back.
+/// A pending request; dropping it before `close` cancels the request.
 pub(super) struct RequestTicket<'a> {
     shared: &'a Arc<StdioShared>,
     runtime: &'a Handle,
     id: u64,
     cancellable: bool,
-    /// Whether the server will get to see the request.
+    /// Whether the server will receive the request.
     committed: bool,
     closed: bool,
 }
 
 impl<'a> RequestTicket<'a> {
-    /// Registers the request, so that an answer finds it however fast it comes.
+    /// Registers the request before it is sent, so that even the fastest response finds it.
     pub(super) fn open(
         shared: &'a Arc<StdioShared>,
         runtime: &'a Handle,
@@ -122,12 +122,12 @@ impl<'a> RequestTicket<'a> {
         Ok((Self { shared, runtime, id, cancellable, committed: false, closed: false }, answer))
     }
 
-    /// Where to note that the request is on its way.
+    /// Returns the flag to set once the request is being sent.
     pub(super) fn committed(&mut self) -> &mut bool {
         &mut self.committed
     }
 
-    /// The answer is there.
+    /// Disarms the ticket: the response has arrived.
     pub(super) fn close(mut self) {
         self.closed = true;
     }
@@ -138,7 +138,7 @@ impl Drop for RequestTicket<'_> {
         if self.closed {
             return;
         }
-        // In this order, so that it is either waited for or being taken back, whenever somebody looks.
+        // In this order, so that at any time the request counts as pending or as being cancelled.
         if self.committed {
             let taking_back = take_back(Arc::clone(self.shared), self.id, self.cancellable);
             self.shared.taken_back.spawn_on(taking_back, self.runtime);
@@ -147,7 +147,7 @@ impl Drop for RequestTicket<'_> {
     }
 }
 
-/// Writes the rest of the request where that is still to do, and that nobody waits for its answer.
+/// Writes the rest of the request if that is left to do, and then `notifications/cancelled` if `tell` is set.
 async fn take_back(shared: Arc<StdioShared>, id: u64, tell: bool) {
     let params = json!({"requestId": id, "reason": "the caller no longer waits for it"});
     let written = match serde_json::value::to_raw_value(&params) {

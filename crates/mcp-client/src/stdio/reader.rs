@@ -1,4 +1,4 @@
-//! Reads what the server says, in order, and survives what is no message (MC-5).
+//! Reads the server's stdout, in order, and skips what is not a message (MC-5).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio::{io::AsyncReadExt, process::ChildStdout};
 use super::{StdioShared, pace::Pace};
 use crate::transport::Failure;
 
-/// How much of a line that is no message is logged, in characters.
+/// How many characters are logged of a line that is not a message.
 const SHOWN: usize = 200;
 
 /// Reads until the server closes its stdout.
@@ -32,7 +32,7 @@ pub(super) async fn read(mut stdout: ChildStdout, shared: Arc<StdioShared>, limi
 
 struct StdoutReader {
     shared: Arc<StdioShared>,
-    /// Whether the log has been told that this server writes garbage.
+    /// Whether the warning about output that is not a message was logged.
     warned: bool,
     pace: Pace,
 }
@@ -60,7 +60,7 @@ impl StdoutReader {
     fn garbage(&mut self, line: &[u8], error: &NotJsonRpc) {
         let name = &self.shared.name;
         let text = "the server wrote a line that is no message";
-        // One warning says what there is to know; a chatty server must not fill the log.
+        // One warning is enough; a chatty server must not fill the log.
         if std::mem::replace(&mut self.warned, true) {
             tracing::debug!(server = %name, %error, line = %excerpt(line, SHOWN), "{text}");
         } else {
@@ -83,7 +83,7 @@ impl StdoutReader {
 }
 
 impl StdioShared {
-    /// Takes a message where it belongs.
+    /// Delivers a response to its request; passes other messages to the inbox.
     fn take(&self, message: IncomingMessage) {
         match message {
             IncomingMessage::Response { id: Some(id), outcome } => {

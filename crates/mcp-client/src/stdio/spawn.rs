@@ -17,7 +17,7 @@ pub(super) fn spawn(config: &StdioConfig) -> Result<(Child, Pipes), StartError> 
     let mut child = program(config).spawn()?;
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok((child, Pipes { stdin, stdout, stderr })),
-        // All three were asked for; without them the child sees the end of its input and leaves.
+        // All three were requested; without them the child sees the end of its input and ends.
         _ => Err(StartError::Command(format!("no pipes to '{}'", config.command))),
     }
 }

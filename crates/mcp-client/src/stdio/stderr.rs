@@ -1,4 +1,4 @@
-//! What the server writes to its stderr: the last lines kept, the rest passed on to our log in moderation (MC-4).
+//! Reads the server's stderr: keeps the last lines, and forwards a limited number to our log (MC-4).
 
 use std::{
     collections::VecDeque,
@@ -19,10 +19,10 @@ const KEPT: usize = 50;
 /// How much of a line is kept, in characters.
 const WIDTH: usize = 500;
 
-/// Lines longer than this are not buffered further, in bytes.
+/// Longer lines are cut, in bytes.
 const LONGEST: usize = 16 * 1024;
 
-/// How many lines a second reach our log.
+/// How many lines per second are forwarded to our log.
 const LOGGED: u32 = 50;
 
 /// The last lines.
@@ -34,7 +34,7 @@ impl StderrTail {
         self.locked().iter().cloned().collect()
     }
 
-    /// Takes the last line away, if it is one that `is_wanted`.
+    /// Removes and returns the last line, if `is_wanted` returns `true` for it.
     pub(super) fn take_last(&self, is_wanted: impl FnOnce(&str) -> bool) -> Option<String> {
         let mut lines = self.locked();
         match lines.back() {
@@ -91,7 +91,7 @@ impl StdioShared {
     }
 }
 
-/// Passes lines on to our log, so many a second.
+/// Forwards lines to our log, up to a number per second.
 struct StderrForwarder {
     since: Instant,
     passed: u32,

@@ -1,4 +1,4 @@
-//! Writes whole lines, even for callers who walk away in the middle of one.
+//! Writes whole lines, even if a caller is dropped in the middle of one.
 
 use std::io;
 
@@ -6,13 +6,13 @@ use switchboard_mcp_wire::flatten;
 use tokio::{io::AsyncWriteExt, process::ChildStdin, sync::Mutex};
 use tokio_util::sync::CancellationToken;
 
-/// A buffer larger than this is given back when it is empty.
+/// A larger buffer is freed when it is empty.
 const KEPT: usize = 1024 * 1024;
 
 /// The write end of the server's stdin.
 pub(super) struct StdinWriter {
     pipe: Mutex<Pipe>,
-    /// Cancelled to make those let go who wait for a server that does not read.
+    /// Cancelled to release callers that wait for a server that does not read.
     closed: CancellationToken,
     /// Cancelled when the pipe breaks under a write.
     broken: CancellationToken,
@@ -20,9 +20,9 @@ pub(super) struct StdinWriter {
 
 struct Pipe {
     stdin: Option<ChildStdin>,
-    /// Lines that the server must get in full. They stay here, and not with the caller who may be dropped.
+    /// Lines that the server must get in full. Kept here, because the caller may be dropped.
     unsent: Vec<u8>,
-    /// How much of them it has.
+    /// How many bytes of them were written.
     sent: usize,
 }
 
@@ -35,14 +35,14 @@ impl StdinWriter {
         }
     }
 
-    /// Writes a message; `committed` is set once the server will get it.
+    /// Writes a message; sets `committed` once the server will get it.
     ///
     /// # Cancel safety
-    /// Dropped before that, nothing is written. Dropped after it, the rest of the line is written before the next
+    /// If dropped before that, nothing is written. If dropped after it, the rest of the line is written before the next
     /// one, or by [`StdinWriter::flush`].
     pub(super) async fn send(&self, message: &[u8], committed: &mut bool) -> io::Result<()> {
         let mut pipe = self.pipe.lock().await;
-        // What a dropped caller left goes first, so that no more than one such line is ever kept.
+        // The rest of a dropped caller's line goes first, so that at most one such line is ever kept.
         self.finish(&mut pipe).await?;
         let start = pipe.unsent.len();
         pipe.unsent.extend_from_slice(message);
@@ -52,7 +52,7 @@ impl StdinWriter {
         self.finish(&mut pipe).await
     }
 
-    /// Writes what a dropped caller left.
+    /// Writes the rest of a dropped caller's line.
     pub(super) async fn flush(&self) -> io::Result<()> {
         self.finish(&mut *self.pipe.lock().await).await
     }

@@ -56,7 +56,7 @@ async fn a_skipped_server_says_why_and_is_never_started() {
         }
     }
     assert_eq!((began.elapsed(), server.starts()), (Duration::ZERO, 0));
-    let status = switchboard_runtime::Link::status(&*server);
+    let status = switchboard_runtime::ServerLink::status(&*server);
     assert_eq!((&status["state"], &status["error"]), (&"skipped".into(), &reason.into()));
     test.servers.close().await;
 }

@@ -32,7 +32,7 @@ use axum::{
 use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use switchboard_mcp_client::{ServerConfig, ServerDeps, Servers};
-use switchboard_mcp_server::{Bridge, Caller, ClusterServices, Config, Seal, Server};
+use switchboard_mcp_server::{Bridge, ClusterServices, Config, McpCaller, Seal, Server};
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{CallContext, schemars, tool_fn},
@@ -60,7 +60,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some(port) => listen(&gateways, port.parse()?).await?,
         None => {
             let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-            gateways[0].server.serve_stdio(input, output, Caller::default()).await?;
+            gateways[0].server.serve_stdio(input, output, McpCaller::default()).await?;
         }
     }
     for gateway in gateways {
@@ -159,7 +159,7 @@ async fn handle(State(balancer): State<Balancer>, request: Request) -> Response 
     }
     let dealt = balancer.dealt.fetch_add(1, Ordering::Relaxed);
     let server = &balancer.servers[dealt % balancer.servers.len()];
-    server.handle(request, &Caller::default()).await.map(Body::new)
+    server.handle(request, &McpCaller::default()).await.map(Body::new)
 }
 
 /// Whether the request comes from this machine, and from no web page of another.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use switchboard_runtime::{
     DurableCalls, QueueState, QueuedCall,
     toolcall::{
-        Answer, BoxError, BoxFuture, CallContext, CallId, CancellationToken, Progress,
+        BoundedOutput, BoxError, BoxFuture, CallContext, CallId, CancellationToken, Progress,
         ProgressUpdate, Tool, ToolError, ToolOutput, ToolResult, ToolSpec,
     },
 };
@@ -142,7 +142,7 @@ impl Entry {
             elapsed: self.changed.duration_since(self.queued).unwrap_or_default(),
             waited: std::time::Duration::ZERO,
             outcome: match outcome {
-                Ok(output) => Ok(Answer { output: output.clone(), shown: None, text: None }),
+                Ok(output) => Ok(BoundedOutput { output: output.clone(), shown: None, text: None }),
                 Err(error) => Err(again(error)),
             },
             truncated: false,

@@ -111,7 +111,8 @@ fn is_always_a_task(spec: &mut ToolSpec) {
 }
 
 async fn ask(cx: &CallContext, keys: &[&str]) -> Result<Map<String, Value>, ToolError> {
-    let back = cx.way_back.clone().ok_or_else(|| ToolError::failed("there is nobody to ask"))?;
+    let back =
+        cx.caller_channel.clone().ok_or_else(|| ToolError::failed("there is nobody to ask"))?;
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let question = |key: &&str| {
         let params = json!({"message": key, "requestedSchema": schema});

@@ -1,4 +1,4 @@
-//! What each server lists beside tools, kept with an index, so that finding one entry needs no look at the others.
+//! Each server's lists besides tools, with an index for finding single entries.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,7 +11,7 @@ use tracing::debug;
 
 use switchboard_mcp_wire::{List, ListResult, Upstream};
 
-/// How long one server may take to say what it has; the others do not wait longer for it.
+/// How long one server may take to list; the others do not wait longer for it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The lists that were read last, one per server and kind.
@@ -20,18 +20,18 @@ pub(super) struct Lists(Mutex<ByServer>);
 
 type ByServer = HashMap<(Arc<str>, List), Arc<ServerList>>;
 
-/// A list of a server's.
+/// A list of a server.
 pub(super) struct ServerList {
     pub(super) listed: ListResult,
     /// The URIs of resources; empty for other lists.
     uris: HashSet<String>,
-    /// A server of a changed config counts its editions anew.
+    /// The server object: after a config change, a new one of the same name restarts its version counter.
     server: Arc<dyn Upstream>,
     edition: u64,
     fresh: Freshness,
 }
 
-/// How long a list counts as what the server has.
+/// How long a list may be cached.
 enum Freshness {
     /// The list may have changed without notice.
     No,
@@ -46,15 +46,15 @@ impl Lists {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the list that was read last, unless it may have changed since, as the server said or a new session.
+    /// Returns the list that was read last, unless it has changed since, by a notification or a new session.
     pub(super) fn known(&self, server: &Arc<dyn Upstream>, list: List) -> Option<Arc<ServerList>> {
         let known = self.lock().get(&(server.name().clone(), list)).cloned();
         known
             .filter(|known| Arc::ptr_eq(&known.server, server) && known.edition == server.edition())
     }
 
-    /// Returns the list as it is now: reads it, unless what is known is certain to be true. Empty if the server fails to
-    /// give it.
+    /// Returns the current list: reads it, unless the cached one is certain to be current. Returns an empty list if the server
+    /// fails.
     pub(super) async fn current(&self, server: &Arc<dyn Upstream>, list: List) -> Arc<ServerList> {
         if let Some(known) = self.known(server, list).filter(|known| known.fresh.holds()) {
             return known;
@@ -84,7 +84,7 @@ impl Lists {
 }
 
 impl ServerList {
-    /// Whether it lists a resource of this URI.
+    /// Whether it lists a resource with this URI.
     pub(super) fn has_uri(&self, uri: &str) -> bool {
         self.uris.contains(uri)
     }

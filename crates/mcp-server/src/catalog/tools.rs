@@ -22,7 +22,7 @@ pub(super) struct ToolCatalog {
     listed: Mutex<Option<ToolListing>>,
 }
 
-/// What was made of the tools in one version of the collection.
+/// The listed tools of one version of the collection.
 #[derive(Clone)]
 struct ToolListing {
     version: u64,
@@ -31,7 +31,7 @@ struct ToolListing {
     headers: Arc<HashMap<Arc<str>, Arc<Vec<ParameterHeader>>>>,
 }
 
-/// A tool, and what it looks like in a list.
+/// A tool, with its entry in a list.
 pub(crate) struct ListedTool {
     pub(crate) tool: Arc<RegisteredTool>,
     pub(crate) entry: Box<RawValue>,
@@ -46,17 +46,17 @@ impl ToolCatalog {
         self.manager.separator()
     }
 
-    /// The hidden tool that asks `method` of a server.
+    /// Returns the hidden tool that calls `method` of a server.
     pub(super) fn method(&self, method: Method, server: &str) -> Option<Arc<RegisteredTool>> {
         self.manager.get(&method.call_name(server, self.separator()))
     }
 
-    /// Whether the policy denies `method` of a server, whatever the arguments.
+    /// Whether the policy denies `method` of a server for all arguments.
     pub(super) fn denies(&self, method: Method, server: &str) -> bool {
         self.method(method, server).is_some_and(|tool| self.manager.is_denied(&tool))
     }
 
-    /// All of them, in order.
+    /// Returns all tools, in order.
     pub(super) fn all(&self) -> Arc<Vec<ListedTool>> {
         self.listed().tools
     }
@@ -93,7 +93,7 @@ impl ToolCatalog {
     }
 }
 
-/// A tool as it stands in a list.
+/// A tool's entry in a list.
 struct ToolEntry<'a>(&'a RegisteredTool);
 
 impl Serialize for ToolEntry<'_> {
@@ -118,7 +118,7 @@ impl Serialize for ToolEntry<'_> {
     }
 }
 
-/// The schema with the type that clients insist on.
+/// Returns the schema with `type: object`, which clients insist on.
 fn input_schema(schema: &Value) -> Cow<'_, Value> {
     match schema {
         Value::Object(fields) if fields.get("type").is_some_and(|kind| kind == "object") => {
@@ -134,7 +134,7 @@ fn input_schema(schema: &Value) -> Cow<'_, Value> {
     }
 }
 
-/// What a local tool says that it may do; a server's stands as it came among what else it says.
+/// Returns the annotations of a local tool; those of a server's tool are among its other fields, unchanged.
 fn annotations(spec: &ToolSpec) -> Option<Map<String, Value>> {
     if spec.extra.contains_key("annotations") {
         return None;

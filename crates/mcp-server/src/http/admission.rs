@@ -10,8 +10,8 @@ use switchboard_mcp_wire::RpcError;
 /// A slot among the requests that a caller may have at once, released when dropped.
 pub type Permit = Box<dyn Any + Send>;
 
-/// Counts the requests of a batch against what its caller may do. The first of them counts as the HTTP request itself,
-/// which was admitted before it came here.
+/// Counts the requests of a batch against the caller's limits. The first of them counts as the HTTP request itself, which
+/// was admitted before.
 pub trait Admission: Send + Sync {
     /// Admits one more request that came with this HTTP request.
     ///

@@ -27,16 +27,16 @@ pub(super) struct EventStream {
     pub(super) messages: OutboxReader,
     /// The number that the client resumes the stream by; `None` if it cannot.
     pub(super) stream: Option<u64>,
-    /// Makes the last message; dropped with the stream.
+    /// Produces the last message; dropped with the stream.
     pub(super) work: Option<BoxFuture<'static, Option<Bytes>>>,
-    /// What is sent before anything else.
+    /// The bytes that are sent first.
     pub(super) opening: Bytes,
     pub(super) keep_alive: KeepAlive,
     /// Keeps the session from counting as idle.
     pub(super) _attached: Option<StreamGuard>,
 }
 
-/// Sends a comment when the stream was silent for so long.
+/// Sends a comment when the stream has been silent for the interval.
 pub(super) struct KeepAlive {
     limit: Duration,
     timer: Pin<Box<Sleep>>,
@@ -61,17 +61,17 @@ impl KeepAlive {
 }
 
 impl McpBody {
-    /// Nothing.
+    /// Creates an empty body.
     pub(super) fn empty() -> Self {
         Self(BodyContent::Whole(None))
     }
 
-    /// One text.
+    /// Creates a body of one text.
     pub(super) fn whole(text: impl Into<Bytes>) -> Self {
         Self(BodyContent::Whole(Some(text.into())))
     }
 
-    /// A stream.
+    /// Creates a body that is a stream.
     pub(super) fn events(events: EventStream) -> Self {
         Self(BodyContent::EventStream(Box::new(events)))
     }

@@ -1,4 +1,4 @@
-//! What a request says in its headers, and whether that is what its body says.
+//! Parses a request's headers, and compares them with its body.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -17,14 +17,14 @@ use switchboard_mcp_wire::headers::{self, ParameterHeader};
 /// The header that carries the revision.
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-// What a modern request repeats.
+// The headers of a modern request that repeat its body.
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// What MCP has every client accept.
+/// The `Accept` header that MCP requires of every client.
 const BOTH: &[u8] = b"application/json, text/event-stream";
 
-/// What kinds of answers the client takes.
+/// The kinds of responses that the client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Accepts {
     pub(super) json: bool,
@@ -47,7 +47,7 @@ pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
     accepts
 }
 
-/// Whether the body is JSON, as far as the head says anything of it.
+/// Whether the body is JSON, as far as the headers say.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(header::CONTENT_TYPE) else {
         return true;
@@ -56,12 +56,12 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
     essence.eq_ignore_ascii_case("application/json")
 }
 
-/// One header as text.
+/// Returns a header as text.
 pub(super) fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }
 
-/// Reads the trace that a request is part of.
+/// Parses the trace context of a request.
 pub(super) fn trace(headers: &HeaderMap) -> Option<Arc<TraceContext>> {
     let values = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     TraceContext::from_headers(values).map(Arc::new)

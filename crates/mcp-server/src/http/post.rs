@@ -19,7 +19,7 @@ use super::{
     response::{self, ErrorResponse},
 };
 use crate::{
-    Caller, ServerInner,
+    McpCaller, ServerInner,
     rpc_request::{RpcRequest, is_id},
 };
 use switchboard_mcp_wire::{
@@ -31,7 +31,7 @@ pub(super) async fn post<B>(
     inner: &Arc<ServerInner>,
     request: &request::Parts,
     body: B,
-    caller: &Caller,
+    caller: &McpCaller,
     admission: &dyn Admission,
 ) -> Response<McpBody>
 where
@@ -112,7 +112,7 @@ async fn answer(
     inner: &Arc<ServerInner>,
     head: &HeaderMap,
     message: IncomingMessage<RequestParams>,
-    caller: &Caller,
+    caller: &McpCaller,
 ) -> Response<McpBody> {
     let session = headers::text(head, SESSION);
     let version = headers::text(head, headers::VERSION);

@@ -11,14 +11,14 @@ use super::{
     headers,
     response::{self, ErrorResponse},
 };
-use crate::{Caller, ServerInner, outbox::OutboxReader, session::Session};
+use crate::{McpCaller, ServerInner, outbox::OutboxReader, session::Session};
 use switchboard_mcp_wire::{RpcError, eras};
 
 /// Opens the stream of a session, or resumes one.
 pub(super) async fn get(
     inner: &ServerInner,
     head: &HeaderMap,
-    caller: &Caller,
+    caller: &McpCaller,
 ) -> Response<McpBody> {
     let session = match session(inner, head, caller).await {
         Ok(session) => session,
@@ -69,7 +69,7 @@ fn rest(session: &Session, last: &str) -> Option<(u64, OutboxReader)> {
 pub(super) async fn delete(
     inner: &ServerInner,
     head: &HeaderMap,
-    caller: &Caller,
+    caller: &McpCaller,
 ) -> Response<McpBody> {
     let session = match session(inner, head, caller).await {
         Ok(session) => session,
@@ -90,7 +90,7 @@ pub(super) async fn delete(
 async fn session(
     inner: &ServerInner,
     head: &HeaderMap,
-    caller: &Caller,
+    caller: &McpCaller,
 ) -> Result<Arc<Session>, ErrorResponse> {
     let Some(id) = headers::text(head, SESSION) else {
         // Stateless clients have no session stream and no session to end.

@@ -8,7 +8,7 @@ use switchboard_toolcall::{LogLevel, client_name};
 
 use super::read;
 use crate::{
-    Caller, ServerInner,
+    McpCaller, ServerInner,
     outbox::Outbox,
     reply::MethodReply,
     rpc_request,
@@ -32,14 +32,14 @@ struct InitializeParams {
 /// The transport that a client uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ClientTransport {
-    /// Each request on its own; the next one may reach another gateway.
+    /// Each request is separate; the next one may reach another gateway.
     Http,
-    /// One pipe for everything.
+    /// One pipe for all messages.
     Stdio,
 }
 
 impl ServerInner {
-    /// What a modern client asks first.
+    /// Answers `server/discover`, a modern client's first request.
     pub(super) fn discover(&self) -> MethodReply {
         let mut capabilities = self.capabilities();
         if self.tasks.is_some() {
@@ -62,7 +62,7 @@ impl ServerInner {
     pub(crate) fn initialize(
         &self,
         params: Map<String, Value>,
-        caller: &Caller,
+        caller: &McpCaller,
         outbox: Arc<Outbox>,
         transport: ClientTransport,
     ) -> Result<(Arc<Session>, JsonText), RpcError> {
@@ -101,7 +101,7 @@ impl ServerInner {
     fn name_session(
         &self,
         init: &SessionInit,
-        caller: &Caller,
+        caller: &McpCaller,
         transport: ClientTransport,
     ) -> Option<(String, SessionScope)> {
         let name = token::random()?;

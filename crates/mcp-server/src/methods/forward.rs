@@ -1,4 +1,4 @@
-//! What clients ask of a server beside its tools, sent through the executor like any call (SPEC GW-6).
+//! Requests besides `tools/call`, run by the executor like any call (SPEC GW-6).
 
 use std::{error::Error, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::{ServerInner, exchange::Exchange};
 use switchboard_mcp_wire::{Method, RpcError, Upstream};
 
 impl ServerInner {
-    /// Asks `method` of a server as a call through the executor, and returns the server's result.
+    /// Calls `method` of a server through the executor, and returns the server's result.
     pub(super) async fn forward(
         &self,
         server: &dyn Upstream,
@@ -30,7 +30,7 @@ impl ServerInner {
     }
 }
 
-/// The failure of a call as JSON-RPC has it: the server's own error, or the text and kind of ours.
+/// Converts the failure of a call to a JSON-RPC error: the server's own error, or the text and kind of ours.
 fn rpc_error(result: &ToolResult) -> RpcError {
     let Err(error) = &result.outcome else {
         return RpcError::new(RpcError::INTERNAL, "the call did not fail");

@@ -108,7 +108,7 @@ impl ServerInner {
         Ok(MethodReply::Fields(Map::from_iter([("_meta".to_owned(), meta)])))
     }
 
-    /// Follows the tasks that are the caller's, as many as may be; the others are taken out of the filter.
+    /// Follows the caller's own tasks, up to the limit; the others are removed from the filter.
     async fn follow_tasks(
         &self,
         filter: &mut ListenFilter,
@@ -146,7 +146,7 @@ impl ServerInner {
         Ok(())
     }
 
-    /// Watches the resources that can be watched; the others are taken out of the filter.
+    /// Subscribes to the resources that allow it; the others are removed from the filter.
     async fn watch_all(
         &self,
         filter: &mut ListenFilter,

@@ -1,4 +1,4 @@
-//! Prompts of the servers behind us, and completion for prompts and resource templates.
+//! Prompts of upstream servers, and completion for prompts and resource templates.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl ServerInner {
     }
 }
 
-/// The parameters without what belongs to the hop that they came over.
+/// Returns the parameters without those that belong to the hop that they came over.
 fn own_params(mut params: Map<String, Value>) -> Map<String, Value> {
     for key in ["requestState", "inputResponses"] {
         params.shift_remove(key);

@@ -1,4 +1,4 @@
-//! Resources of the servers behind us, under the URIs that these gave them.
+//! Resources of upstream servers, under the servers' own URIs.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl ServerInner {
         self.show(List::ResourceTemplates, &merged, exchange, params)
     }
 
-    /// A page of a merged list.
+    /// Returns a page of a merged list.
     pub(super) fn show(
         &self,
         list: List,
@@ -107,7 +107,7 @@ impl ServerInner {
         Ok(MethodReply::empty())
     }
 
-    /// Subscribes one more client to a resource. Each subscription is a call of its own; the server is asked once.
+    /// Subscribes one more client to a resource. Each subscription is a separate call; the server gets one request.
     pub(super) async fn watch(
         &self,
         server: &Arc<dyn Upstream>,
@@ -139,7 +139,7 @@ fn uri_params(uri: &str) -> Map<String, Value> {
     Map::from_iter([("uri".to_owned(), Value::from(uri))])
 }
 
-/// There is no such resource, as the client's era says it.
+/// Returns the error for an unknown resource, in the client's era.
 fn not_found(uri: &str, exchange: &Exchange) -> RpcError {
     let code = match exchange.is_modern() {
         true => RpcError::INVALID_PARAMS,
@@ -148,7 +148,7 @@ fn not_found(uri: &str, exchange: &Exchange) -> RpcError {
     RpcError::new(code, format!("Resource '{uri}' not found")).with_data(json!({"uri": uri}))
 }
 
-/// An upstream's error with the code that the client's era has for it.
+/// Converts an upstream's error to the code that the client's era has for it.
 fn in_era(error: RpcError, uri: &str, exchange: &Exchange) -> RpcError {
     let named = error.data.as_ref().is_some_and(|data| data["uri"] == uri);
     let code = match error.code {

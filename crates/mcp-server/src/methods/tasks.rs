@@ -18,7 +18,7 @@ struct TaskParams {
     id: String,
 }
 
-/// Answers to questions; queued calls ask none, so what is in them does not matter.
+/// Answers to questions; queued calls ask none, so the content does not matter.
 #[derive(Deserialize)]
 struct UpdateParams {
     #[serde(rename = "inputResponses")]

@@ -45,7 +45,7 @@ impl ServerInner {
         let cx = exchange.context();
         let result = match self.tasks.is_some() {
             true => {
-                // Boxed, so that a call that is not queued has no room for it.
+                // Boxed, so that the future of a call that is not queued stays small.
                 match Box::pin(self.call_or_queue(call, cx, exchange)).await? {
                     SubmitOutcome::Ended(result) => *result,
                     SubmitOutcome::Task(call) => {
@@ -69,9 +69,9 @@ impl ServerInner {
         cx: CallContext,
         exchange: &Exchange,
     ) -> Result<SubmitOutcome, RpcError> {
-        // A tool that is not known yet belongs to a server that is still connecting: not one for the queue.
+        // An unknown tool may belong to a server that is still connecting, and then cannot be queued.
         let tool = self.executor.tools().get(&call.name);
-        // What is hidden is not queued; the executor says that it is not there.
+        // Hidden tools are not queued; the executor reports them as unknown.
         let tool = tool.filter(|tool| exchange.caller.sees(tool));
         let tasks = self.tasks.as_ref();
         let tasks = tasks.filter(|tasks| tool.as_ref().is_some_and(|tool| tasks.takes(tool, &cx)));
@@ -87,7 +87,7 @@ impl ServerInner {
     }
 }
 
-/// The call that the parameters of a request describe.
+/// Parses the call from the parameters of a request.
 fn tool_call(mut params: Map<String, Value>) -> Result<ToolCall, RpcError> {
     let name = match params.remove("name") {
         Some(Value::String(name)) => name,
@@ -101,8 +101,8 @@ fn tool_call(mut params: Map<String, Value>) -> Result<ToolCall, RpcError> {
     }
 }
 
-/// The error that takes the place of a result: there is no such tool, or its server answered with an error of the
-/// protocol, which passes as it came.
+/// Returns the JSON-RPC error for a result: the tool is unknown, or its server returned a protocol error, which is passed
+/// on unchanged.
 pub(crate) fn protocol_error(result: &ToolResult) -> Option<RpcError> {
     let error = result.outcome.as_ref().err()?;
     match error.kind {
@@ -115,7 +115,7 @@ pub(crate) fn protocol_error(result: &ToolResult) -> Option<RpcError> {
                 theirs.code,
                 RpcError::HEADER_MISMATCH | RpcError::UNSUPPORTED_VERSION | RpcError::REFUSED
             );
-            // What is wrong between us and that server is no fault of the client's request.
+            // A protocol error between us and that server is not the client's fault.
             (!ours).then(|| theirs.clone())
         }
         _ => None,

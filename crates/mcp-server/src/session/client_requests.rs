@@ -1,4 +1,4 @@
-//! Requests of ours to a client of the old era.
+//! Our requests to a client of the legacy era.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! What a session is made from, and whether other gateways can adopt it.
+//! What a session is created from, and whether other gateways can adopt it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ pub(crate) struct SessionInit {
     pub(crate) version: &'static str,
     /// The client's capabilities.
     pub(crate) capabilities: Value,
-    /// What the client calls itself.
+    /// The client's name.
     pub(crate) client: Option<Arc<str>>,
 }
 

@@ -1,4 +1,4 @@
-//! Writes messages as lines, as many at once as there are.
+//! Writes messages as lines, all available ones at once.
 
 use std::{future::poll_fn, task::Poll};
 
@@ -6,7 +6,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use crate::outbox::OutboxReader;
 
-/// Writes until there is nothing more to write, or nobody reads.
+/// Writes until all senders are gone, or the pipe is closed.
 pub(super) async fn write(mut messages: OutboxReader, mut output: impl AsyncWrite + Unpin) {
     let mut lines = Vec::new();
     loop {

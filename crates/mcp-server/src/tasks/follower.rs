@@ -27,7 +27,7 @@ impl TaskFollower {
         self.updates.push(Box::pin(ready(Some(call))));
     }
 
-    /// Returns the next task that changed; waits for ever if all are over.
+    /// Returns the next task that changed; waits forever if all have ended.
     ///
     /// # Cancel safety
     /// Nothing is lost when the future is dropped.

@@ -1,4 +1,4 @@
-//! A task as it stands on the wire.
+//! The JSON of a task.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +12,7 @@ use crate::{ServerInner, exchange::Exchange, methods, reply::MethodReply};
 use switchboard_mcp_wire::RpcError;
 
 impl Tasks {
-    /// What every message says of a task.
+    /// Returns the fields that every message about a task has.
     pub(crate) fn outline(&self, call: &QueuedCall) -> Map<String, Value> {
         let mut fields = Map::new();
         let mut put = |key: &str, value: Value| _ = fields.insert(key.to_owned(), value);
@@ -30,7 +30,7 @@ impl Tasks {
 }
 
 impl ServerInner {
-    /// Everything that is known of a task, with what came of it.
+    /// Returns everything known of a task, including its result.
     pub(crate) fn detail(
         &self,
         tasks: &Tasks,
@@ -54,7 +54,7 @@ impl ServerInner {
             },
             None => RpcError::new(RpcError::INTERNAL, "its result was lost"),
         };
-        // Only what would have been an error of the protocol has failed; a tool's own failure is its result.
+        // Only a protocol error counts as failed; a tool's own error is its result.
         fields.insert("status".to_owned(), "failed".into());
         fields.insert("statusMessage".to_owned(), error.message.as_str().into());
         fields.insert("error".to_owned(), json!(error));
@@ -70,7 +70,7 @@ fn status(state: QueueState) -> &'static str {
     }
 }
 
-/// How it stands, in words.
+/// Returns the status message.
 fn message(call: &QueuedCall) -> Option<String> {
     match call.state {
         QueueState::Queued if call.attempts == 0 => Some("waits for a free worker".to_owned()),
@@ -93,7 +93,7 @@ fn progress(update: &ProgressUpdate) -> String {
 }
 
 fn time(time: SystemTime) -> String {
-    // A clock that is out of all bounds is no reason to have no answer.
+    // An invalid clock must not prevent a response.
     let time = Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
     format!("{time:.3}")
 }

@@ -3,7 +3,7 @@
 use axum::{Router, body::Body, extract::Request, routing::any};
 use serde_json::{Value, json};
 use switchboard_mcp_client::{Protocol, ServerConfig, Share};
-use switchboard_mcp_server::{Caller, Config, Server};
+use switchboard_mcp_server::{Config, McpCaller, Server};
 use switchboard_runtime::toolcall::{CallContext, ErrorKind, Progress, ToolCall, ToolError};
 use switchboard_testkit::{parts::example, tools::Fake};
 use tokio::net::TcpListener;
@@ -20,7 +20,7 @@ async fn mounted(server: Server) -> (String, AbortOnDropHandle<()>) {
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let handle = move |request: Request| {
         let server = server.clone();
-        async move { server.handle(request, &Caller::default()).await.map(Body::new) }
+        async move { server.handle(request, &McpCaller::default()).await.map(Body::new) }
     };
     let router = Router::new().route("/mcp", any(handle));
     let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
@@ -147,7 +147,7 @@ async fn each_session_has_its_own_behind_us() {
     outer.alone("tools/call", json!({"name": "in__say"})).await;
     assert_eq!(inner.server.sessions(), 3);
     let headers = crate::test_server::in_session(&sessions[0]);
-    outer.send(http::Method::DELETE, &headers, "", &Caller::default()).await;
+    outer.send(http::Method::DELETE, &headers, "", &McpCaller::default()).await;
     until(|| inner.server.sessions() == 2).await;
     servers.close().await;
     assert_eq!(inner.server.sessions(), 0);

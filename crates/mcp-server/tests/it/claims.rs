@@ -6,10 +6,10 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Caller, Config, Server};
+use switchboard_mcp_server::{Config, McpCaller, Server};
 use switchboard_runtime::{
     Policy, RegisteredTool, ToolExecutor,
-    policy::{Answer, Verdict},
+    policy::{PolicyCheck, Verdict},
     toolcall::CallContext,
 };
 use switchboard_testkit::Fake;
@@ -23,9 +23,9 @@ impl Policy for OnlyHome {
         _tool: &'a RegisteredTool,
         _args: &'a Value,
         cx: &'a CallContext,
-    ) -> Answer<'a> {
+    ) -> PolicyCheck<'a> {
         let team = cx.claims.as_ref().map(|claims| &claims["team"]);
-        Answer::Now(match team == Some(&json!("home")) {
+        PolicyCheck::Ready(match team == Some(&json!("home")) {
             true => Verdict::Allow,
             false => Verdict::Deny("not at home".to_owned()),
         })
@@ -33,7 +33,12 @@ impl Policy for OnlyHome {
 }
 
 /// Asks within the session, and returns the session and the answer.
-async fn ask(server: &Server, caller: &Caller, session: &str, message: Value) -> (String, Value) {
+async fn ask(
+    server: &Server,
+    caller: &McpCaller,
+    session: &str,
+    message: Value,
+) -> (String, Value) {
     let request = Request::post("/mcp").header("accept", "application/json");
     let request = match session {
         "" => request,
@@ -52,9 +57,9 @@ async fn each_request_is_judged_by_its_own_claims() {
     let executor = ToolExecutor::builder().policy(OnlyHome).build();
     executor.tools().add(Fake::echoes("echo")).unwrap();
     let server = Server::new(executor, None, Config::default());
-    let of = |team: &str| Caller {
+    let of = |team: &str| McpCaller {
         claims: Some(Arc::new(json!({"team": team}))),
-        ..Caller::named("ada")
+        ..McpCaller::named("ada")
     };
     let opening = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {},
@@ -63,7 +68,7 @@ async fn each_request_is_judged_by_its_own_claims() {
     let (session, _) = ask(&server, &of("home"), "", opening).await;
     assert_ne!(session, "");
     for (caller, is_error) in
-        [(of("home"), false), (of("away"), true), (Caller::named("ada"), true)]
+        [(of("home"), false), (of("away"), true), (McpCaller::named("ada"), true)]
     {
         let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
             "name": "echo", "arguments": {},

@@ -3,7 +3,7 @@
 use http::Method;
 use proptest::{collection::vec, prelude::*, test_runner::Config as Runs};
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Caller, Config};
+use switchboard_mcp_server::{Config, McpCaller};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::test_server::{TestResponse, TestServer};
@@ -140,7 +140,7 @@ proptest! {
             }
             let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
             for method in [Method::POST, Method::GET, Method::DELETE] {
-                let response = test.send(method.clone(), &headers, body.clone(), &Caller::default()).await;
+                let response = test.send(method.clone(), &headers, body.clone(), &McpCaller::default()).await;
                 let status = response.status();
                 // A stream that was opened as one has no end.
                 if method == Method::POST {
@@ -163,7 +163,7 @@ proptest! {
             let test = TestServer::with(Config::default());
             let (mut ours, theirs) = tokio::io::duplex(1 << 20);
             let (input, output) = tokio::io::split(theirs);
-            let served = test.server.serve_stdio(input, output, Caller::default());
+            let served = test.server.serve_stdio(input, output, McpCaller::default());
             let talk = async {
                 for line in &lines {
                     let line: Vec<u8> = line.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }).collect();

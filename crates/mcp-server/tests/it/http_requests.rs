@@ -2,8 +2,8 @@
 
 use http::Method;
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Caller, Config};
-use switchboard_runtime::toolcall::Size;
+use switchboard_mcp_server::{Config, McpCaller};
+use switchboard_runtime::toolcall::HumanSize;
 
 use crate::test_server::{
     LEGACY_HEADERS, TestResponse, TestServer, in_session, modern_headers, request, with_meta,
@@ -44,11 +44,11 @@ async fn what_is_no_message_is_refused() {
 // GW-4
 #[tokio::test]
 async fn other_methods_and_kinds_are_refused() {
-    let test = TestServer::with(Config { max_message: Size(200), ..Config::default() });
+    let test = TestServer::with(Config { max_message: HumanSize(200), ..Config::default() });
     let send = |method: Method, headers: &'static [(&str, &str)], body: String| {
         let test = &test;
         async move {
-            let response = test.send(method, headers, body, &Caller::default()).await;
+            let response = test.send(method, headers, body, &McpCaller::default()).await;
             TestResponse::of(response).await.refusal()
         }
     };

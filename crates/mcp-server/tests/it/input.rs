@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Caller, Config};
+use switchboard_mcp_server::{Config, McpCaller};
 use switchboard_runtime::toolcall::HumanDuration;
 
 use crate::test_server::{TestResponse, TestServer, events, in_session, request, sees};
@@ -52,7 +52,7 @@ async fn an_answer_that_asks() {
 async fn a_handle_is_good_for_its_own_call_only() {
     let test = TestServer::new();
     let caller = sees("ask");
-    let begin = async |params: Value, caller: &Caller| {
+    let begin = async |params: Value, caller: &McpCaller| {
         let response = test.begin_alone("tools/call", params, caller).await;
         crate::test_server::TestResponse::of(response).await.last()
     };
@@ -101,7 +101,7 @@ async fn one_caller_does_not_hold_all_places_for_calls_that_wait() {
     let test = TestServer::with(Config { max_held: 4, ..Config::default() });
     let ask = async |name: &str| {
         let params = asking(&["a"], json!({}));
-        let answer = test.begin_alone("tools/call", params, &Caller::named(name)).await;
+        let answer = test.begin_alone("tools/call", params, &McpCaller::named(name)).await;
         TestResponse::of(answer).await.last()
     };
     for _ in 0..2 {
@@ -116,7 +116,7 @@ async fn one_caller_does_not_hold_all_places_for_calls_that_wait() {
 #[tokio::test]
 async fn a_session_is_asked_on_the_stream_of_its_call() {
     let test = TestServer::new();
-    let caller = Caller::default();
+    let caller = McpCaller::default();
     let session = test.open("2025-06-18", json!({"elicitation": {}}), &caller).await;
     let headers = in_session(&session);
     let call = request(4, "tools/call", json!({"name": "ask", "arguments": {"keys": ["a", "b"]}}));
@@ -158,7 +158,7 @@ async fn people_may_take_their_time() {
     let answered = json!({"requestState": asked, "inputResponses": {"a": {"b": 1}}});
     assert_eq!(ask(answered).await["result"]["structuredContent"], json!({"a": {"b": 1}}));
     // In the old one it waits for an answer, and not for ever.
-    let session = test.open("2025-11-25", json!({"elicitation": {}}), &Caller::default()).await;
+    let session = test.open("2025-11-25", json!({"elicitation": {}}), &McpCaller::default()).await;
     let call = json!({"name": "ask", "arguments": {"keys": ["a"]}});
     let answer = test.ask(&session, "tools/call", call).await;
     assert_eq!(answer.last()["result"]["content"][0]["text"], "the client gave no answer");

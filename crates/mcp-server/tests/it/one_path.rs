@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_mcp_client::{Protocol, ServerConfig};
-use switchboard_mcp_server::{Caller, Config};
+use switchboard_mcp_server::{Config, McpCaller};
 use switchboard_runtime::{
     PolicyConfig, RulePolicy, ToolExecutor,
     toolcall::{ErrorKind, HumanDuration, Visibility},
@@ -143,7 +143,7 @@ async fn a_long_text_is_cut_and_kept() {
 async fn a_token_for_a_tool_reads_none_of_the_servers_resources() {
     let one = Upstream::start("one", false).await;
     let (test, _servers) = in_front_of([("b", &one)]).await;
-    let ask = async |caller: &Caller, method: &str, params: Value| {
+    let ask = async |caller: &McpCaller, method: &str, params: Value| {
         TestResponse::of(test.begin_alone(method, params, caller).await).await.last()
     };
     let lists = [
@@ -188,7 +188,7 @@ async fn a_token_for_a_tool_reads_none_of_the_servers_resources() {
         -32601
     );
     let both = |name: &str| name.starts_with("b__prompts") || name.starts_with("b__comp");
-    let both = Caller { visibility: Visibility::of_tools(both), ..Caller::default() };
+    let both = McpCaller { visibility: Visibility::of_tools(both), ..McpCaller::default() };
     let completed = ask(&both, "completion/complete", complete).await;
     assert_eq!(completed["result"]["completion"]["values"], json!(["one"]));
 }

@@ -7,7 +7,7 @@ use http::{Method, Response, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use switchboard_mcp_server::{
-    Caller, ClusterServices, Config, McpBody, Seal, Server, SessionPeers,
+    ClusterServices, Config, McpBody, McpCaller, Seal, Server, SessionPeers,
 };
 use switchboard_runtime::{
     ToolExecutor,
@@ -62,12 +62,12 @@ async fn ping(test: &TestServer, session: &str) -> u16 {
 async fn get(test: &TestServer, session: &str, last: Option<&str>) -> Response<McpBody> {
     let mut headers = in_session(session);
     headers.extend(last.map(|last| ("last-event-id", last)));
-    test.send(Method::GET, &headers, "", &Caller::default()).await
+    test.send(Method::GET, &headers, "", &McpCaller::default()).await
 }
 
 async fn delete(test: &TestServer, session: &str) -> u16 {
     let headers = in_session(session);
-    test.send(Method::DELETE, &headers, "", &Caller::default()).await.status().as_u16()
+    test.send(Method::DELETE, &headers, "", &McpCaller::default()).await.status().as_u16()
 }
 
 /// Reads a stream until a message is what is looked for; returns it with its id.
@@ -101,7 +101,7 @@ async fn a_session_is_known_at_another_gateway() {
         assert_eq!(test.server.sessions(), 1);
     }
     // A revision is the session's, wherever it is.
-    let old = here.open("2025-03-26", json!({}), &Caller::default()).await;
+    let old = here.open("2025-03-26", json!({}), &McpCaller::default()).await;
     let batch = json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]).to_string();
     assert_eq!(there.post(&in_session(&old), batch.clone()).await.status, StatusCode::OK);
     assert_eq!(there.post(&in_session(&session), batch).await.refusal(), (400, -32600));
@@ -113,10 +113,10 @@ async fn what_others_made_is_no_session() {
     let (here, there) = two_gateways();
     let session = here.open("2025-11-25", json!({}), &sees("s")).await;
     let body = request(1, "ping", json!({}));
-    let ask = async |test: &TestServer, session: &str, caller: Caller| {
+    let ask = async |test: &TestServer, session: &str, caller: McpCaller| {
         test.send(Method::POST, &in_session(session), body.clone(), &caller).await.status()
     };
-    for caller in [Caller::default(), sees("other"), Caller::named("")] {
+    for caller in [McpCaller::default(), sees("other"), McpCaller::named("")] {
         assert_eq!(ask(&there, &session, caller).await, StatusCode::NOT_FOUND);
     }
     let (name, sealed) = session.split_once('.').unwrap();
@@ -209,12 +209,12 @@ async fn a_call_next_door_is_cancelled() {
 #[tokio::test]
 async fn a_question_is_answered_at_another_gateway() {
     let (here, there) = two_gateways();
-    let session = here.open("2025-11-25", json!({"elicitation": {}}), &Caller::default()).await;
+    let session = here.open("2025-11-25", json!({"elicitation": {}}), &McpCaller::default()).await;
     let asked = async |test: &TestServer, id: u64, key: &str| {
         let params = json!({"name": "ask", "arguments": {"keys": [key]}});
         let body = request(id, "tools/call", params);
         let response =
-            test.send(Method::POST, &in_session(&session), body, &Caller::default()).await;
+            test.send(Method::POST, &in_session(&session), body, &McpCaller::default()).await;
         let mut body = response.into_body();
         let (_, question) =
             hear(&mut body, |message| message["method"] == "elicitation/create").await;
@@ -365,7 +365,8 @@ async fn unreachable_peers() {
     let stray = json!({"jsonrpc": "2.0", "id": 5, "result": {}}).to_string();
     let told = there.post(&in_session(&session), stray).await;
     assert_eq!(told.status, StatusCode::ACCEPTED);
-    let response = there.send(Method::DELETE, &in_session(&session), "", &Caller::default()).await;
+    let response =
+        there.send(Method::DELETE, &in_session(&session), "", &McpCaller::default()).await;
     assert_eq!(TestResponse::of(response).await.refusal(), (503, -32603));
     assert_eq!(ping(&there, &session).await, 200);
 }
@@ -384,11 +385,11 @@ fn asking(extra: Value) -> Value {
 #[tokio::test]
 async fn a_held_call_goes_on_at_another_gateway() {
     let (here, there) = two_gateways();
-    let call = async |test: &TestServer, extra: Value, caller: &Caller| {
+    let call = async |test: &TestServer, extra: Value, caller: &McpCaller| {
         let response = test.begin_alone("tools/call", asking(extra), caller).await;
         TestResponse::of(response).await.last()
     };
-    let nobody = Caller::default();
+    let nobody = McpCaller::default();
     let asked = call(&here, json!({}), &nobody).await["result"].clone();
     assert_eq!(asked["resultType"], "input_required");
     // Nothing was answered: it is asked again, under a new handle of the same gateway's.
@@ -421,7 +422,8 @@ async fn hanging_up_next_door_is_cancelling() {
     let slow = Fake::new("ask_then_wait", move |_, cx| {
         let witness = witness.clone();
         async move {
-            let back = cx.way_back.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
+            let back =
+                cx.caller_channel.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
             back.ask(ServerQuestions::elicit("test", "go", json!({"message": "go?"}))).await?;
             let presence = witness.begin(cx.cancel.clone());
             sleep(Duration::from_secs(20)).await;
@@ -431,7 +433,7 @@ async fn hanging_up_next_door_is_cancelling() {
     });
     here.executor.tools().add(slow).unwrap();
     let mut params = asking(json!({"name": "ask_then_wait"}));
-    let nobody = Caller::default();
+    let nobody = McpCaller::default();
     let asked = here.begin_alone("tools/call", params.clone(), &nobody).await;
     params["requestState"] = TestResponse::of(asked).await.last()["result"]["requestState"].clone();
     params["inputResponses"] = json!({"go": {"action": "accept"}});
@@ -447,7 +449,7 @@ async fn hanging_up_next_door_is_cancelling() {
 async fn an_id_that_would_be_too_long() {
     let (here, there) = two_gateways();
     let much = json!({"experimental": {"x": "y".repeat(10_000)}});
-    let session = here.open("2025-11-25", much, &Caller::default()).await;
+    let session = here.open("2025-11-25", much, &McpCaller::default()).await;
     assert_eq!(session.len(), 32);
     assert_eq!((ping(&here, &session).await, ping(&there, &session).await), (200, 404));
 }

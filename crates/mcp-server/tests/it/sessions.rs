@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Caller, Config};
+use switchboard_mcp_server::{Config, McpCaller};
 use switchboard_runtime::toolcall::HumanDuration;
 use tokio::time::sleep;
 
@@ -90,13 +90,13 @@ async fn a_session_is_its_callers_own() {
     let test = TestServer::new();
     let session = test.open("2025-11-25", json!({}), &sees("s")).await;
     let body = request(1, "tools/list", json!({}));
-    let ask = async |method: Method, caller: Caller| {
+    let ask = async |method: Method, caller: McpCaller| {
         let response = test.send(method, &in_session(&session), body.clone(), &caller).await;
         response.status().as_u16()
     };
-    assert_eq!(ask(Method::POST, Caller::default()).await, 404);
+    assert_eq!(ask(Method::POST, McpCaller::default()).await, 404);
     assert_eq!(ask(Method::GET, sees("other")).await, 404);
-    assert_eq!(ask(Method::DELETE, Caller::default()).await, 404);
+    assert_eq!(ask(Method::DELETE, McpCaller::default()).await, 404);
     assert_eq!(ask(Method::POST, sees("s")).await, 200);
     assert_eq!(ask(Method::DELETE, sees("s")).await, 204);
     assert_eq!(ask(Method::POST, sees("s")).await, 404);
@@ -136,9 +136,9 @@ async fn sessions_are_bounded_and_reaped() {
 #[tokio::test(start_paused = true)]
 async fn one_caller_does_not_push_out_the_sessions_of_others() {
     let test = TestServer::with(Config { max_sessions: 4, ..Config::default() });
-    let [quiet, greedy, late] = ["quiet", "greedy", "late"].map(Caller::named);
-    let open = async |caller: &Caller| test.open("2025-11-25", json!({}), caller).await;
-    let ping = async |session: &str, caller: &Caller| {
+    let [quiet, greedy, late] = ["quiet", "greedy", "late"].map(McpCaller::named);
+    let open = async |caller: &McpCaller| test.open("2025-11-25", json!({}), caller).await;
+    let ping = async |session: &str, caller: &McpCaller| {
         let body = request(1, "ping", json!({}));
         test.send(Method::POST, &in_session(session), body, caller).await.status()
     };
@@ -220,7 +220,7 @@ async fn a_session_that_ends_takes_its_calls_along() {
     let end = async {
         test.witness.saw("begun").await;
         let headers = in_session(&session);
-        test.send(Method::DELETE, &headers, "", &Caller::default()).await
+        test.send(Method::DELETE, &headers, "", &McpCaller::default()).await
     };
     let (_, gone) = tokio::join!(test.ask(&session, "tools/call", call), end);
     assert_eq!(gone.status(), StatusCode::NO_CONTENT);
@@ -237,7 +237,7 @@ async fn batches_where_the_revision_has_them() {
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "say"}},
     ]);
-    let session = test.open("2025-03-26", json!({}), &Caller::default()).await;
+    let session = test.open("2025-03-26", json!({}), &McpCaller::default()).await;
     let answer = test.post(&in_session(&session), batch.to_string()).await;
     let answers = answer.last();
     assert_eq!(answers[0], json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
@@ -254,7 +254,7 @@ async fn batches_where_the_revision_has_them() {
 #[tokio::test]
 async fn a_batch_that_is_too_large_does_not_run() {
     let test = TestServer::new();
-    let session = test.open("2025-03-26", json!({}), &Caller::default()).await;
+    let session = test.open("2025-03-26", json!({}), &McpCaller::default()).await;
     let batch = |size: u64| {
         let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "say"}});
         Value::Array((0..size).map(call).collect()).to_string()

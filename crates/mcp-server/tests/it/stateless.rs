@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Caller, Config};
+use switchboard_mcp_server::{Config, McpCaller};
 use switchboard_runtime::{PolicyConfig, RulePolicy, SwapPolicy, ToolExecutor};
 use switchboard_testkit::tools::Fake;
 
@@ -51,7 +51,7 @@ async fn tools_are_listed_and_called() {
 async fn hanging_up_is_cancelling() {
     let test = TestServer::new();
     let call = json!({"name": "wait", "arguments": {"secs": 20}});
-    let caller = Caller::default();
+    let caller = McpCaller::default();
     tokio::select! {
         _ = test.begin_alone("tools/call", call.clone(), &caller) => panic!("it takes 20 s"),
         () = test.witness.saw("begun") => {}
@@ -70,7 +70,7 @@ async fn hanging_up_is_cancelling() {
 async fn a_listener_hears_of_changes() {
     let test = TestServer::new();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let caller = Caller::default();
+    let caller = McpCaller::default();
     let listen = async |notifications: Value| {
         let params = json!({"notifications": notifications});
         test.begin_alone("subscriptions/listen", params, &caller).await.into_body()
@@ -116,7 +116,7 @@ async fn lists_follow_a_policy_that_changes() {
     assert!(is_listed("echo").await);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let params = json!({"notifications": {"toolsListChanged": true}});
-    let caller = Caller::default();
+    let caller = McpCaller::default();
     let listening = test.begin_alone("subscriptions/listen", params, &caller).await;
     let mut listener = listening.into_body();
     policy.swap(rules(&["echo"]));
@@ -136,7 +136,7 @@ async fn lists_follow_a_policy_that_changes() {
 #[tokio::test]
 async fn what_may_not_be_seen_is_not_there() {
     let test = TestServer::new();
-    let ask = async |method: &str, params: Value, caller: Caller| {
+    let ask = async |method: &str, params: Value, caller: McpCaller| {
         let response = test.begin_alone(method, params, &caller).await;
         crate::test_server::TestResponse::of(response).await.last()
     };

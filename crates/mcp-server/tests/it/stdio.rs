@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Caller, Config};
-use switchboard_runtime::toolcall::{HumanDuration, Size};
+use switchboard_mcp_server::{Config, McpCaller};
+use switchboard_runtime::toolcall::{HumanDuration, HumanSize};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf},
     task::JoinHandle,
@@ -31,7 +31,7 @@ impl Pipe {
         let told = stop.clone();
         let served = tokio::spawn(async move {
             let (input, output) = tokio::io::split(theirs);
-            server.serve_stdio_until(input, output, Caller::default(), &told).await
+            server.serve_stdio_until(input, output, McpCaller::default(), &told).await
         });
         Self { test, write: Some(write), lines: BufReader::new(read).lines(), served, stop }
     }
@@ -107,7 +107,7 @@ async fn a_batch_on_a_pipe_does_not_run() {
 // GW-4
 #[tokio::test]
 async fn garbage_is_answered_and_survived() {
-    let mut pipe = Pipe::new(Config { max_message: Size(1000), ..Config::default() });
+    let mut pipe = Pipe::new(Config { max_message: HumanSize(1000), ..Config::default() });
     pipe.open().await;
     for (line, code) in [
         ("nonsense", -32700),

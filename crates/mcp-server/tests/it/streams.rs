@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Caller, Config, McpBody};
+use switchboard_mcp_server::{Config, McpBody, McpCaller};
 use switchboard_runtime::toolcall::HumanDuration;
 use switchboard_testkit::tools::Fake;
 
@@ -79,7 +79,7 @@ async fn a_broken_stream_is_resumed() {
     let call = json!({"name": "gated", "_meta": {"progressToken": 7}});
     let body = request(5, "tools/call", call);
     let headers = in_session(&session);
-    let caller = Caller::default();
+    let caller = McpCaller::default();
     let response = test.send(Method::POST, &headers, body, &caller).await;
     let mut body = response.into_body();
     let first = read(&mut body, 1).await;
@@ -112,7 +112,7 @@ async fn hanging_up_is_not_cancelling() {
     let session = test.session().await;
     let call = request(1, "tools/call", json!({"name": "wait", "arguments": {"secs": 2}}));
     let headers = in_session(&session);
-    let caller = Caller::default();
+    let caller = McpCaller::default();
     tokio::select! {
         _ = test.send(Method::POST, &headers, call, &caller) => panic!("it takes 2 s"),
         () = test.witness.saw("begun") => {}
@@ -144,7 +144,7 @@ async fn a_slow_answer_becomes_a_stream() {
 async fn changes_are_told_once_they_have_settled() {
     let test = TestServer::new();
     let session = test.session().await;
-    let caller = Caller::default();
+    let caller = McpCaller::default();
     tokio::time::sleep(Duration::from_secs(1)).await;
     let headers = in_session(&session);
     let response = test.send(Method::GET, &headers, "", &caller).await;

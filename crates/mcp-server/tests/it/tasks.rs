@@ -7,7 +7,7 @@ use std::{
 
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Caller, ClusterServices, Config};
+use switchboard_mcp_server::{ClusterServices, Config, McpCaller};
 use switchboard_mcp_wire::RpcError;
 use switchboard_runtime::{
     DurableCalls, QueueState, QueuedCall, ToolExecutor,
@@ -67,10 +67,10 @@ impl TaskServer {
 
     /// Asks as a client that knows of tasks.
     async fn ask(&self, method: &str, params: Value) -> Value {
-        self.ask_as(&Caller::default(), method, params).await
+        self.ask_as(&McpCaller::default(), method, params).await
     }
 
-    async fn ask_as(&self, caller: &Caller, method: &str, params: Value) -> Value {
+    async fn ask_as(&self, caller: &McpCaller, method: &str, params: Value) -> Value {
         TestResponse::of(self.test.begin_alone(method, declaring(params), caller).await)
             .await
             .last()
@@ -216,7 +216,7 @@ async fn a_key_makes_a_call_fit_for_the_queue() {
 #[tokio::test(start_paused = true)]
 async fn a_task_is_its_callers_own() {
     let tasks = TaskServer::new();
-    let (ada, bob) = (Caller::named("ada"), Caller::named("bob"));
+    let (ada, bob) = (McpCaller::named("ada"), McpCaller::named("bob"));
     let call = json!({"name": "job", "arguments": {"secs": 20}});
     let id = tasks.ask_as(&ada, "tools/call", call).await["result"]["taskId"].clone();
     let params = json!({"taskId": id, "inputResponses": {}});
@@ -226,7 +226,7 @@ async fn a_task_is_its_callers_own() {
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
         let theirs = tasks.ask_as(&bob, method, params.clone()).await;
         assert_eq!(theirs["error"], unknown["error"], "{method}");
-        let nobodys = tasks.ask_as(&Caller::default(), method, params.clone()).await;
+        let nobodys = tasks.ask_as(&McpCaller::default(), method, params.clone()).await;
         assert_eq!(nobodys["error"], unknown["error"], "{method}");
         let nonsense = json!({"taskId": "tasks-nonexistent", "inputResponses": {}});
         let nonsense = tasks.ask_as(&bob, method, nonsense).await;
@@ -263,7 +263,7 @@ async fn hanging_up_before_there_is_a_task_is_cancelling() {
     let long = HumanDuration(Duration::from_secs(60));
     let tasks = TaskServer::with(Config { task_after: long, ..Config::default() });
     let call = declaring(json!({"name": "job", "arguments": {"secs": 1000}}));
-    let caller = Caller::default();
+    let caller = McpCaller::default();
     let response = tasks.test.begin_alone("tools/call", call, &caller).await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     tasks.jobs.saw("begun").await;
@@ -289,7 +289,7 @@ async fn a_listener_hears_how_it_goes() {
     let tasks = TaskServer::new();
     let id = tasks.task("steps", json!({})).await;
     let listen = declaring(json!({"notifications": {"taskIds": [id, "nonsense"]}}));
-    let caller = Caller::default();
+    let caller = McpCaller::default();
     let mut stream =
         tasks.test.begin_alone("subscriptions/listen", listen, &caller).await.into_body();
     let mut text = String::new();
@@ -379,7 +379,7 @@ async fn a_listener_follows_so_many() {
     let test = saying(|| Ok(Some(call(QueueState::Cancelled, 1))));
     let ids: Vec<_> = (0..300).map(|_| CallId::generate().to_string()).collect();
     let listen = declaring(json!({"notifications": {"taskIds": ids}}));
-    let caller = Caller::default();
+    let caller = McpCaller::default();
     let mut stream = test.begin_alone("subscriptions/listen", listen, &caller).await;
     let mut text = String::new();
     while events(&text).is_empty() {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Map, Value, json};
-use switchboard_mcp_server::{Caller, ClusterServices, Config, McpBody, Server};
+use switchboard_mcp_server::{ClusterServices, Config, McpBody, McpCaller, Server};
 use switchboard_mcp_wire::Upstreams;
 use switchboard_runtime::{
     ToolExecutor,
@@ -115,7 +115,7 @@ impl TestServer {
         method: Method,
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
-        caller: &Caller,
+        caller: &McpCaller,
     ) -> Response<McpBody> {
         let mut request = Request::builder().method(method).uri("/mcp");
         for (name, value) in headers {
@@ -130,11 +130,16 @@ impl TestServer {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> TestResponse {
-        TestResponse::of(self.send(Method::POST, headers, body, &Caller::default()).await).await
+        TestResponse::of(self.send(Method::POST, headers, body, &McpCaller::default()).await).await
     }
 
     /// Opens a session of the old era, and returns its id.
-    pub(crate) async fn open(&self, version: &str, capabilities: Value, caller: &Caller) -> String {
+    pub(crate) async fn open(
+        &self,
+        version: &str,
+        capabilities: Value,
+        caller: &McpCaller,
+    ) -> String {
         let client = json!({"name": "test", "version": "1"});
         let params =
             json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": client});
@@ -146,7 +151,7 @@ impl TestServer {
     }
 
     pub(crate) async fn session(&self) -> String {
-        self.open("2025-11-25", json!({}), &Caller::default()).await
+        self.open("2025-11-25", json!({}), &McpCaller::default()).await
     }
 
     /// Asks in a session, and reads the answer to its end.
@@ -156,7 +161,7 @@ impl TestServer {
 
     /// Asks in the modern way, saying everything that must be said.
     pub(crate) async fn alone(&self, method: &str, params: Value) -> TestResponse {
-        TestResponse::of(self.begin_alone(method, params, &Caller::default()).await).await
+        TestResponse::of(self.begin_alone(method, params, &McpCaller::default()).await).await
     }
 
     /// As [`alone`](Self::alone), with the answer unread.
@@ -164,7 +169,7 @@ impl TestServer {
         &self,
         method: &str,
         params: Value,
-        caller: &Caller,
+        caller: &McpCaller,
     ) -> Response<McpBody> {
         let names = ["name", "uri", "taskId"];
         let name = names.iter().find_map(|name| params[name].as_str()).unwrap_or("").to_owned();
@@ -203,9 +208,9 @@ pub(crate) fn request(id: u64, method: &str, params: Value) -> String {
 }
 
 /// Somebody who may see what begins so.
-pub(crate) fn sees(prefix: &'static str) -> Caller {
+pub(crate) fn sees(prefix: &'static str) -> McpCaller {
     let visibility = Visibility::of_tools(move |name| name.starts_with(prefix));
-    Caller { name: Some(prefix.into()), visibility, ..Caller::default() }
+    McpCaller { name: Some(prefix.into()), visibility, ..McpCaller::default() }
 }
 
 fn tools(witness: &Witness) -> Vec<Fake> {
@@ -237,7 +242,8 @@ fn tools(witness: &Witness) -> Vec<Fake> {
             Ok(ToolOutput::Value(json!("counted")))
         }),
         Fake::new("ask", |args, cx| async move {
-            let back = cx.way_back.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
+            let back =
+                cx.caller_channel.clone().ok_or_else(|| ToolError::failed("nobody to ask"))?;
             let mut questions = Vec::new();
             for key in args["keys"].as_array().into_iter().flatten().filter_map(Value::as_str) {
                 let (kind, params) = (QuestionKind::Elicit, json!({"message": key}));

@@ -6,7 +6,7 @@ use http::Method;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use switchboard_mcp_client::{Protocol, ServerConfig};
-use switchboard_mcp_server::{Caller, Config, McpBody};
+use switchboard_mcp_server::{Config, McpBody, McpCaller};
 
 use crate::{
     test_server::{TestResponse, TestServer, events, in_session, sees},
@@ -230,7 +230,7 @@ async fn a_change_of_a_resource_is_told_to_who_watches_it() {
     let two = Upstream::start("two", true).await;
     let (test, _servers) = in_front_of([("a", &two)]).await;
     let sessions = [test.session().await, test.session().await];
-    let caller = Caller::default();
+    let caller = McpCaller::default();
     let wanted = json!({"notifications": {"resourceSubscriptions": ["two://t/1"]}});
     let listening = test.begin_alone("subscriptions/listen", wanted, &caller).await;
     test.ask(&sessions[0], "resources/subscribe", json!({"uri": "two://one"})).await;

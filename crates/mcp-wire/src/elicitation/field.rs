@@ -15,11 +15,11 @@ pub struct Field {
     pub name: String,
     /// Its title, if it has one.
     pub title: Option<String>,
-    /// What it is for, if the server says so.
+    /// Its description, if the server gave one.
     pub description: Option<String>,
     /// Whether it must be given.
     pub required: bool,
-    /// What it is unless something else is said.
+    /// Its default value.
     pub default: Option<Value>,
     /// What its value can be.
     pub kind: FieldKind,
@@ -66,7 +66,7 @@ impl Field {
     /// Checks a value.
     ///
     /// # Errors
-    /// Says what it must be.
+    /// Says what the value must be.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         let whole = Value::Object(Map::from_iter([(self.name.clone(), value.clone())]));
         let has_format = match (&self.kind, value) {
@@ -79,10 +79,10 @@ impl Field {
         }
     }
 
-    /// Reads a value that somebody typed; choices by their number or name.
+    /// Parses a typed value; choices by their number or name.
     ///
     /// # Errors
-    /// Says what it must be.
+    /// Says what the value must be.
     pub fn parse(&self, typed: &str) -> Result<Value, String> {
         let value = match &self.kind {
             FieldKind::Text(_) => Some(Value::from(typed)),
@@ -104,7 +104,7 @@ impl Field {
     }
 }
 
-/// The choice that somebody means: by its number, counted from 1, or by its title or value.
+/// Finds a choice by its number, counted from 1, or by its title or value.
 fn chosen(choices: &[FieldChoice], typed: &str) -> Option<Value> {
     let typed = typed.trim();
     let number = typed.parse::<usize>().ok().and_then(|number| number.checked_sub(1));

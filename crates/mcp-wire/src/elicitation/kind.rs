@@ -1,4 +1,4 @@
-//! What the value of a field can be, by its schema.
+//! The type of a field's value, by its schema.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use url::Url;
 /// How many choices a field may have.
 const MOST_CHOICES: usize = 500;
 
-/// What the value of a field can be.
+/// The type of a field's value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldKind {
     /// A text.
@@ -27,10 +27,11 @@ pub enum FieldKind {
 
 /// Something that can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FieldChoice {
-    /// What is answered.
+    /// The value.
     pub value: String,
-    /// What is shown for it.
+    /// The title that is shown.
     pub title: String,
 }
 
@@ -51,7 +52,7 @@ impl FieldKind {
     /// Reads it from the schema of a field.
     ///
     /// # Errors
-    /// Says why such a value cannot be asked for.
+    /// The schema is not supported; the text says why.
     pub(super) fn read(schema: &Value) -> Result<Self, String> {
         match schema["type"].as_str() {
             Some("string") => match choices(schema)? {
@@ -69,7 +70,7 @@ impl FieldKind {
         }
     }
 
-    /// Says what a value must be, as in "must be …".
+    /// Returns what a value must be, as in "must be …".
     pub(super) fn expected(&self, schema: &Value) -> String {
         let limits = |least: &str, most: &str, unit: &str| {
             let (least, most) = (schema.get(least), schema.get(most));

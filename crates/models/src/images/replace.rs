@@ -8,7 +8,7 @@ pub(super) fn images(messages: &[Message], is_replaced: impl Fn(&Image) -> bool)
         Message::User(said) => {
             let mut said = said.clone();
             for image in take(&mut said.images, &is_replaced) {
-                // Nobody keeps what users show, so there is no artifact to name.
+                // Images of users are not stored, so there is no artifact to name.
                 let line = format!("{}, which you cannot see]", head(&image));
                 said = UserMessage { content: appended(&said.content, &line), ..said };
             }

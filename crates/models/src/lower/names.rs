@@ -10,8 +10,8 @@ const LONGEST: usize = 64;
 /// Which name was sent for which tool, both ways.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    to_wire: HashMap<String, String>,
-    from_wire: HashMap<String, String>,
+    wire_name: HashMap<String, String>,
+    tool_name: HashMap<String, String>,
 }
 
 impl Names {
@@ -21,20 +21,20 @@ impl Names {
             names.clone().filter(|name| is_plain(name)).map(str::to_owned).collect();
         let mut found = Self::default();
         for name in names {
-            if found.to_wire.contains_key(name) {
+            if found.wire_name.contains_key(name) {
                 continue;
             }
             let wire = if is_plain(name) { name.to_owned() } else { free(name, &taken) };
             taken.insert(wire.clone());
-            found.from_wire.insert(wire.clone(), name.to_owned());
-            found.to_wire.insert(name.to_owned(), wire);
+            found.tool_name.insert(wire.clone(), name.to_owned());
+            found.wire_name.insert(name.to_owned(), wire);
         }
         found
     }
 
     /// The name to send. Tools of earlier turns that are no longer offered get a name that can be sent.
-    pub fn to_wire<'a>(&'a self, name: &'a str) -> Cow<'a, str> {
-        match self.to_wire.get(name) {
+    pub(crate) fn wire_name<'a>(&'a self, name: &'a str) -> Cow<'a, str> {
+        match self.wire_name.get(name) {
             Some(wire) => Cow::Borrowed(wire),
             None if is_plain(name) => Cow::Borrowed(name),
             None => Cow::Owned(plain(name)),
@@ -42,13 +42,13 @@ impl Names {
     }
 
     /// The tool's own name; a name that was never sent stays what the model wrote.
-    pub fn from_wire<'a>(&'a self, wire: &'a str) -> &'a str {
-        self.from_wire.get(wire).map_or(wire, String::as_str)
+    pub(crate) fn tool_name<'a>(&'a self, wire: &'a str) -> &'a str {
+        self.tool_name.get(wire).map_or(wire, String::as_str)
     }
 
     /// The tool's own name, if this one was sent.
     pub(crate) fn known(&self, wire: &str) -> Option<&str> {
-        self.from_wire.get(wire).map(String::as_str)
+        self.tool_name.get(wire).map(String::as_str)
     }
 }
 
@@ -60,7 +60,7 @@ fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// The name with what is not allowed replaced, marked with a hash where it would be too long.
+/// Replaces the characters that are not allowed in a name, and shortens it with a hash if it would be too long.
 fn plain(name: &str) -> String {
     let replaced: String =
         name.chars().map(|c| if c.is_ascii() && is_allowed(c as u8) { c } else { '_' }).collect();

@@ -18,9 +18,9 @@ fn names_fit_and_come_back() {
     let longer = format!("{long}y");
     let names = ["a.b", "a_b", "a b", "ok-1", &long, &longer, "", "größe", "a.b"];
     let map = Names::new(names.iter().copied());
-    let mut sent: Vec<_> = names[..8].iter().map(|name| map.to_wire(name).into_owned()).collect();
+    let mut sent: Vec<_> = names[..8].iter().map(|name| map.wire_name(name).into_owned()).collect();
     for (name, wire) in names.iter().zip(&sent) {
-        assert_eq!(map.from_wire(wire), *name);
+        assert_eq!(map.tool_name(wire), *name);
         assert!((1..=64).contains(&wire.len()), "{wire}");
         assert!(
             wire.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'),
@@ -29,7 +29,7 @@ fn names_fit_and_come_back() {
     }
     assert_eq!(sent[1], "a_b");
     assert_eq!(sent[3], "ok-1");
-    assert_eq!(map.to_wire("gone.tool"), "gone_tool");
+    assert_eq!(map.wire_name("gone.tool"), "gone_tool");
     sent.sort();
     sent.dedup();
     assert_eq!(sent.len(), 8);

@@ -1,6 +1,7 @@
 //! Anthropic Messages.
 
 mod client;
+mod check;
 mod convert;
 mod wire;
 
@@ -16,8 +17,10 @@ pub(super) static INFO: ProviderInfo = ProviderInfo {
     code: "anthropic",
     default_base_url: "https://api.anthropic.com",
     key_variable: Some("ANTHROPIC_API_KEY"),
+    base_url_variable: Some("ANTHROPIC_BASE_URL"),
+    default_model: Some("claude-sonnet-4-5"),
     context_setting: None,
-    unknown_model_advice: None,
+    unknown_model_advice: Some("choose another model: -m anthropic:NAME"),
     first_steps: "Anthropic:\n  \
         export ANTHROPIC_API_KEY=…\n  \
         switchboard ask -m anthropic:claude-sonnet-4-5 \"…\"",
@@ -27,6 +30,7 @@ pub(super) static INFO: ProviderInfo = ProviderInfo {
     folds_schemas: false,
     framing: Framing::Events,
     connect: |config| Ok(Arc::new(AnthropicClient::new(config)?)),
+    check: |config| Box::pin(check::check(config)),
     request: convert::request,
     reader: |_| Box::<wire::AnthropicReader>::default(),
 };

@@ -1,6 +1,7 @@
 //! Ollama's own `/api/chat`, with the care that local models and their templates need.
 
 mod client;
+mod check;
 mod convert;
 mod wire;
 mod installed;
@@ -20,6 +21,8 @@ pub(super) static INFO: ProviderInfo = ProviderInfo {
     code: "ollama",
     default_base_url: "http://127.0.0.1:11434",
     key_variable: None,
+    base_url_variable: None,
+    default_model: None,
     context_setting: Some("num_ctx"),
     unknown_model_advice: Some(
         "`ollama list` shows the models that there are, `ollama pull` gets others",
@@ -33,6 +36,7 @@ pub(super) static INFO: ProviderInfo = ProviderInfo {
     folds_schemas: true,
     framing: Framing::Lines,
     connect: |config| Ok(Arc::new(OllamaClient::new(config)?)),
+    check: |config| Box::pin(check::check(config)),
     request: convert::request,
     reader: |body| Box::new(wire::OllamaReader::new(body)),
 };

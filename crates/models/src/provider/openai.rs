@@ -1,6 +1,7 @@
 //! OpenAI chat completions, as OpenAI and everybody else speaks them: vLLM, llama.cpp, LM Studio, OpenRouter, …
 
 mod client;
+mod check;
 mod convert;
 mod wire;
 mod calls;
@@ -18,8 +19,10 @@ pub(super) static INFO: ProviderInfo = ProviderInfo {
     code: "openai",
     default_base_url: "https://api.openai.com/v1",
     key_variable: Some("OPENAI_API_KEY"),
+    base_url_variable: Some("OPENAI_BASE_URL"),
+    default_model: Some("gpt-5-mini"),
     context_setting: None,
-    unknown_model_advice: None,
+    unknown_model_advice: Some("choose another model: -m openai:NAME"),
     first_steps: "OpenAI, or any server that speaks its chat completions:\n  \
         export OPENAI_API_KEY=…\n  \
         switchboard ask -m openai:gpt-5-mini \"…\"\n  \
@@ -30,6 +33,7 @@ pub(super) static INFO: ProviderInfo = ProviderInfo {
     folds_schemas: false,
     framing: Framing::Events,
     connect: |config| Ok(Arc::new(OpenAiClient::new(config)?)),
+    check: |config| Box::pin(check::check(config)),
     request: convert::request,
     reader: |body| Box::new(wire::OpenAiReader::new(body)),
 };

@@ -122,7 +122,7 @@ fn everything_else_stays_text() {
     ] {
         assert_eq!(check(text), None, "{text}");
     }
-    // Thoughts are read only where nothing else was said, and only for tags.
+    // Thoughts are only searched if there is no other text, and only for tags.
     let call = r#"{"name": "home_light", "arguments": {"room": "hall"}}"#;
     assert_eq!(check_with("Done.", &format!("<tool_call>{call}</tool_call>")), None);
     assert_eq!(check_with("", call), None);

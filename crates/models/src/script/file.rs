@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use switchboard_toolcall::HumanDuration;
 
-use crate::{Arguments, ModelCall, StopReason, Usage};
+use crate::{Arguments, FailureKind, ModelCall, ModelError, StopReason, Usage};
 
 /// Why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -35,11 +35,24 @@ pub enum ScriptError {
     },
 }
 
+impl From<ScriptError> for ModelError {
+    fn from(error: ScriptError) -> Self {
+        let failure = Self::new(FailureKind::Config, error.to_string());
+        match error {
+            ScriptError::Read { source, .. } => failure.caused_by(source),
+            ScriptError::Invalid { .. } => failure,
+        }
+    }
+}
+
 /// A script, as its file holds it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ScriptFile {
-    turns: Vec<ScriptedTurn>,
+pub(super) struct ScriptFile {
+    pub(super) turns: Vec<ScriptedTurn>,
+    /// Whether every question begins the script anew.
+    #[serde(default)]
+    pub(super) repeat: bool,
 }
 
 /// One turn of the model.
@@ -97,32 +110,32 @@ impl ScriptedTurn {
 }
 
 /// Reads the turns of a file.
-pub(super) fn read(file: &Path) -> Result<Vec<ScriptedTurn>, ScriptError> {
+pub(super) fn read(file: &Path) -> Result<ScriptFile, ScriptError> {
     let unreadable = |source| ScriptError::Read { file: file.to_owned(), source };
     let text = fs::read_to_string(file).map_err(unreadable)?;
     parse(file, &text)
 }
 
 /// Parses the turns of a text; `file` names it in errors and decides the format.
-pub(super) fn parse(file: &Path, text: &str) -> Result<Vec<ScriptedTurn>, ScriptError> {
+pub(super) fn parse(file: &Path, text: &str) -> Result<ScriptFile, ScriptError> {
     let read = match file.extension().is_some_and(|end| end == "toml") {
         true => from_toml(text),
         false => from_json(text),
     };
-    let turns = read.and_then(|turns| match turns.is_empty() {
+    let script = read.and_then(|script| match script.turns.is_empty() {
         true => Err((1, "the script has no turns".to_owned())),
-        false => Ok(turns),
+        false => Ok(script),
     });
-    turns.map_err(|(line, problem)| ScriptError::Invalid { file: file.to_owned(), line, problem })
+    script.map_err(|(line, problem)| ScriptError::Invalid { file: file.to_owned(), line, problem })
 }
 
 type LineProblem = (usize, String);
 
 /// Reads an object with `turns`, or a bare list of turns.
-fn from_json(text: &str) -> Result<Vec<ScriptedTurn>, LineProblem> {
+fn from_json(text: &str) -> Result<ScriptFile, LineProblem> {
     let read = match text.trim_start().starts_with('[') {
-        true => serde_json::from_str(text),
-        false => serde_json::from_str(text).map(|file: ScriptFile| file.turns),
+        true => serde_json::from_str(text).map(|turns| ScriptFile { turns, repeat: false }),
+        false => serde_json::from_str(text),
     };
     read.map_err(|error| {
         let place = format!(" at line {} column {}", error.line(), error.column());
@@ -131,9 +144,8 @@ fn from_json(text: &str) -> Result<Vec<ScriptedTurn>, LineProblem> {
     })
 }
 
-fn from_toml(text: &str) -> Result<Vec<ScriptedTurn>, LineProblem> {
-    let read = toml::from_str(text).map(|file: ScriptFile| file.turns);
-    read.map_err(|error| {
+fn from_toml(text: &str) -> Result<ScriptFile, LineProblem> {
+    toml::from_str(text).map_err(|error| {
         let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or_default());
         (before.matches('\n').count() + 1, error.message().to_owned())
     })

@@ -31,6 +31,35 @@ async fn ask(script: &Script, last: Message, stream: bool) -> (Vec<String>, Resu
     (heard.collect(), turn.map_err(|error| error.to_string().replace(&folder, "")))
 }
 
+/// The number of the turn that follows these messages.
+fn turn_after(script: &Script, messages: &[Message]) -> usize {
+    script.next(messages).unwrap().0
+}
+
+#[test]
+fn a_script_that_repeats_begins_anew_with_every_question() {
+    let text = r#"{"repeat": true, "turns": [{"text": "one"}, {"text": "two"}]}"#;
+    let (_folder, script) = script("s.json", text);
+    let script = script.unwrap();
+    let ai = || Message::Ai(AiMessage::text("said"));
+    let asked = [user("a"), ai(), ai(), user("b"), ai()];
+    // Conversations do not disturb each other.
+    for (messages, number) in [(1, 1), (2, 2), (3, 1), (4, 1), (5, 2), (1, 1)] {
+        assert_eq!(turn_after(&script, &asked[..messages]), number, "{messages} messages");
+    }
+}
+
+#[test]
+fn the_settings_name_a_file_or_the_demo() {
+    let config = |model: &str| ModelConfig::new(Provider::Script, model);
+    let demo = crate::connect(&config(DEMO)).unwrap();
+    assert_eq!((demo.provider(), demo.name()), (Provider::Script, "demo"));
+    assert_eq!("script".parse(), Ok(Provider::Script));
+    let error = crate::connect(&config("no/such.json")).err().unwrap();
+    assert_eq!(error.message, "failed to read script `no/such.json`");
+    assert_eq!(error.kind, FailureKind::Config);
+}
+
 fn user(text: &str) -> Message {
     Message::User(text.into())
 }

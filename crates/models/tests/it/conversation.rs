@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use switchboard_models::{
-    AiMessage, Arguments, Audio, Image, Message, ModelCall, ModelConfig, Native, Provider, Request,
-    Secret, Think, ToolChoice, ToolReply, UserMessage,
+    AiMessage, Arguments, Audio, Image, Message, ModelCall, ModelConfig, NativeContent, Provider,
+    Request, Secret, Think, ToolChoice, ToolReply, UserMessage,
 };
 use switchboard_testkit::Reply;
 
@@ -164,7 +164,7 @@ async fn ollama_sees_its_thoughts_again() {
 // ML-1: nobody sees another's thoughts, and a message that was changed is told in our words.
 #[tokio::test]
 async fn native_content_stays_with_its_provider() {
-    let native = |provider, content| Some(Native { provider, content });
+    let native = |provider, content| Some(NativeContent { provider, content });
     let blocks = json!([{"type": "text", "text": "old"}, {"type": "tool_use", "id": "a", "name": "f", "input": {}}]);
     let arguments = Arguments::parse("{}");
     let calls = vec![ModelCall {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_models::{
-    AiMessage, Arguments, Audio, Image, Message, ModelCall, Native, Provider, ToolReply,
+    AiMessage, Arguments, Audio, Image, Message, ModelCall, NativeContent, Provider, ToolReply,
 };
 use switchboard_toolcall::ToolSpec;
 
@@ -92,7 +92,7 @@ fn reply(id: &str, content: &str) -> ToolReply {
 
 /// What the provider wants to see again. OpenAI's own API has no such fields; those of compatible servers are no
 /// part of its types.
-fn thoughts(provider: Provider) -> Option<Native> {
+fn thoughts(provider: Provider) -> Option<NativeContent> {
     let content: Value = match provider {
         Provider::Anthropic => json!([
             {"type": "thinking", "thinking": "Hm", "signature": "EqQB"},
@@ -105,5 +105,5 @@ fn thoughts(provider: Provider) -> Option<Native> {
         Provider::Ollama => json!({"thinking": "Hm"}),
         _ => return None,
     };
-    Some(Native { provider, content })
+    Some(NativeContent { provider, content })
 }

@@ -32,7 +32,7 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let (Some(length), Some(program)) = (length, args.next()) else {
         return refuse("a controlled guard needs a number of bytes and a program");
     };
-    // The watcher is there first: a program that nobody watches must not run.
+    // The watcher starts first: a program must not run unwatched.
     let (started, group) = mpsc::channel();
     let watcher = thread::Builder::new().spawn(move || end_with_socket(&group));
     if let Err(error) = watcher {
@@ -61,7 +61,7 @@ fn refuse(reason: &str) -> ExitCode {
     ExitCode::from(NOT_STARTED)
 }
 
-/// Writes a line to the socket; nobody may be there to read it.
+/// Writes a line to the socket; there may be no reader.
 fn say(what: &str, more: &str) {
     let line = format!("{what}{more}\n");
     let _ = rustix::io::write(rustix::stdio::stdin(), line.as_bytes());

@@ -27,7 +27,7 @@ use crate::{
 /// More than a guard ever says, in bytes.
 const MOST_SAID: u64 = 64 * 1024;
 
-/// What the program writes to.
+/// The program's outputs.
 pub(super) struct ProcessPipes {
     pub(super) stdout: ChildStdout,
     pub(super) stderr: ChildStderr,
@@ -50,7 +50,7 @@ enum GuardLink {
 }
 
 impl RunningProcess {
-    /// Starts the program for so many bytes of input.
+    /// Starts the program; `input` is the number of bytes that it gets on stdin.
     pub(super) fn start(
         program: &Program,
         input: usize,
@@ -82,7 +82,7 @@ impl RunningProcess {
         }
     }
 
-    /// Brings the program its input, waits for its end, and ends what it leaves behind in its group.
+    /// Writes the input, waits for the program's end, and stops the rest of its group.
     pub(super) async fn end(&mut self, input: &[u8]) -> ProcessEnd {
         let Some(child) = &mut self.child else { return ProcessEnd::Unguarded };
         let ending = match &mut self.link {
@@ -140,11 +140,11 @@ fn socket() -> std::io::Result<(UnixStream, BlockingSocket)> {
     Ok((UnixStream::from_std(ours)?, theirs))
 }
 
-/// How a program ended, by the guard's status and what it said.
+/// Returns how a program ended, by the guard's status and its report.
 fn guarded(status: Option<ExitStatus>, said: &str, group: &ProcessGroup) -> ProcessEnd {
     let after = |what| said.lines().find_map(|line| line.strip_prefix(what));
     let Some(code) = status.and_then(|status| status.code()) else {
-        // Somebody killed the guard, so that nobody watches the program any more.
+        // The guard was killed, so nothing watches the program any more.
         group.learn(after(GROUP).unwrap_or_default().as_bytes());
         group.signal(Signal::KILL);
         return ProcessEnd::Unguarded;
@@ -163,7 +163,7 @@ fn plain(status: ExitStatus) -> ProcessEnd {
     }
 }
 
-/// Ends whoever is left in the group.
+/// Stops the rest of the group.
 async fn end_group(group: &ProcessGroup) {
     if group.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! What a person saw of a tool when they decided: a hash that changes when the tool says something else of itself.
+//! A hash of a tool's definition, so that a remembered approval ends when the definition changes.
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -6,8 +6,8 @@ use switchboard_toolcall::numbers::canonical;
 
 use crate::tools::RegisteredTool;
 
-/// Hashes the tool's name, server, title, description, schemas and annotations. What else a server may send (`_meta`, icons)
-/// is left out: it may differ from one list to the next.
+/// Hashes the tool's name, server, title, description, schemas and annotations. Other fields (`_meta`, icons) are left
+/// out: they may differ from one `tools/list` to the next.
 pub(super) fn hash(tool: &RegisteredTool) -> [u8; 32] {
     *tool.definition.get_or_init(|| {
         let spec = tool.spec();

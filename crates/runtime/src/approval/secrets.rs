@@ -1,6 +1,6 @@
-//! The arguments as the person who decides sees them: every character that will be used, except values that the tool's own
-//! schema (`format: password`, `writeOnly: true`) or `[policy] secret_arguments` calls secret. The caller has no say in what
-//! is hidden: where it is not certain that a value is a secret, it is shown.
+//! Renders arguments for the person who decides: every character that the tool will get, except values that the tool's
+//! schema (`format: password`, `writeOnly: true`) or `[policy] secret_arguments` marks as secret. A caller cannot hide
+//! anything: a value is shown unless it is certain to be a secret.
 
 mod search;
 
@@ -9,26 +9,26 @@ use std::collections::HashSet;
 use serde_json::Value;
 use switchboard_toolcall::{ToolPatterns, json};
 
-use search::Search;
+use search::SecretSearch;
 
 /// Returns the arguments as compact JSON for people.
 pub(super) fn shown(args: &Value, schema: &Value, secret_names: &ToolPatterns) -> String {
-    let paths = Search::new(schema).secrets(args);
+    let paths = SecretSearch::new(schema).secrets(args);
     let mut out = String::with_capacity(256);
     match paths.is_empty() && secret_names.is_empty() {
         true => json::write_value(&mut out, args),
-        false => Writer { paths, secret_names }.write(&mut out, args, ""),
+        false => ArgumentsWriter { paths, secret_names }.write(&mut out, args, ""),
     }
     json::visible(&out).into_owned()
 }
 
-struct Writer<'a> {
+struct ArgumentsWriter<'a> {
     /// JSON pointers to the secrets that the schema knows.
     paths: HashSet<String>,
     secret_names: &'a ToolPatterns,
 }
 
-impl Writer<'_> {
+impl ArgumentsWriter<'_> {
     fn write(&self, out: &mut String, value: &Value, path: &str) {
         if self.paths.contains(path) {
             return write_secret(out, value);
@@ -57,7 +57,7 @@ impl Writer<'_> {
     }
 }
 
-/// Writes how long the value is. That nothing is there is no secret.
+/// Writes the value's length in place of the value. An empty value is shown as such.
 fn write_secret(out: &mut String, value: &Value) {
     let length = match value {
         Value::Null => return out.push_str("null"),

@@ -1,4 +1,4 @@
-//! The wait of a held call: until somebody answers, the question expires, or the caller goes.
+//! Waits for the decision about a held call, until the request expires or the caller is gone.
 
 use std::time::Duration;
 
@@ -9,31 +9,32 @@ use switchboard_toolcall::{
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::{
-    Approval, Approver, Asked, CallHeld, Decision, Held, Question, Ruling, definition, secrets,
+    Approval, ApprovalRequest, Approver, AskOutcome, CallHeld, PendingDecision, PersonDecision,
+    Ruling, definition, secrets,
 };
 use crate::{
     log,
-    policy::{AskFirst, Asking},
+    policy::{ApprovalOptions, AskFirst},
     record::CallRecord,
     reuse,
     tools::RegisteredTool,
 };
 
-/// How often a caller is told that its call still waits, so that it does not give up.
+/// How often the caller gets a progress notification while its call is held, so that it does not time out.
 const BEAT: Duration = Duration::from_secs(5);
 
-/// Asks about the call, and returns when it may run.
+/// Asks about the call. Returns once it may run.
 pub(crate) async fn until_allowed(
     approver: &dyn Approver,
     tool: &RegisteredTool,
     args: &Value,
     ask: AskFirst,
-    asking: &Asking,
+    asking: &ApprovalOptions,
     cx: &CallContext,
     record: &CallRecord,
 ) -> Result<(), ToolError> {
     let name = tool.name();
-    let question = Question {
+    let question = ApprovalRequest {
         call: record.id(),
         tool: name.clone(),
         server: tool.spec().server().cloned(),
@@ -52,15 +53,15 @@ pub(crate) async fn until_allowed(
         denied(text).caused_by(error)
     };
     let decision = match approver.ask(question).map_err(unasked)? {
-        Asked::Decided(decision) => {
+        AskOutcome::Decided(decision) => {
             record.decided(approval(None, &decision, &ask.rule, Duration::ZERO));
             decision
         }
-        Asked::Held(held) => Waiting::begin(&held, tool, &ask, record)
+        AskOutcome::Held(held) => ApprovalWait::begin(&held, tool, &ask, record)
             .decision(held.decision, cx)
             .await?
             .map_err(unasked)?,
-        Asked::Nobody(what_to_do) => {
+        AskOutcome::Nobody(what_to_do) => {
             let rule = &ask.rule;
             let text = format!(
                 "Tool '{name}' was not run: a person must allow it ({rule}), and there is nobody to ask"
@@ -79,8 +80,8 @@ pub(crate) async fn until_allowed(
     }
 }
 
-/// A call that waits; those who watch learn how that ends, even where the caller walks away.
-struct Waiting<'a> {
+/// A held call. Observers learn how it ends, even if the caller drops the call.
+struct ApprovalWait<'a> {
     record: &'a CallRecord,
     tool: &'a RegisteredTool,
     ask: &'a AskFirst,
@@ -90,9 +91,9 @@ struct Waiting<'a> {
     is_over: bool,
 }
 
-impl<'a> Waiting<'a> {
+impl<'a> ApprovalWait<'a> {
     fn begin(
-        held: &Held<'_>,
+        held: &PendingDecision<'_>,
         tool: &'a RegisteredTool,
         ask: &'a AskFirst,
         record: &'a CallRecord,
@@ -104,12 +105,12 @@ impl<'a> Waiting<'a> {
         waiting
     }
 
-    /// Waits for the answer. The call's own time has not begun; only a limit that the caller set holds.
+    /// Waits for the decision. The call's timeout has not started; only a limit that the caller set applies.
     async fn decision(
         mut self,
-        mut decision: BoxFuture<'_, Result<Decision, BoxError>>,
+        mut decision: BoxFuture<'_, Result<PersonDecision, BoxError>>,
         cx: &CallContext,
-    ) -> Result<Result<Decision, BoxError>, ToolError> {
+    ) -> Result<Result<PersonDecision, BoxError>, ToolError> {
         let name = self.tool.name();
         let not_run = "; it waited for a person to allow it and did not run";
         let mut beats = interval(BEAT);
@@ -146,7 +147,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// A report that leaves room for those of the tool itself, which may only grow.
+    /// Returns a progress update with a tiny value, so that the tool's own, which must increase, come after it.
     fn sign_of_life(&self) -> ProgressUpdate {
         let message = format!("waits for a person to allow it: approval {}", self.id);
         let progress = self.since.elapsed().as_secs_f64() / 1e9;
@@ -163,7 +164,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    fn end(&mut self, decision: &Decision) {
+    fn end(&mut self, decision: &PersonDecision) {
         self.is_over = true;
         let approval = approval(Some(&self.id), decision, &self.ask.rule, self.since.elapsed());
         self.record.sinks().observe(|observer| observer.decided(&self.held(), &approval));
@@ -171,11 +172,11 @@ impl<'a> Waiting<'a> {
     }
 
     fn withdraw(&mut self) {
-        self.end(&Decision { ruling: Ruling::Withdrawn, by: None, reason: None });
+        self.end(&PersonDecision { ruling: Ruling::Withdrawn, by: None, reason: None });
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for ApprovalWait<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.withdraw();
@@ -183,7 +184,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-fn approval(id: Option<&str>, decision: &Decision, rule: &str, held: Duration) -> Approval {
+fn approval(id: Option<&str>, decision: &PersonDecision, rule: &str, held: Duration) -> Approval {
     Approval {
         id: id.map(str::to_owned),
         decision: decision.ruling,
@@ -194,7 +195,7 @@ fn approval(id: Option<&str>, decision: &Decision, rule: &str, held: Duration) -
     }
 }
 
-/// `5m`, `90s`: the largest unit in which it is a whole number.
+/// Formats as `5m` or `90s`: in the largest unit that gives a whole number.
 fn spoken(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {

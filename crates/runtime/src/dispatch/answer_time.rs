@@ -1,4 +1,4 @@
-//! The time in which somebody is asked a question of a tool's: it is not the tool's own (EX-7).
+//! Measures how long a tool's questions are unanswered, which does not count as the tool's time (EX-7).
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -7,29 +7,29 @@ use std::{
 
 use tokio::time::Instant;
 
-/// How long questions of one call were unanswered. Those that are asked at the same time count once.
+/// How long questions of one call were unanswered. Overlapping questions count once.
 #[derive(Debug, Default)]
-pub(crate) struct AnswerTime(Mutex<Clock>);
+pub(crate) struct AnswerTime(Mutex<AnswerClock>);
 
 #[derive(Debug, Default)]
-struct Clock {
-    /// How many questions are unanswered.
+struct AnswerClock {
+    /// How many questions are unanswered now.
     open: usize,
-    /// Since when some are.
+    /// Since when at least one is.
     since: Option<Instant>,
-    /// How long some were, before that.
+    /// The total before that.
     past: Duration,
 }
 
 impl AnswerTime {
-    /// Notes that a question is asked.
+    /// Counts a question that is asked.
     pub(super) fn begin(&self) {
         let mut clock = self.lock();
         clock.open += 1;
         clock.since.get_or_insert_with(Instant::now);
     }
 
-    /// Notes that a question was answered, or that nobody waits for the answer any more.
+    /// Counts a question that was answered or given up by its asker.
     pub(super) fn end(&self) {
         let mut clock = self.lock();
         clock.open = clock.open.saturating_sub(1);
@@ -50,7 +50,7 @@ impl AnswerTime {
         clock.past + clock.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Clock> {
+    fn lock(&self) -> MutexGuard<'_, AnswerClock> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

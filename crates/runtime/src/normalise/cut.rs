@@ -1,12 +1,12 @@
-//! Texts that are too long: where they are cut, and what says so.
+//! Truncates texts that are too long, with a note that says so.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// A text that is too long, cut on character boundaries; counts are of characters.
+/// A text that is too long, truncated at character boundaries; lengths are in characters.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Cut<'a> {
+pub(crate) struct TruncatedText<'a> {
     pub(crate) head: &'a str,
     pub(crate) tail: &'a str,
     /// Where the missing part begins.
@@ -15,8 +15,8 @@ pub(crate) struct Cut<'a> {
     pub(crate) total: usize,
 }
 
-impl<'a> Cut<'a> {
-    /// Cuts the text to `limit` characters, two thirds of them from its head; none if it fits.
+impl<'a> TruncatedText<'a> {
+    /// Truncates the text to `limit` characters, two thirds of them from its head. Returns `None` if it fits.
     pub(crate) fn of(text: &'a str, limit: usize) -> Option<Self> {
         // Bytes bound characters: most texts need no counting.
         if text.len() <= limit {
@@ -42,8 +42,8 @@ impl<'a> Cut<'a> {
         })
     }
 
-    /// Writes the text with a note of what is missing, and how to read on in the artifact `whole`, in which the text begins
-    /// at the character `start`.
+    /// Returns the text with a note of what is missing and how to read on in the artifact `whole`, in which the text
+    /// begins at the character `start`.
     pub(super) fn shown(&self, start: usize, whole: Option<&str>, limit: usize) -> String {
         let Self { head, tail, offset, missing, total } = self;
         let way = match whole {
@@ -58,14 +58,14 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// The byte where the character number `index` begins, or the end.
+/// Returns the byte where the character number `index` begins, or the end.
 pub(crate) fn byte_of(text: &str, index: usize) -> usize {
     text.char_indices().nth(index).map_or(text.len(), |(at, _)| at)
 }
 
-/// Whether the compact JSON of the value has at most `limit` characters.
+/// Returns whether the compact JSON of the value has at most `limit` characters.
 pub(super) fn fits(value: &impl Serialize, limit: usize) -> bool {
-    let mut room = Room { bytes: limit };
+    let mut room = LengthLimit { bytes: limit };
     if serde_json::to_writer(&mut room, value).is_ok() {
         return true;
     }
@@ -74,12 +74,12 @@ pub(super) fn fits(value: &impl Serialize, limit: usize) -> bool {
     text.chars().count() <= limit
 }
 
-/// Takes so many bytes, then fails: measuring a value stops where it is too long.
-struct Room {
+/// A writer that fails after so many bytes, so that measuring stops once a value is too long.
+struct LengthLimit {
     bytes: usize,
 }
 
-impl Write for Room {
+impl Write for LengthLimit {
     fn write(&mut self, written: &[u8]) -> io::Result<usize> {
         self.bytes = self.bytes.checked_sub(written.len()).ok_or(io::ErrorKind::StorageFull)?;
         Ok(written.len())

@@ -12,7 +12,7 @@ proptest! {
     #[test]
     fn a_cut_keeps_head_and_tail(text in "(\\PC|[äß€𝄞\n]){0,200}", limit in 0_usize..220) {
         let total = text.chars().count();
-        match Cut::of(&text, limit) {
+        match TruncatedText::of(&text, limit) {
             None => prop_assert!(total <= limit),
             Some(cut) => {
                 prop_assert!(total > limit);

@@ -1,4 +1,4 @@
-//! The latest calls, as they are read back.
+//! Reads recorded calls back.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,13 +6,13 @@ use switchboard_toolcall::{BoxError, BoxFuture, ErrorKind};
 
 use super::CallStart;
 
-/// Reads back what was recorded.
+/// Reads recorded calls back.
 pub trait CallHistory: Send + Sync {
-    /// The latest calls, newest first, those still running included.
+    /// Returns the latest calls, newest first, including those still running.
     fn recent(&self, most: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>>;
 }
 
-/// The history of a recorder that cannot be read.
+/// The history of a recorder that cannot be read back.
 pub(crate) struct NoHistory;
 
 impl CallHistory for NoHistory {
@@ -28,6 +28,6 @@ pub struct RecordedCall {
     pub start: Arc<CallStart>,
     /// The server that the tool belongs to.
     pub server: Option<Arc<str>>,
-    /// How it ended, `None` while it runs: the kind of failure, or none, and how long it took.
+    /// The error, if any, and the duration; `None` while the call runs.
     pub end: Option<(Option<ErrorKind>, Duration)>,
 }

@@ -1,45 +1,45 @@
-//! Idempotency keys that outlive the process.
+//! Idempotency keys that survive the process.
 
 use std::{sync::Arc, time::Duration};
 
 use switchboard_toolcall::{BoxError, BoxFuture, CallId, ToolError, ToolOutput};
 
-/// Remembers which call an idempotency key stands for. Within one process the executor itself remembers keys; a store
-/// that outlives the process does better.
+/// Stores which call an idempotency key was used for. The executor remembers keys within one process; a store makes
+/// them survive it.
 pub trait IdempotencyStore: Send + Sync {
-    /// Claims the key for a call that is about to be dispatched, and returns what became of an earlier one.
+    /// Claims the key for a call that is about to be dispatched. Returns what happened to an earlier one.
     fn claim<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<ClaimOutcome, BoxError>>;
 
-    /// Gives a claim back: the call was never dispatched. Must not block.
+    /// Releases a claim of a call that was never dispatched. Must not block: runs when a call is dropped.
     fn release(&self, claim: &Claim);
 }
 
-/// An idempotency key and what it stands for.
+/// An idempotency key and the call that it is used for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The execution that asks.
+    /// The id of the call.
     pub id: CallId,
-    /// Who asks; keys of different callers have nothing to do with each other.
+    /// Who makes the call; keys are separate for each caller.
     pub caller: Option<Arc<str>>,
-    /// The caller's word for this very act.
+    /// The key, chosen by the caller.
     pub key: Arc<str>,
-    /// Of the tool's name and the arguments.
+    /// Hash of the tool's name and the arguments.
     pub fingerprint: [u8; 32],
-    /// How long the key stands for the call.
+    /// How long the key is remembered.
     pub within: Duration,
 }
 
-/// What became of an earlier call under the same idempotency key.
+/// What happened to an earlier call with the same idempotency key.
 #[derive(Debug)]
 pub enum ClaimOutcome {
-    /// There is none: this call may be dispatched.
+    /// There was none: this call may be dispatched.
     First,
-    /// It runs, in this process or another.
+    /// It is running, in this process or another.
     Running(CallId),
-    /// It ended, as the record says; its secrets are redacted.
+    /// It ended with this result, secrets redacted.
     Ended(CallId, Result<ToolOutput, ToolError>),
     /// Its process died while it ran.
     Unknown(CallId),
-    /// It had other arguments, or was of another tool.
+    /// It was of another tool or had other arguments.
     Other(CallId),
 }

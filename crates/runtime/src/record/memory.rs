@@ -1,4 +1,4 @@
-//! Records that are kept in memory, and gone with the process.
+//! Records in memory.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -12,23 +12,23 @@ use super::{CallEnd, CallHistory, CallStart, RecordClose, RecordOpen, RecordedCa
 /// Keeps the latest records in memory.
 pub struct MemoryRecorder {
     most: usize,
-    calls: Mutex<Calls>,
+    calls: Mutex<MemoryCalls>,
 }
 
 #[derive(Default)]
-struct Calls {
-    /// By id; few run at once, and ids grow: a tree is quicker than hashing.
+struct MemoryCalls {
+    /// By id. Few calls run at once and ids increase, so a tree is faster than hashing.
     running: BTreeMap<CallId, Arc<CallStart>>,
     ended: VecDeque<RecordedCall>,
 }
 
 impl MemoryRecorder {
-    /// Keeps as many ended calls as `most`.
+    /// Keeps at most `most` ended calls.
     pub fn new(most: usize) -> Self {
         Self { most, calls: Mutex::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Calls> {
+    fn lock(&self) -> MutexGuard<'_, MemoryCalls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,26 +1,29 @@
-//! Who learns of calls as they happen.
+//! Observes calls as they happen.
 
-use super::{CallEnd, CallStart};
+use super::{CallEnd, CallStart, ModelTurn};
 use crate::approval::{Approval, CallHeld};
 
-/// Learns of calls as they happen: metrics, live events, spans. No method may block.
+/// Observes calls: metrics, live events, spans. Methods must not block: they run on serving threads, within the call.
 pub trait CallObserver: Send + Sync {
-    /// A call has come; its record is about to be opened.
+    /// A call was made; its record is about to be opened.
     fn started(&self, _start: &CallStart) {}
 
-    /// Its record could not be opened.
+    /// The call's record could not be opened.
     fn unrecorded(&self, _start: &CallStart) {}
 
-    /// It waits for a person.
+    /// The call is held for approval.
     fn held(&self, _held: &CallHeld<'_>) {}
 
-    /// A person, or the end of the wait, has decided about it.
+    /// The held call was decided, or the wait ended.
     fn decided(&self, _held: &CallHeld<'_>, _approval: &Approval) {}
 
-    /// It has ended.
+    /// The call has ended.
     fn ended(&self, _end: &CallEnd<'_>) {}
 
-    /// Whether somebody may read the record as soon as [`ended`](Self::ended) is told: it is then written before.
+    /// A model that is offered tools has ended a turn.
+    fn turn_ended(&self, _turn: &ModelTurn<'_>) {}
+
+    /// Returns whether [`ended`](Self::ended) may read the record: it is then written first.
     fn reads_records(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Who writes down calls, and what it is told of them.
+//! Records calls.
 
 use std::{
     sync::Arc,
@@ -9,33 +9,34 @@ use switchboard_toolcall::{
     BoxError, BoxFuture, CallId, ErrorKind, ToolResult, ToolSpec, TraceContext,
 };
 
-use super::{Redacted, Stages};
+use super::{RedactedResult, Stages};
 use crate::approval::Approval;
 
-/// Writes down calls: before they run, and when they have ended.
+/// Records calls: before they run, and when they have ended.
 pub trait Recorder: Send + Sync {
-    /// Writes down that a call is about to run; what it returns says when that is safe.
+    /// Records that a call is about to run. The returned value says when that is durable.
     fn open(&self, start: Arc<CallStart>) -> RecordOpen<'_>;
 
-    /// Writes down how it ended; what it returns says when that is safe. Must not block.
+    /// Records how the call ended. The returned value says when that is durable. Must not block: runs on a serving
+    /// thread, also when a call is dropped.
     fn close(&self, end: CallEnd<'_>) -> RecordClose<'_>;
 }
 
-/// Whether a record could be opened.
+/// The outcome of opening a record.
 pub enum RecordOpen<'a> {
     /// It is written, or failed.
     Done(Result<(), BoxError>),
-    /// Written in a moment, together with what other calls write: not worth a deadline.
+    /// Written soon, together with other calls' records: needs no deadline.
     Batched(BoxFuture<'a, Result<(), BoxError>>),
     /// Still being written; the call's deadline applies.
     Pending(BoxFuture<'a, Result<(), BoxError>>),
 }
 
-/// Whether the end of a call is written.
+/// The outcome of closing a record.
 pub enum RecordClose<'a> {
-    /// It is.
+    /// It is written.
     Done,
-    /// Written in a moment, together with what other calls write; at once if the future is dropped.
+    /// Written soon, together with other calls' records; immediately if the future is dropped.
     Batched(BoxFuture<'a, ()>),
 }
 
@@ -44,15 +45,15 @@ pub enum RecordClose<'a> {
 pub struct CallStart {
     /// The id of the execution.
     pub id: CallId,
-    /// The name that was asked for.
+    /// The tool name that the caller used.
     pub tool: Arc<str>,
     /// The arguments as JSON, secrets redacted.
     pub arguments: String,
-    /// Who asked.
+    /// Who made the call.
     pub caller: Option<Arc<str>>,
-    /// The program that the caller uses, as it names itself.
+    /// The client program, as it names itself.
     pub client: Option<Arc<str>>,
-    /// The conversation it is part of.
+    /// The conversation that the call belongs to.
     pub conversation: Option<Arc<str>>,
     /// When it began.
     pub started: SystemTime,
@@ -63,24 +64,24 @@ pub struct CallStart {
 pub struct CallEnd<'a> {
     /// What was known before it ran.
     pub start: &'a Arc<CallStart>,
-    /// The name of the tool that was found, where one was.
+    /// The name of the tool, if it was found.
     pub tool: Option<&'a Arc<str>>,
-    /// The server that the tool belongs to.
+    /// The tool's server, if it has one.
     pub server: Option<&'a Arc<str>>,
-    /// What is known of the tool that was found.
+    /// The tool's definition, if it was found.
     pub spec: Option<&'a ToolSpec>,
-    /// The trace that the caller is part of.
+    /// The caller's trace context.
     pub trace: Option<&'a TraceContext>,
-    /// The kind of failure, or none.
+    /// The kind of error, `None` if the call succeeded.
     pub error_kind: Option<ErrorKind>,
-    /// How long it took, without the time in which a person decided; that is in `approval`.
+    /// How long it took, without the time for the approval, which is in `approval`.
     pub duration: Duration,
-    /// How long each stage took, likewise.
+    /// How long each stage took, also without it.
     pub stages: Stages,
-    /// What a person said of it, where one was asked.
+    /// The decision, if a person was asked.
     pub approval: Option<&'a Approval>,
-    /// What came of it; none where the caller walked away.
+    /// The result. `None` if the caller dropped the call.
     pub result: Option<&'a ToolResult>,
-    /// The answer, for logs and records.
-    pub redacted: &'a Redacted<'a>,
+    /// The result with secrets redacted, for logs and records.
+    pub redacted: &'a RedactedResult<'a>,
 }

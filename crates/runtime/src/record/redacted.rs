@@ -1,4 +1,4 @@
-//! A call's answer without its secrets.
+//! A call's result without its secrets.
 
 use std::{borrow::Cow, cell::OnceCell};
 
@@ -6,20 +6,20 @@ use switchboard_toolcall::ToolResult;
 
 use crate::redact;
 
-/// A call's answer as compact JSON with secrets taken out: made when somebody first asks, and once for all of them.
+/// A call's result as compact JSON with secrets redacted: computed on first use, once for all users.
 #[derive(Debug, Default)]
-pub struct Redacted<'a> {
+pub struct RedactedResult<'a> {
     result: Option<&'a ToolResult>,
     json: OnceCell<String>,
 }
 
-impl<'a> Redacted<'a> {
-    /// The answer of `result`.
+impl<'a> RedactedResult<'a> {
+    /// Wraps a result.
     pub fn of(result: Option<&'a ToolResult>) -> Self {
         Self { result, json: OnceCell::new() }
     }
 
-    /// Returns what models and people read of the call, without secrets. `None` if the call gave no result.
+    /// Returns the text of the result, with secrets redacted. `None` if the call has no result.
     pub fn text(&self) -> Option<Cow<'_, str>> {
         let result = self.result?;
         let text = match result.outcome {
@@ -33,7 +33,7 @@ impl<'a> Redacted<'a> {
         })
     }
 
-    /// The JSON; empty where the call gave no answer.
+    /// Returns the JSON; empty if the call has no result.
     pub fn json(&self) -> &str {
         let value = || self.result.and_then(ToolResult::value);
         self.json.get_or_init(|| value().map(|value| redact::value(&value)).unwrap_or_default())

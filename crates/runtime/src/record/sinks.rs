@@ -1,4 +1,4 @@
-//! Everything that an executor tells of its calls.
+//! Everything that an executor reports its calls to.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{
     RecordClose, Recorder, Tracer,
 };
 
-/// Where calls are recorded, and who learns of them.
+/// Where calls are recorded and observed.
 pub(crate) struct CallSinks {
     pub(crate) recorder: Arc<dyn Recorder>,
     pub(crate) history: Arc<dyn CallHistory>,
@@ -19,7 +19,7 @@ pub(crate) struct CallSinks {
 }
 
 impl CallSinks {
-    /// Records in memory, without a `recorder`.
+    /// Records in memory if `recorder` is `None`.
     pub(crate) fn new(
         recorder: Option<Arc<dyn Recorder>>,
         history: Option<Arc<dyn CallHistory>>,
@@ -42,7 +42,7 @@ impl CallSinks {
         self.observers.iter().for_each(|observer| tell(&**observer));
     }
 
-    /// Writes down how a call ended, and tells those who watch.
+    /// Records how a call ended, and notifies the observers.
     pub(super) fn close(&self, end: CallEnd<'_>) -> RecordClose<'_> {
         let mut closing = self.recorder.close(end);
         if self.observers.iter().any(|observer| observer.reads_records()) {
@@ -52,7 +52,7 @@ impl CallSinks {
         closing
     }
 
-    /// What the work of a call is part of: the call's own span, or else what `parent` is.
+    /// Returns the parent of the call's spans: the call's own span, or else `parent`.
     pub(super) fn trace(
         &self,
         call: CallId,

@@ -4,12 +4,12 @@ use std::{sync::OnceLock, time::Duration};
 
 use tokio::time::Instant;
 
-/// How long each stage took, in call order; zero for those that were not reached.
+/// How long each stage took, in call order; zero if a stage was not reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stages {
-    /// Writing down that the call is about to run.
+    /// Opening the record.
     pub open: Duration,
-    /// Finding the tool, connecting to its server included.
+    /// Finding the tool, including connecting to its server.
     pub lookup: Duration,
     /// Argument names, validation and policy.
     pub check: Duration,
@@ -17,12 +17,12 @@ pub struct Stages {
     pub wait: Duration,
     /// The tool itself.
     pub run: Duration,
-    /// Bounding the result and keeping what is not shown.
+    /// Truncating the result and storing the rest.
     pub shape: Duration,
 }
 
-/// When a call passed from one stage to the next.
-pub(super) struct Marks {
+/// When each stage of a call ended.
+pub(super) struct StageMarks {
     pub(super) started: Instant,
     pub(super) opened: Option<Instant>,
     pub(super) found: Option<Instant>,
@@ -31,8 +31,8 @@ pub(super) struct Marks {
     pub(super) ended: Option<Instant>,
 }
 
-impl Marks {
-    /// Starts at the moment when the call was asked for, which is now unless `asked` says otherwise.
+impl StageMarks {
+    /// Starts when the call was made: now, unless `asked` says otherwise.
     pub(super) fn since(asked: Option<Instant>) -> Self {
         Self {
             started: asked.unwrap_or_else(Instant::now),
@@ -44,8 +44,8 @@ impl Marks {
         }
     }
 
-    /// The stages up to now, without the time that a person took to decide (`held`) or to answer questions (`asked`). A call that ends early spends the rest of its
-    /// time in the stage it was in.
+    /// Returns the stages up to now, without the time that a person took to decide (`held`) or to answer questions
+    /// (`asked`). The stage in which a call ends early gets the remaining time.
     pub(super) fn stages(&self, held: Duration, asked: Duration) -> Stages {
         let now = Instant::now();
         let ended = self.ended.unwrap_or(now);
@@ -75,7 +75,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_stages_add_up_to_the_whole() {
         let after = |millis| tokio::time::advance(Duration::from_millis(millis));
-        let mut marks = Marks::since(None);
+        let mut marks = StageMarks::since(None);
         after(1).await;
         marks.opened = Some(Instant::now());
         after(2).await;

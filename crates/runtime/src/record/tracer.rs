@@ -1,4 +1,4 @@
-//! Spans: what those who trace learn of calls, of a model's turns and of an agent's runs.
+//! Trace contexts and spans of calls, model turns and agent runs.
 
 use std::{
     sync::Arc,
@@ -7,32 +7,32 @@ use std::{
 
 use switchboard_toolcall::{CallId, TraceContext};
 
-/// Gives work its context in a trace. The spans of calls follow from what a [`CallObserver`](super::CallObserver) learns.
+/// Creates trace contexts. The spans of calls follow from what a [`CallObserver`](super::CallObserver) sees.
 pub trait Tracer: Send + Sync {
-    /// The context of a new span under `parent`, or in a trace of its own. The same id gives the same context.
+    /// Returns the context of a new span under `parent`, or of a new trace. The same id gives the same context.
     fn context(&self, id: CallId, parent: Option<&TraceContext>) -> Arc<TraceContext>;
 
-    /// Takes the span of something that is no call. Must not block.
+    /// Exports a span that is not a tool call. Must not block: runs on a serving thread.
     fn span_ended(&self, span: &Span<'_>);
 }
 
-/// Work that has ended and is no tool call.
+/// A finished span that is not a tool call.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
     /// Its own context.
     pub context: &'a TraceContext,
-    /// What it is part of.
+    /// The parent's context.
     pub parent: Option<&'a TraceContext>,
     /// When it began.
     pub started: SystemTime,
     /// How long it took.
     pub duration: Duration,
-    /// The stable code of what went wrong, where something did.
+    /// The stable code of the error, if it failed.
     pub error: Option<&'a str>,
-    /// The conversation it is part of.
+    /// The conversation that it belongs to.
     pub conversation: Option<&'a str>,
-    /// What was done.
-    pub work: Work,
+    /// The kind of work.
+    pub work: SpanOperation,
     /// The model's name at its provider.
     pub model: &'a str,
     /// The provider's name.
@@ -43,9 +43,9 @@ pub struct Span<'a> {
     pub output_tokens: u64,
 }
 
-/// What a span is about.
+/// The kind of work that a span describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum SpanOperation {
     /// A whole run of an agent.
     Run,
     /// One turn of a model.

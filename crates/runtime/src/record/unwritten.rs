@@ -1,15 +1,15 @@
-//! Why a call does not run: it cannot be written down.
+//! The error of a call that does not run because it cannot be recorded.
 
 use switchboard_toolcall::{BoxError, CallContext, ToolError};
 
 use crate::redact;
 
-/// What people can do about it.
+/// The hint for people.
 const WAY_OUT: &str = "`switchboard doctor` shows where the records are and what is wrong. `[audit] path` names another folder; \
                        `[audit] on_failure = \"warn\"` lets calls run unrecorded.";
 
-/// Returns the error of a call that needs the record store, which cannot be used. Says why to callers who may know what
-/// is wrong with the machine; to all others that it cannot be reached.
+/// Returns the error of a call that needs the record store, which cannot be used. Callers who may know about the
+/// machine read the cause, others only that the store is unreachable.
 pub(crate) fn store_unreachable(tool: &str, cause: BoxError, cx: &CallContext) -> ToolError {
     let mut error = ToolError::unreachable(tool, "the record store");
     if cx.visibility.watches() {

@@ -1,4 +1,4 @@
-//! What stands behind a name in a text: `password=…`, `"token": "…"`, `Cookie: …`, `--secret …`, `<password>…`.
+//! Values that follow a name in a text: `password=…`, `"token": "…"`, `Cookie: …`, `--secret …`, `<password>…`.
 
 use std::ops::Range;
 
@@ -6,29 +6,29 @@ use serde::de::IgnoredAny;
 
 use super::{
     names::Secrecy,
-    scan::{LONGEST_WORD, Scan, line_end, whole_word_at, word_at},
+    scan::{LONGEST_WORD, TextScan, line_end, whole_word_at, word_at},
     shapes::{clip, run},
     words::{is_code, is_placeholder, is_prose, is_random, is_scheme},
 };
 
 /// A secret name in a text.
-pub(super) struct Assigned {
-    /// Where it begins, with its dashes.
+pub(super) struct AssignedName {
+    /// Where it begins, including its dashes.
     pub(super) from: usize,
     /// Where it ends.
     pub(super) to: usize,
     pub(super) secrecy: Secrecy,
-    /// Whether it is a flag of a command.
+    /// Whether it is a command-line flag.
     pub(super) is_flag: bool,
 }
 
-/// A text in quotes, which may be escaped themselves.
-pub(super) struct Quote {
+/// A quoted text; the quotes may be escaped themselves.
+pub(super) struct QuotedText {
     pub(super) inner: Range<usize>,
 }
 
-impl Quote {
-    /// Returns the quote that opens at `at`; one that is not closed goes to the end of its line.
+impl QuotedText {
+    /// Returns the quote that opens at `at`; an unclosed one extends to the end of its line.
     pub(super) fn at(text: &str, at: usize) -> Option<Self> {
         let rest = &text[at..];
         let slashes = run(rest, |byte| byte == b'\\');
@@ -36,7 +36,7 @@ impl Quote {
             rest[slashes..].chars().next().filter(|quote| matches!(quote, '"' | '\'' | '`'))?;
         let from = at + slashes + 1;
         let bytes = text.as_bytes();
-        // Closed by the same quote with as many backslashes: one with more is part of the text.
+        // Closed by the same quote with as many backslashes: one with more belongs to the text.
         let mut before = 0;
         for (index, byte) in bytes.iter().enumerate().skip(from) {
             if *byte == quote as u8 && before <= slashes && (slashes > 0 || before % 2 == 0) {
@@ -48,9 +48,9 @@ impl Quote {
     }
 }
 
-impl Scan<'_> {
-    /// Hides what is assigned to a name.
-    pub(super) fn assigned(&mut self, found: Assigned) {
+impl TextScan<'_> {
+    /// Hides the value that is assigned to a name.
+    pub(super) fn assigned(&mut self, found: AssignedName) {
         let (text, bytes) = (self.text, self.text.as_bytes());
         let name = text[found.from..found.to].trim_matches(['-', '.', '_']).to_owned();
         let is_at = |at: usize, byte: u8| bytes.get(at) == Some(&byte);
@@ -80,7 +80,7 @@ impl Scan<'_> {
         // `b'…'` and the like are quotes, too.
         let is_prefixed = matches!(bytes.get(at), Some(b'b' | b'f' | b'r' | b'u'))
             && matches!(bytes.get(at + 1), Some(b'"' | b'\''));
-        if let Some(quote) = Quote::at(text, at + usize::from(is_prefixed)) {
+        if let Some(quote) = QuotedText::at(text, at + usize::from(is_prefixed)) {
             return self.quoted_value(&quote, found.secrecy, &name);
         }
         match bytes.get(at) {
@@ -97,7 +97,7 @@ impl Scan<'_> {
     }
 
     /// Hides a word without quotes.
-    fn word(&mut self, at: usize, found: &Assigned, name: &str, is_colon: bool) {
+    fn word(&mut self, at: usize, found: &AssignedName, name: &str, is_colon: bool) {
         let word = word_at(self.text, at);
         let is_count = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let is_short_count = is_count && word.len() < 4;
@@ -120,7 +120,7 @@ impl Scan<'_> {
                 (Secrecy::Countable, _) if is_count => false,
                 (Secrecy::Common, _) if is_short_count => false,
                 (Secrecy::Strong, _) => !is_prose(word),
-                // Behind a colon such names begin sentences as often.
+                // Before a colon, such names begin sentences as often.
                 (Secrecy::Common, true) => is_random(word, 6) || (is_count && word.len() >= 6),
                 (Secrecy::Countable, true) => is_random(word, 6) && !word.contains(['/', '%', ',']),
                 (_, false) => !is_prose(word) && !is_scheme(word),
@@ -136,7 +136,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Returns whether the name is part of the name of something at Amazon: `arn:aws:secretsmanager:…:secret:…`.
+    /// Returns whether the name is part of an AWS resource name: `arn:aws:secretsmanager:…:secret:…`.
     fn is_arn(&self, from: usize) -> bool {
         const NEAR: usize = 100;
         let before = self.text.as_bytes()[from.saturating_sub(NEAR)..from]
@@ -147,7 +147,7 @@ impl Scan<'_> {
         })
     }
 
-    /// Hides a number or word of JSON, unless it is `null`, `true` or `false`.
+    /// Hides a JSON number or word, unless it is `null`, `true` or `false`.
     fn bare(&mut self, at: usize, secrecy: Secrecy) {
         let length =
             run(&self.text[at..], |byte| byte.is_ascii_alphanumeric() || b".+-_".contains(&byte));
@@ -159,7 +159,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Returns whether a bracket begins JSON. Tried in vain a few times only: each is read as far as it goes.
+    /// Returns whether a bracket begins JSON. Fails only a few times per text: each try reads as far as it goes.
     fn is_json(&mut self, at: usize) -> bool {
         const MOST_TRIES: u8 = 8;
         let mut values =
@@ -169,7 +169,7 @@ impl Scan<'_> {
         is_json
     }
 
-    /// Hides an object or a list of JSON.
+    /// Hides a JSON object or list.
     fn nested(&mut self, at: usize, secrecy: Secrecy) {
         if is_placeholder(word_at(self.text, at)) || secrecy == Secrecy::IfRandom {
             return;
@@ -195,8 +195,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Hides a value in quotes; of `Authorization` the scheme stays.
-    fn quoted_value(&mut self, quote: &Quote, secrecy: Secrecy, name: &str) {
+    /// Hides a quoted value; of `Authorization` the scheme stays.
+    fn quoted_value(&mut self, quote: &QuotedText, secrecy: Secrecy, name: &str) {
         match is_header(name) && self.text[quote.inner.clone()].contains([' ', '=']) {
             true => _ = self.header_within(quote.inner.clone(), name),
             false => self.quoted(quote, secrecy),
@@ -216,7 +216,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Hides the value of a header in this range; returns whether there was one.
+    /// Hides the value of a header in this range. Returns whether there was one.
     fn header_within(&mut self, range: Range<usize>, name: &str) -> bool {
         let value = &self.text[range.clone()];
         let first = value.split([' ', '\t']).next().unwrap_or_default();
@@ -242,14 +242,14 @@ impl Scan<'_> {
     }
 
     fn flag(&mut self, at: usize, name: &str) {
-        match Quote::at(self.text, at) {
+        match QuotedText::at(self.text, at) {
             Some(quote) => self.quoted(&quote, Secrecy::Strong),
             None => self.flag_value(at, name),
         }
     }
 
-    /// Looks at what follows a name with only a space between them: `PASSWORD '…'`, `token 9944b0…`, `sshpass -p …`.
-    fn beside(&mut self, at: usize, found: &Assigned) {
+    /// Hides what follows a name after a space only: `PASSWORD '…'`, `token 9944b0…`, `sshpass -p …`.
+    fn beside(&mut self, at: usize, found: &AssignedName) {
         let name = self.text[found.from..found.to].to_ascii_lowercase();
         if name == "sshpass" && self.text[at..].starts_with("-p") {
             let at = at + 2 + run(&self.text[at + 2..], |byte| byte == b' ');
@@ -257,7 +257,7 @@ impl Scan<'_> {
         }
         let is_password =
             name.ends_with("password") || name.ends_with("passphrase") || name.ends_with("passwd");
-        match Quote::at(self.text, at) {
+        match QuotedText::at(self.text, at) {
             Some(quote) if is_password && !self.text[quote.inner.clone()].contains(' ') => {
                 self.quoted(&quote, found.secrecy);
             }
@@ -266,18 +266,18 @@ impl Scan<'_> {
         }
     }
 
-    /// Hides the item of a list that follows a flag: `['--password', '…']`.
+    /// Hides the list item that follows a flag: `['--password', '…']`.
     fn next_item(&mut self, comma: usize, secrecy: Secrecy) {
         let at = comma + 1 + run(&self.text[comma + 1..], |byte| byte == b' ');
-        if let Some(quote) = Quote::at(self.text, at)
+        if let Some(quote) = QuotedText::at(self.text, at)
             && !self.text[quote.inner.clone()].starts_with('-')
         {
             self.quoted(&quote, secrecy);
         }
     }
 
-    /// Looks for the value if the name is what a key names: `name="password" value="…"`.
-    fn value_of_pair(&mut self, found: &Assigned, closed: usize) {
+    /// Hides the value of a name that is itself a value: `name="password" value="…"`.
+    fn value_of_pair(&mut self, found: &AssignedName, closed: usize) {
         let before =
             self.text[..found.from].trim_end_matches(['"', '\'', '\\', '`']).trim_end_matches(' ');
         if before.ends_with(['=', ':']) {
@@ -285,8 +285,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Returns whether the name is that of an element with attributes.
-    fn is_element(&self, found: &Assigned) -> bool {
+    /// Returns whether the name is an XML element with attributes.
+    fn is_element(&self, found: &AssignedName) -> bool {
         const NEAR: usize = 64;
         let before = self.text.as_bytes()[..found.from].iter().rev().take(NEAR);
         let is_opened = before.copied().find(|byte| !byte.is_ascii_alphanumeric() && *byte != b':')
@@ -294,8 +294,8 @@ impl Scan<'_> {
         is_opened && self.text[found.to..].starts_with([' ', '>'])
     }
 
-    /// Hides the text of an element: `<password>…</password>`.
-    fn element(&mut self, found: &Assigned) {
+    /// Hides the text of an XML element: `<password>…</password>`.
+    fn element(&mut self, found: &AssignedName) {
         const MOST_ATTRIBUTES: usize = 300;
         const MOST_CONTENT: usize = 8192;
         let Some(opened) = clip(&self.text[found.to..], MOST_ATTRIBUTES).find(['<', '>']) else {
@@ -312,7 +312,7 @@ impl Scan<'_> {
     }
 }
 
-/// Returns whether a name is that of a header whose value goes to the end of the line.
+/// Returns whether the name is a header, whose value extends to the end of the line.
 fn is_header(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     lower.ends_with("authorization") || lower.ends_with("cookie")

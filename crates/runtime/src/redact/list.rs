@@ -1,4 +1,4 @@
-//! Lists that are more than their items: pairs of names and values, and the words of a command.
+//! Lists with a structure of their own: pairs of names and values, and the words of a command.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub(super) fn is_pairs(items: &[Value]) -> bool {
     !items.is_empty() && items.iter().all(is_pair)
 }
 
-/// Returns whether the item is what the flag before it takes: `["--password", "…"]`, `["curl", "-u", "ada:…"]`.
+/// Returns whether the item is the value of the flag before it: `["--password", "…"]`, `["curl", "-u", "ada:…"]`.
 pub(super) fn is_flag_value(items: &[Value], index: usize) -> bool {
     let before = index.checked_sub(1).and_then(|before| items[before].as_str());
     let (Some(flag), Some(value)) =

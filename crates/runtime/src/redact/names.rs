@@ -1,19 +1,19 @@
-//! Names that say that their value is secret.
+//! Names that mark their value as secret.
 
 use std::ops::Range;
 
 use super::{signs, words::is_one_of};
 
-/// How far a name says that its value is secret.
+/// How strongly a name marks its value as secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Secrecy {
     /// Always: `password`, `client_secret`, `api_key`.
     Strong,
-    /// As a key; a word of prose too, so that in a text the value must look like a secret: `token`, `auth`, `cookie`.
+    /// As a key; in prose the value must look like a secret, because the word is common: `token`, `auth`, `cookie`.
     Common,
-    /// As [`Common`](Self::Common), but a number is a count: `tokens`, `pass`, `cookies`.
+    /// Like [`Common`](Self::Common), but a number is a count: `tokens`, `pass`, `cookies`.
     Countable,
-    /// Only a value that looks random: `session`, `signature`.
+    /// Only if the value looks random: `session`, `signature`.
     IfRandom,
 }
 
@@ -22,14 +22,14 @@ use Secrecy::{Common, Countable, IfRandom, Strong};
 /// Longer names are sentences or data.
 const LONGEST: usize = 64;
 
-/// Words that make a name secret wherever they stand in it, unless one of [`ABOUT`] ends it.
+/// Words that make a name secret anywhere in it, unless it ends with one of [`ABOUT`].
 #[rustfmt::skip]
 const STRONG: &[&str] = &[
     "password", "passwd", "passphrase", "passcode", "pwd", "secret", "credential", "credentials",
     "creds", "psk", "apikey", "secretkey", "privatekey", "accesskey", "accountkey", "signingkey",
     "encryptionkey", "masterkey",
 ];
-/// Endings that make a single word such a word: `dbpassword`, `clientsecret`.
+/// Endings that have the same effect within a single word: `dbpassword`, `clientsecret`.
 #[rustfmt::skip]
 const STRONG_ENDS: &[&str] = &[
     "password", "passwd", "passphrase", "secret", "apikey", "secretkey", "privatekey", "accesskey",
@@ -42,7 +42,7 @@ const KEYS: &[&str] = &[
     "session", "deploy", "admin", "hmac", "aes", "rsa", "ssh", "write", "ingest", "ingestion",
     "security", "storage", "app", "root", "vault", "crypto", "cipher",
 ];
-/// Last words of names that tell of a secret without holding it: `password_policy_url`, `secret_name`, `api_key_id`.
+/// Last words of names that describe a secret without holding it: `password_policy_url`, `secret_name`, `api_key_id`.
 #[rustfmt::skip]
 const ABOUT: &[&str] = &[
     "policy", "policies", "url", "uri", "urls", "link", "href", "length", "len", "count", "size",
@@ -57,13 +57,13 @@ const ABOUT: &[&str] = &[
     "generator", "complexity", "source", "sources", "engine", "index", "visible", "position",
     "agent", "santa", "sharing", "management", "schema", "error", "errors",
 ];
-/// First words of names that ask or tell whether there is a secret: `has_password`, `forgot_password`.
+/// First words of names that say whether there is a secret: `has_password`, `forgot_password`.
 const WHETHER: &[&str] = &[
     "has", "is", "use", "uses", "show", "hide", "forgot", "forget", "requires", "require", "needs",
     "need", "allow", "enable", "disable", "no", "without", "missing", "invalid", "wrong", "can",
     "should", "supports", "num", "count",
 ];
-/// Last words that leave a name what it is: `password_hash`, `token_2`, `API_KEY_PROD`.
+/// Last words that do not change what a name is: `password_hash`, `token_2`, `API_KEY_PROD`.
 #[rustfmt::skip]
 const BESIDES: &[&str] = &[
     "value", "values", "string", "str", "binary", "text", "plain", "plaintext", "raw", "data",
@@ -73,7 +73,7 @@ const BESIDES: &[&str] = &[
     "sandbox", "local", "main", "primary", "secondary", "backup", "default", "github", "gitlab",
     "slack", "openai", "anthropic", "aws", "gcp", "azure",
 ];
-/// Words before `pass` and `pw` that make them passwords and not tickets.
+/// Words before `pass` and `pw` that make them passwords.
 #[rustfmt::skip]
 const PASSES: &[&str] = &[
     "db", "database", "user", "login", "root", "admin", "smtp", "imap", "mail", "email", "ftp",
@@ -87,7 +87,7 @@ const JOINED_PASSES: &[&str] = &[
     "dbpass", "userpass", "rootpass", "adminpass", "sshpass", "ftppass", "smtppass", "mailpass",
     "mypass", "httppass",
 ];
-/// Words before `token` and `tokens` that make them places in a list, pieces of text or counts.
+/// Words before `token` and `tokens` that make them positions, pieces of text or counts.
 #[rustfmt::skip]
 const TOKENS: &[&str] = &[
     "next", "page", "pagination", "continuation", "sync", "cursor", "stop", "special", "bos",
@@ -99,13 +99,13 @@ const TOKENS: &[&str] = &[
     "audio", "image", "prediction", "accepted", "rejected", "billed", "avg", "average", "extra",
     "sampled", "thinking", "of", "text",
 ];
-/// Words before `cookie` with which it is not a biscuit.
+/// Words before `cookie` that make it an HTTP cookie.
 const COOKIES: &[&str] = &[
     "set", "session", "auth", "http", "x", "csrf", "xsrf", "login", "request", "response", "raw",
     "sso",
 ];
 
-/// Returns how far a name says that its value is secret; `None` if it does not.
+/// Returns how strongly a name marks its value as secret. `None` if it does not.
 pub(super) fn secrecy(name: &str) -> Option<Secrecy> {
     if name.len() > LONGEST || !signs::has_name(name) {
         return None;
@@ -162,7 +162,7 @@ fn classify(words: &[&str]) -> Option<Secrecy> {
 const CODES: &[&str] =
     &["authorization", "auth", "recovery", "backup", "otp", "mfa", "totp", "2fa"];
 
-/// Returns whether a word that makes every name secret stands among these.
+/// Returns whether one of these words makes every name secret.
 fn is_strong(words: &[&str]) -> bool {
     let is_key = |pair: &[&str]| matches!(pair[1], "key" | "keys") && is_one_of(pair[0], KEYS);
     let is_strong =
@@ -178,8 +178,8 @@ fn is_joined_token(word: &str) -> bool {
     })
 }
 
-/// Splits a name into its words: at what is no letter or digit, where a capital follows a small letter, before the last of
-/// several capitals, and around digits.
+/// Splits a name into its words: at characters that are neither letters nor digits, where a capital follows a small
+/// letter, before the last of several capitals, and around digits.
 pub(super) fn split(name: &str) -> Vec<Range<usize>> {
     let (bytes, mut words, mut start) = (name.as_bytes(), Vec::new(), 0);
     for at in 0..=bytes.len() {
@@ -194,7 +194,7 @@ pub(super) fn split(name: &str) -> Vec<Range<usize>> {
     words
 }
 
-/// Bytes of letters that are not ASCII belong to words, so that no letter is cut.
+/// Bytes of non-ASCII letters belong to words, so that no character is split.
 fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii()
 }
@@ -209,7 +209,7 @@ fn is_boundary(bytes: &[u8], at: usize) -> bool {
             && bytes[at..].iter().all(u8::is_ascii_digit))
 }
 
-/// Returns whether a key says that another key of its object is a name: `{"name": "DB_PASSWORD", "value": …}`.
+/// Returns whether the key's value is a name: `{"name": "DB_PASSWORD", "value": …}`.
 pub(super) fn is_name(key: &str, secrecy: Secrecy) -> bool {
     #[rustfmt::skip]
     const NAMES: &[&str] = &[
@@ -220,7 +220,7 @@ pub(super) fn is_name(key: &str, secrecy: Secrecy) -> bool {
     is_one_of(&last, NAMES) || (last == "type" && secrecy == Strong)
 }
 
-/// Returns whether a key holds what another key of its object names.
+/// Returns whether the key holds the value that another key of its object names.
 pub(super) fn is_value(key: &str) -> bool {
     const VALUES: &[&str] = &[
         "value", "values", "val", "v", "content", "default", "const", "enum", "example", "examples",

@@ -1,22 +1,22 @@
-//! Texts: finds what may begin a secret, and how far it goes.
+//! Scans texts: finds what may begin a secret, and where it ends.
 
 use std::borrow::Cow;
 
 use super::{
     REDACTED,
-    assigned::{Assigned, Quote},
+    assigned::{AssignedName, QuotedText},
     names::{Secrecy, is_value, secrecy},
     shapes::{self, SHAPES, begins_word, clip, run},
     signs::{self, Sign},
-    spans::Spans,
+    spans::RedactedSpans,
     words::{is_basic, is_code, is_one_of, is_placeholder, is_prose, is_random},
 };
 
 /// Returns the text with its secrets replaced.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
-    let mut scan = Scan { text, spans: Spans::default(), named: 0, tries: 0 };
+    let mut scan = TextScan { text, spans: RedactedSpans::default(), named: 0, tries: 0 };
     for (start, sign) in signs::all(text) {
-        // What is hidden need not be found again: this keeps the time linear.
+        // Skipping what is hidden already keeps the time linear.
         if start >= scan.spans.end() {
             scan.look(start, sign);
         }
@@ -24,23 +24,23 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     scan.spans.apply(text)
 }
 
-pub(super) struct Scan<'a> {
+pub(super) struct TextScan<'a> {
     pub(super) text: &'a str,
-    pub(super) spans: Spans,
-    /// Where the last name ends that was looked at.
+    pub(super) spans: RedactedSpans,
+    /// Where the last name ends that was checked.
     named: usize,
-    /// How often it was tried in vain whether a bracket begins JSON.
+    /// How often a bracket turned out not to begin JSON.
     pub(super) tries: u8,
 }
 
-/// How long a name is at the most.
+/// The longest name that is recognised.
 const LONGEST_NAME: usize = 64;
-/// How long a word is at the most; what is longer is data, and secret if anything is.
+/// The longest word that is checked; longer ones are data, and treated as secret.
 pub(super) const LONGEST_WORD: usize = 1024;
-/// How long a word is that follows a name without any sign between them, to be a secret.
+/// The shortest word that is a secret if it follows a name without any sign between them.
 const LONG_TOKEN: usize = 20;
 
-impl Scan<'_> {
+impl TextScan<'_> {
     fn look(&mut self, start: usize, sign: Sign) {
         let found = match sign {
             Sign::Name => return self.name(start),
@@ -56,7 +56,7 @@ impl Scan<'_> {
         found.into_iter().for_each(|found| self.spans.hide(found));
     }
 
-    /// Looks at the name around `at`, and at what follows it.
+    /// Checks the name around `at`, and what follows it.
     fn name(&mut self, at: usize) {
         let bytes = self.text.as_bytes();
         let is_name =
@@ -70,7 +70,7 @@ impl Scan<'_> {
         let after =
             bytes[at..].iter().take(LONGEST_NAME + 1).take_while(|byte| is_name(byte)).count();
         let (mut from, to) = (at - before, at + after);
-        // An escaped letter of a query is none of the name.
+        // A percent-encoded character of a query does not belong to the name.
         if self.text[..from].ends_with('%') && at >= from + 2 {
             from += 2;
         }
@@ -85,10 +85,10 @@ impl Scan<'_> {
         if !self.has_value(from, to, is_flag) {
             return;
         }
-        // A word that is hidden says nothing about the name.
+        // A hidden word cannot qualify the name.
         let before = &self.text[self.spans.end().min(from)..from];
         let Some(secrecy) = secrecy(&with_word_before(before, name)) else { return };
-        self.assigned(Assigned { from, to, secrecy, is_flag });
+        self.assigned(AssignedName { from, to, secrecy, is_flag });
     }
 
     /// Returns whether a value may follow the name: most words of prose have none.
@@ -110,7 +110,7 @@ impl Scan<'_> {
             || (space > 0 && (is_flag || is_element() || is_beside()))
     }
 
-    /// Looks at what follows a scheme of `Authorization`: a word that is no credential stays.
+    /// Checks what follows a scheme of `Authorization`: a word that is not a credential stays.
     fn scheme(&mut self, start: usize) {
         let rest = &self.text[start..];
         let length = run(rest, |byte| byte.is_ascii_alphabetic());
@@ -135,13 +135,13 @@ impl Scan<'_> {
             _ => false,
         };
         if is_secret {
-            // The parameters of a digest have quotes, and none of them is anybody's business.
+            // The parameters of Digest are quoted, and all of them are hidden.
             let end = if scheme == "digest" { line_end(self.text, at) } else { at + word.len() };
             self.spans.hide(at..end);
         }
     }
 
-    /// Returns whether nothing follows a long word that is no ordinary one, as nothing follows a credential.
+    /// Returns whether nothing follows a long word that is not an ordinary one, as with a credential.
     fn is_last_word(&self, at: usize, word: &str) -> bool {
         const BEARERS: &[&str] = &[
             "certificate",
@@ -160,7 +160,7 @@ impl Scan<'_> {
             && !is_one_of(&word.to_ascii_lowercase(), BEARERS)
     }
 
-    /// Looks at what `curl -u` takes.
+    /// Checks the value of `curl -u`.
     fn user(&mut self, start: usize) {
         const NEAR: usize = 300;
         let from = (start.saturating_sub(NEAR)..=start).find(|at| self.text.is_char_boundary(*at));
@@ -183,17 +183,17 @@ impl Scan<'_> {
         }
     }
 
-    /// Looks at what SQL's `IDENTIFIED BY` takes.
+    /// Checks the value of SQL's `IDENTIFIED BY`.
     fn identified(&mut self, start: usize) {
         let at = start + "identified by".len();
         let at = at + run(&self.text[at..], |byte| byte == b' ');
-        if let Some(quote) = Quote::at(self.text, at) {
+        if let Some(quote) = QuotedText::at(self.text, at) {
             self.quoted(&quote, Secrecy::Strong);
         }
     }
 
-    /// Hides what a quote holds, unless it stands for something else.
-    pub(super) fn quoted(&mut self, quote: &Quote, secrecy: Secrecy) {
+    /// Hides a quoted value, unless it is a placeholder.
+    pub(super) fn quoted(&mut self, quote: &QuotedText, secrecy: Secrecy) {
         let inner = &self.text[quote.inner.clone()];
         let is_count = inner.bytes().all(|byte| byte.is_ascii_digit());
         let is_secret = match secrecy {
@@ -208,7 +208,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Hides a word that follows a name with only a space between them, if it cannot be an ordinary one.
+    /// Hides a word that follows a name after a space only, if it cannot be an ordinary word.
     pub(super) fn loose(&mut self, at: usize) {
         let word = word_at(self.text, at);
         let (word, from) = match is_one_of(word, &["is", "was", "to"]) {
@@ -226,7 +226,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Hides a word that a flag takes.
+    /// Hides the value of a flag.
     pub(super) fn flag_value(&mut self, at: usize, name: &str) {
         let word = word_at(self.text, at);
         let is_usage =
@@ -238,7 +238,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Looks for the key that holds the value of a name that is a value itself: `name="password" value="…"`.
+    /// Finds the key that holds the value of a name that is itself a value: `name="password" value="…"`.
     pub(super) fn pair(&mut self, at: usize, secrecy: Secrecy) {
         let at = at
             + run(&self.text[at..], |byte| {
@@ -246,12 +246,12 @@ impl Scan<'_> {
             });
         let length = run(&self.text[at..], |byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if length > 0 && length < LONGEST_NAME && is_value(&self.text[at..at + length]) {
-            self.assigned(Assigned { from: at, to: at + length, secrecy, is_flag: false });
+            self.assigned(AssignedName { from: at, to: at + length, secrecy, is_flag: false });
         }
     }
 }
 
-/// Returns the name with the word that ends `before`, if people write it so: `API key`, `max tokens`.
+/// Returns the name with the word before it, if people write them apart: `API key`, `max tokens`.
 fn with_word_before<'a>(before: &'a str, name: &'a str) -> Cow<'a, str> {
     let before = before.strip_suffix(' ').unwrap_or_default();
     let length = before
@@ -266,19 +266,19 @@ fn with_word_before<'a>(before: &'a str, name: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// Returns the word at `at`, up to what ends one in texts, commands and queries.
+/// Returns the word at `at`, up to a delimiter of texts, commands and queries.
 pub(super) fn word_at(text: &str, at: usize) -> &str {
     if text[at..].starts_with(REDACTED) {
         return REDACTED;
     }
     let whole = whole_word_at(text, at);
-    // An ellipsis or a bracket after it belongs to the sentence, but not the bracket of what is redacted already.
+    // A trailing ellipsis or bracket belongs to the sentence, except the bracket of `[redacted]`.
     let word = whole.trim_end_matches(['.', ',', ':', '!', '?', ')', ']', '}', '…']);
     let redacted = whole.rfind(REDACTED).map_or(0, |start| start + REDACTED.len());
     &whole[..word.len().max(redacted)]
 }
 
-/// Returns the word at `at` with what ends a sentence.
+/// Returns the word at `at` with trailing punctuation.
 pub(super) fn whole_word_at(text: &str, at: usize) -> &str {
     let rest = clip(&text[at..], LONGEST_WORD);
     let bytes = rest.as_bytes();
@@ -296,13 +296,13 @@ pub(super) fn whole_word_at(text: &str, at: usize) -> &str {
     &rest[..end]
 }
 
-/// Returns whether the text begins with a name and a sign of assignment.
+/// Returns whether the text begins with a name and an assignment sign.
 fn has_name(text: &str) -> bool {
     let length = run(text, |byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     length > 0 && text[length..].starts_with(['=', ':'])
 }
 
-/// Returns where the line ends, written as it is or escaped.
+/// Returns where the line ends, at a raw or an escaped line end.
 pub(super) fn line_end(text: &str, at: usize) -> usize {
     let rest = &text[at..];
     let end = rest.find(['\n', '\r']).unwrap_or(rest.len());

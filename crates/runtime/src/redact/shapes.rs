@@ -1,26 +1,26 @@
-//! Secrets that are known by their shape: tokens of well-known makers, JSON web tokens, private keys, passwords in addresses.
+//! Secrets that are recognised by their shape: tokens of well-known services, JWTs, private keys, passwords in URLs.
 
 use std::ops::Range;
 
 use super::words::is_placeholder;
 
-/// What a token looks like.
-pub(super) struct Shape {
-    /// What it begins with.
+/// The shape of a token.
+pub(super) struct TokenShape {
+    /// Its prefix.
     pub(super) prefix: &'static str,
-    /// What follows.
-    letters: Letters,
-    /// How many letters follow at the least.
+    /// The characters that follow.
+    letters: TokenCharacters,
+    /// How many characters follow at least.
     least: usize,
 }
 
 #[derive(Clone, Copy)]
-enum Letters {
-    /// Letters and digits.
+enum TokenCharacters {
+    /// TokenCharacters and digits.
     Plain,
-    /// Those of Base64 for addresses.
+    /// The URL-safe alphabet of Base64.
     Url,
-    /// Those, dots, slashes and equal signs.
+    /// That alphabet, dots, slashes and equal signs.
     Parts,
     /// Hexadecimal digits.
     Hex,
@@ -28,16 +28,16 @@ enum Letters {
     Aws,
 }
 
-use Letters::{Aws, Hex, Parts, Plain, Url};
+use TokenCharacters::{Aws, Hex, Parts, Plain, Url};
 
 macro_rules! shapes {
     ($($prefix:literal $letters:ident $least:literal),* $(,)?) => {
-        &[$(Shape { prefix: $prefix, letters: $letters, least: $least }),*]
+        &[$(TokenShape { prefix: $prefix, letters: $letters, least: $least }),*]
     };
 }
 
-/// Tokens of well-known makers, and our own.
-pub(super) const SHAPES: &[Shape] = shapes![
+/// Tokens of well-known services, and our own.
+pub(super) const SHAPES: &[TokenShape] = shapes![
     "sb_" Url 20, "sk-" Url 16, "pk-" Url 16, "rk-" Url 16, "sk_live_" Plain 10, "sk_test_" Plain 10, "pk_live_" Plain 10,
     "pk_test_" Plain 10, "rk_live_" Plain 10, "rk_test_" Plain 10, "whsec_" Url 16, "ghp_" Plain 20, "gho_" Plain 20,
     "ghu_" Plain 20, "ghs_" Plain 20, "ghr_" Plain 20, "github_pat_" Url 20, "glpat-" Url 16, "gldt-" Url 16,
@@ -55,7 +55,7 @@ pub(super) const SHAPES: &[Shape] = shapes![
     "discordapp.com/api/webhooks/" Parts 40,
 ];
 
-impl Letters {
+impl TokenCharacters {
     fn have(self, byte: u8) -> bool {
         match self {
             Plain => byte.is_ascii_alphanumeric(),
@@ -69,10 +69,10 @@ impl Letters {
     }
 }
 
-impl Shape {
+impl TokenShape {
     /// Returns the token that begins at `start`, if there is one.
     pub(super) fn find(&self, text: &str, start: usize) -> Option<Range<usize>> {
-        // The automaton knows no case.
+        // The automaton ignores case.
         let rest = text[start..].strip_prefix(self.prefix)?;
         let near = clip(rest, MOST_TOKEN);
         let body = &near[..run(near, |byte| self.letters.have(byte))];
@@ -95,11 +95,11 @@ impl Shape {
     }
 }
 
-/// Returns the JSON web token that begins at `start`, if there is one: three parts, or five if it is encrypted.
+/// Returns the JWT that begins at `start`, if there is one: three parts, or five if it is encrypted.
 pub(super) fn web_token(text: &str, start: usize) -> Option<Range<usize>> {
     let rest = &text[start..];
     let is_part = |byte: u8| Url.have(byte) || byte == b'.';
-    // Without a dot it is no token: seen before all of it is read.
+    // A JWT has a dot: checked before all of it is read.
     if !rest.starts_with("eyJ") || !clip(rest, MOST_HEADER).contains('.') {
         return None;
     }
@@ -112,7 +112,7 @@ pub(super) fn web_token(text: &str, start: usize) -> Option<Range<usize>> {
     (is_token && begins_word(text, start)).then(|| start..trimmed(text, start, start + length))
 }
 
-/// Returns the token of a bot whose colon is at `colon`: a number, and 35 letters that begin with AA.
+/// Returns the bot token whose colon is at `colon`: a number, and 35 characters that begin with AA.
 pub(super) fn bot_token(text: &str, colon: usize) -> Option<Range<usize>> {
     let digits = text.as_bytes()[..colon]
         .iter()
@@ -126,7 +126,7 @@ pub(super) fn bot_token(text: &str, colon: usize) -> Option<Range<usize>> {
     is_token.then(|| colon + 1..colon + 1 + length)
 }
 
-/// Returns the private key that begins at `start`, up to its END line; one without END goes to the end of the text.
+/// Returns the private key that begins at `start`, up to its END line, or to the end of the text.
 pub(super) fn private_key(text: &str, start: usize) -> Option<Range<usize>> {
     const LONGEST: usize = 80;
     let rest = &text[start..];
@@ -152,7 +152,7 @@ pub(super) fn private_key(text: &str, start: usize) -> Option<Range<usize>> {
     Some(start..after + run(&text[after..], |byte| byte == b'-'))
 }
 
-/// Returns the password in the address whose `://` is at `at`, if it has one.
+/// Returns the password in the URL whose `://` is at `at`, if it has one.
 pub(super) fn address_password(text: &str, at: usize) -> Option<Range<usize>> {
     let from = at + 3;
     let is_end = |byte: u8| {
@@ -177,32 +177,32 @@ pub(super) fn address_password(text: &str, at: usize) -> Option<Range<usize>> {
     (!is_placeholder(password)).then(|| from + colon + 1..from + end)
 }
 
-/// How long an address is at the most; longer ones are data.
+/// The longest URL that is checked; longer ones are data.
 const MOST_ADDRESS: usize = 512;
 
-/// How much of a token is looked at before it is known to be one.
+/// How much of a token is checked before it is recognised.
 const MOST_TOKEN: usize = 64;
-/// How long the first part of a JSON web token is at the most.
+/// The longest first part of a JWT.
 const MOST_HEADER: usize = 2048;
 
-/// Returns the beginning of the text, cut between letters. What is looked at again and again must be short.
+/// Returns the beginning of the text, cut at a character boundary. Bounds what is checked repeatedly.
 pub(super) fn clip(text: &str, most: usize) -> &str {
     let end = (0..=text.len().min(most)).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }
 
-/// Returns how many bytes at the beginning of the text are such.
+/// Returns how many bytes at the beginning of the text satisfy `is`.
 pub(super) fn run(text: &str, is: impl Fn(u8) -> bool) -> usize {
     text.bytes().position(|byte| !is(byte)).unwrap_or(text.len())
 }
 
-/// Returns whether no word of ASCII letters goes on at `start`.
+/// Returns whether `start` is not within a word of ASCII letters.
 pub(super) fn begins_word(text: &str, start: usize) -> bool {
     let before = start.checked_sub(1).map(|before| text.as_bytes()[before]);
     !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Returns the end without the full stops that end a sentence.
+/// Returns the end without trailing full stops.
 fn trimmed(text: &str, start: usize, end: usize) -> usize {
     start + text[start..end].trim_end_matches(['.', '/']).len()
 }

@@ -1,4 +1,4 @@
-//! What secrets begin with, or stand behind: one automaton finds all of it in one pass.
+//! Everything that may begin or precede a secret, found by one automaton in one pass.
 
 use std::sync::LazyLock;
 
@@ -6,30 +6,30 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::shapes::SHAPES;
 
-/// What was found in a text.
+/// A possible beginning of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// A part of a name that may say that its value is secret.
+    /// A part of a name that may mark its value as secret.
     Name,
-    /// What a token of a well-known shape begins with: its place in [`SHAPES`].
+    /// The prefix of a token of a well-known shape: its index in [`SHAPES`].
     Shape(usize),
-    /// `eyJ`, which every JSON web token begins with.
+    /// `eyJ`, with which every JWT begins.
     WebToken,
-    /// A colon before the secret half of a bot's token.
+    /// A colon before the secret half of a bot token.
     BotToken,
     /// `-----BEGIN `.
     Pem,
-    /// `://`, before which an address has its scheme.
+    /// `://`, which follows the scheme of a URL.
     Address,
     /// A scheme of `Authorization`.
     Scheme,
-    /// `-u` or `--user`, which curl takes a password with.
+    /// `-u` or `--user`: curl's option for a password.
     User,
-    /// `identified by`, which SQL takes a password with.
+    /// `identified by`: SQL's keyword for a password.
     Identified,
 }
 
-/// Parts of the names that `names.rs` knows. Each name has one of them.
+/// Parts of the names that `names.rs` knows. Each name contains one of them.
 const NAMES: &[&str] = &[
     "pass", "pwd", "pw", "secret", "token", "cred", "cookie", "auth", "jwt", "key", "sess", "sid",
     "sig", "otp", "cvv", "cvc", "psk", "phrase", "bearer", "code",
@@ -51,7 +51,7 @@ const OTHERS: &[(&str, Sign)] = &[
     ("identified by", Sign::Identified),
 ];
 
-/// Finds signs in any case; `None` if it cannot be built, which a test excludes.
+/// Builds a case-insensitive automaton. `None` if that fails, which a test rules out.
 fn automaton<'a>(signs: impl Iterator<Item = &'a str>) -> Option<AhoCorasick> {
     let mut builder = AhoCorasick::builder();
     builder.ascii_case_insensitive(true).match_kind(MatchKind::Standard);
@@ -64,7 +64,7 @@ static IN_TEXTS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     automaton(NAMES.iter().copied().chain(others).chain(SHAPES.iter().map(|shape| shape.prefix)))
 });
 
-/// Returns whether a name may say that its value is secret.
+/// Returns whether a name may mark its value as secret.
 pub(super) fn has_name(name: &str) -> bool {
     IN_NAMES.as_ref().is_none_or(|signs| signs.is_match(name))
 }
@@ -74,7 +74,7 @@ pub(super) fn has_any(text: &str) -> bool {
     IN_TEXTS.as_ref().is_none_or(|signs| signs.is_match(text))
 }
 
-/// Returns every sign in the text with where it begins.
+/// Returns every sign in the text with its position.
 pub(super) fn all(text: &str) -> impl Iterator<Item = (usize, Sign)> {
     let found = IN_TEXTS.iter().flat_map(move |signs| signs.find_overlapping_iter(text));
     found.map(|found| (found.start(), sign(found.pattern().as_usize())))

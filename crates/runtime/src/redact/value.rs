@@ -1,4 +1,4 @@
-//! JSON values: keys say what is secret.
+//! Redacts JSON values: keys mark secrets.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,11 @@ use super::{
     words::{is_one_of, is_placeholder, is_random, is_remark, is_scheme},
 };
 
-/// Shorter keys are no secrets themselves.
+/// Shorter keys are not secrets themselves.
 const LONG_KEY: usize = 20;
 
-/// Writes values without their secrets.
-pub(super) struct Writer {
+/// Writes values with secrets redacted.
+pub(super) struct RedactingWriter {
     pub(super) out: String,
     /// Whether a secret was found.
     pub(super) found: bool,
@@ -24,7 +24,7 @@ pub(super) struct Writer {
     levels: u8,
 }
 
-impl Writer {
+impl RedactingWriter {
     pub(super) fn new(levels: u8) -> Self {
         Self { out: String::with_capacity(512), found: false, levels }
     }
@@ -44,7 +44,7 @@ impl Writer {
         self.fields(object, named(object));
     }
 
-    /// Writes an object, of which one key names what another holds, if `named` says so.
+    /// Writes an object in which one key names what another holds, as `named` says.
     fn fields(&mut self, object: &Map<String, Value>, named: Option<Secrecy>) {
         self.out.push('{');
         for (index, (key, value)) in object.iter().enumerate() {
@@ -61,10 +61,10 @@ impl Writer {
         self.out.push('}');
     }
 
-    /// Writes a value whose name is secret as far as `secrecy` says.
+    /// Writes a value whose name marks it as secret as far as `secrecy` says.
     pub(super) fn guarded(&mut self, value: &Value, secrecy: Option<Secrecy>) {
         match (secrecy, value) {
-            // What a schema says of a secret is none, but for its examples.
+            // A schema describes secrets without holding any, except in its examples.
             (Some(secrecy), Value::Object(object)) if is_schema(object) => {
                 self.fields(object, Some(secrecy));
             }
@@ -113,13 +113,13 @@ impl Writer {
     }
 }
 
-/// Returns what the value of a pair is, if the object is one: `{"name": "DB_PASSWORD", "value": …}`.
+/// Returns the secrecy of a pair's value, if the object is one: `{"name": "DB_PASSWORD", "value": …}`.
 fn named(object: &Map<String, Value>) -> Option<Secrecy> {
     let mut names = object.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
     names.find_map(|(key, name)| secrecy(name).filter(|secrecy| is_name(key, *secrecy)))
 }
 
-/// Returns whether the value is secret under a name that says so.
+/// Returns whether the value is a secret, given its name's secrecy.
 fn is_secret(value: &Value, secrecy: Secrecy) -> bool {
     match (value, secrecy) {
         (Value::Null | Value::Bool(_), _) => false,

@@ -1,4 +1,4 @@
-//! What values look like: secrets, ordinary words, code, or a place where a secret would stand.
+//! What values look like: secrets, ordinary words, code, or placeholders.
 
 use base64::Engine;
 
@@ -9,7 +9,7 @@ pub(super) fn is_one_of(word: &str, list: &[&str]) -> bool {
     list.contains(&word)
 }
 
-/// Returns whether the value stands for a secret that is elsewhere: `${DB_PASSWORD}`, `<token>`, `****`, or is redacted already.
+/// Returns whether the value is a placeholder: `${DB_PASSWORD}`, `<token>`, `****`, or `[redacted]`.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let value = value.trim();
     let is_between = |open: &str, close: &str| value.starts_with(open) && value.ends_with(close);
@@ -30,7 +30,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || value.strip_prefix('%').and_then(|rest| rest.strip_suffix('%')).is_some_and(is_variable)
 }
 
-/// Returns whether the value says something about a secret in place of one: `none`, `required`, `string`.
+/// Returns whether the value describes a secret instead of being one: `none`, `required`, `string`.
 pub(super) fn is_remark(value: &str) -> bool {
     #[rustfmt::skip]
     const REMARKS: &[&str] = &[
@@ -42,7 +42,7 @@ pub(super) fn is_remark(value: &str) -> bool {
     is_one_of(&value.to_ascii_lowercase(), REMARKS)
 }
 
-/// Returns whether the value names a way to sign in, as `auth` and `token` often do.
+/// Returns whether the value names an authentication scheme, as `auth` and `token` often do.
 pub(super) fn is_scheme(value: &str) -> bool {
     #[rustfmt::skip]
     const SCHEMES: &[&str] = &[
@@ -53,7 +53,7 @@ pub(super) fn is_scheme(value: &str) -> bool {
     is_one_of(&value.to_ascii_lowercase(), SCHEMES)
 }
 
-/// Returns whether a sentence may go on with this word: then the name before it was no name.
+/// Returns whether a sentence may continue with this word: then the name before it was prose.
 pub(super) fn is_prose(word: &str) -> bool {
     #[rustfmt::skip]
     const PROSE: &[&str] = &[
@@ -108,7 +108,7 @@ pub(super) fn is_code(value: &str, name: &str) -> bool {
         || identifier.eq_ignore_ascii_case(name)
 }
 
-/// Returns whether the value has letters and digits, as random ones have, or is too long for a word.
+/// Returns whether the value has letters and digits, as random ones do, or is too long for a word.
 pub(super) fn is_random(value: &str, least: usize) -> bool {
     let has = |is: fn(&u8) -> bool| value.as_bytes().iter().any(is);
     let is_whole = !value.contains([' ', '\n', '(', ')', '/', '<', '>']);
@@ -119,7 +119,7 @@ pub(super) fn is_random(value: &str, least: usize) -> bool {
 /// Returns whether the value is a name and a password in Base64, as in `Basic dXNlcjpwYXNz`.
 pub(super) fn is_basic(value: &str) -> bool {
     use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-    // Whole groups only: one that was cut is one, too.
+    // Only whole groups are decoded, so that a truncated value is recognised too.
     let groups = value.trim_end_matches('=');
     let groups = groups.get(..groups.len() - groups.len() % 4).unwrap_or_default();
     let decoded = STANDARD_NO_PAD.decode(groups).or_else(|_| URL_SAFE_NO_PAD.decode(groups));

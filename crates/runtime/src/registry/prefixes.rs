@@ -1,4 +1,4 @@
-//! Which server the beginning of a name belongs to, so that no server gets calls that are meant for another.
+//! Which server owns a prefix, so that no server gets calls that are meant for another.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -8,7 +8,7 @@ use std::{
 use indexmap::IndexMap;
 use tracing::warn;
 
-use super::Server;
+use super::RegisteredServer;
 
 /// The owner of each prefix.
 pub(super) struct Prefixes<'a> {
@@ -16,12 +16,12 @@ pub(super) struct Prefixes<'a> {
     separator: &'a str,
 }
 
-/// Names and prefixes, each with the server that wanted it, which belong to another server.
+/// Names and prefixes that belong to another server, each with the server that wanted it.
 pub(crate) type Refused = HashSet<(Arc<str>, Arc<str>)>;
 
 impl<'a> Prefixes<'a> {
-    /// Gives every server its own name, connected or not, and each other prefix to the first server that sets it.
-    pub(super) fn new(servers: &IndexMap<Arc<str>, Server>, separator: &'a str) -> Self {
+    /// Assigns every server its own name, connected or not, and each other prefix to the first server that sets it.
+    pub(super) fn new(servers: &IndexMap<Arc<str>, RegisteredServer>, separator: &'a str) -> Self {
         let own = servers.keys().map(|server| (server.clone(), server.clone()));
         let mut owners: HashMap<Arc<str>, Arc<str>> = own.collect();
         for (server, entry) in servers {
@@ -32,12 +32,12 @@ impl<'a> Prefixes<'a> {
         Self { owners, separator }
     }
 
-    /// Returns the server, other than `server`, with whose prefix and the separator `name` begins.
+    /// Returns the server, other than `server`, whose prefix and separator `name` begins with.
     pub(super) fn other_owner(&self, name: &str, server: &Arc<str>) -> Option<&Arc<str>> {
         if !name.contains(self.separator) {
             return None;
         }
-        // Every place counts, also those that overlap: `a___b` may be `a` and `_b`, or `a_` and `b`.
+        // Every position counts, even overlapping ones: `a___b` may be `a` and `_b`, or `a_` and `b`.
         let places = name.char_indices().map(|(at, _)| at);
         let mut owners = places
             .filter(|at| name[*at..].starts_with(self.separator))
@@ -45,8 +45,12 @@ impl<'a> Prefixes<'a> {
         owners.find(|owner| *owner != server)
     }
 
-    /// Finds the names and prefixes that belong to another server, and warns of those that were not `known`.
-    pub(super) fn refuse(&self, servers: &IndexMap<Arc<str>, Server>, known: &Refused) -> Refused {
+    /// Returns the names and prefixes that belong to another server, and logs those that are not in `known`.
+    pub(super) fn refuse(
+        &self,
+        servers: &IndexMap<Arc<str>, RegisteredServer>,
+        known: &Refused,
+    ) -> Refused {
         let mut refused = Refused::new();
         for (server, entry) in servers {
             let prefix = entry.prefix().unwrap_or_default();

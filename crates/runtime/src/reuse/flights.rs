@@ -1,4 +1,4 @@
-//! Which calls are under way, and which outcomes are kept for a while.
+//! Calls in flight, and outcomes that are cached for a while.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -9,73 +9,73 @@ use std::{
 use switchboard_toolcall::{ToolError, ToolOutput};
 use tokio::{sync::watch, time::Instant};
 
-/// How much is kept at most; the oldest gives way.
+/// How many bytes are cached at most; the oldest are dropped.
 const MOST_BYTES: usize = 64 << 20;
-/// How many outcomes are kept at most.
+/// How many outcomes are cached at most.
 const MOST: usize = 100_000;
 
-/// What came of a call, for all who wait for it.
+/// A call's outcome, shared by all that wait for it.
 pub(crate) type Outcome = Arc<Result<ToolOutput, ToolError>>;
 
-/// What makes two calls one.
+/// What makes two calls identical.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Key {
-    /// A caller's word for an act.
+pub(crate) enum FlightKey {
+    /// The caller's idempotency key.
     Act(Option<Arc<str>>, Arc<str>),
     /// The same tool with the same arguments, for everybody or for one caller.
     Same(Option<Arc<str>>, [u8; 32]),
 }
 
-/// Calls under way and outcomes that are kept.
+/// Calls in flight and cached outcomes.
 #[derive(Default)]
-pub(crate) struct Flights(Mutex<State>);
+pub(crate) struct Flights(Mutex<FlightsState>);
 
 #[derive(Default)]
-struct State {
-    by_key: HashMap<Key, Entry>,
-    /// Those that are kept, oldest first, with the size of each; some may be gone already.
-    kept: VecDeque<(Key, Flight, usize)>,
+struct FlightsState {
+    by_key: HashMap<FlightKey, FlightEntry>,
+    /// Cached outcomes, oldest first, with their sizes; some may be gone already.
+    kept: VecDeque<(FlightKey, Flight, usize)>,
     bytes: usize,
 }
 
-struct Entry {
+struct FlightEntry {
     fingerprint: [u8; 32],
     flight: Flight,
-    /// Until when the outcome stands; none while the call runs.
+    /// Until when the outcome may be reused; `None` while the call runs.
     until: Option<Instant>,
 }
 
 /// One run that several calls wait for. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Flight(Arc<watch::Sender<Progress>>);
+pub(crate) struct Flight(Arc<watch::Sender<FlightProgress>>);
 
-/// How far a flight is.
-enum Progress {
+/// The state of a flight.
+enum FlightProgress {
     Running,
     Landed(Outcome),
     Abandoned,
 }
 
-/// What a call finds when it comes.
-pub(crate) enum Joined {
-    /// Nobody runs it: the call has to.
+/// The outcome of joining a flight.
+pub(crate) enum JoinOutcome {
+    /// There is none: the call has to run.
     Lead(Flight),
-    /// Somebody runs it.
+    /// The call is in flight.
     Follow(Flight),
-    /// It ran a while ago.
+    /// The outcome is cached.
     Ended(Outcome),
-    /// The key stands for something else.
+    /// The key was used for another call.
     Other,
 }
 
 impl Flight {
-    /// Waits for the outcome; none where whoever ran gave up.
+    /// Waits for the outcome. Returns `None` if the running call was dropped.
     pub(crate) async fn outcome(&self) -> Option<Outcome> {
         let mut state = self.0.subscribe();
-        let ended = |state: &Progress| !matches!(state, Progress::Running);
-        // We hold the sender, so it is not gone.
+        let ended = |state: &FlightProgress| !matches!(state, FlightProgress::Running);
+        // We hold the sender, so the channel is open.
         match &*state.wait_for(ended).await.ok()? {
-            Progress::Landed(outcome) => Some(outcome.clone()),
+            FlightProgress::Landed(outcome) => Some(outcome.clone()),
             _ => None,
         }
     }
@@ -86,35 +86,35 @@ impl Flight {
 }
 
 impl Flights {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FlightsState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds the flight under this key, or begins one.
-    pub(crate) fn join(&self, key: &Key, fingerprint: [u8; 32]) -> Joined {
+    /// Finds the flight with this key, or starts one.
+    pub(crate) fn join(&self, key: &FlightKey, fingerprint: [u8; 32]) -> JoinOutcome {
         let mut state = self.lock();
         if let Some(entry) = state.by_key.get(key) {
             let stands = entry.until.is_none_or(|until| Instant::now() < until);
             if stands && entry.fingerprint != fingerprint {
-                return Joined::Other;
+                return JoinOutcome::Other;
             }
             if stands {
                 return match &*entry.flight.0.borrow() {
-                    Progress::Landed(outcome) => Joined::Ended(outcome.clone()),
-                    _ => Joined::Follow(entry.flight.clone()),
+                    FlightProgress::Landed(outcome) => JoinOutcome::Ended(outcome.clone()),
+                    _ => JoinOutcome::Follow(entry.flight.clone()),
                 };
             }
         }
-        let flight = Flight(Arc::new(watch::Sender::new(Progress::Running)));
-        let entry = Entry { fingerprint, flight: flight.clone(), until: None };
+        let flight = Flight(Arc::new(watch::Sender::new(FlightProgress::Running)));
+        let entry = FlightEntry { fingerprint, flight: flight.clone(), until: None };
         state.by_key.insert(key.clone(), entry);
-        Joined::Lead(flight)
+        JoinOutcome::Lead(flight)
     }
 
-    /// Tells those who wait, and keeps the outcome for as long as `keep` says.
+    /// Passes the outcome to the waiting calls, and caches it for as long as `keep` says.
     pub(crate) fn land(
         &self,
-        key: &Key,
+        key: &FlightKey,
         flight: &Flight,
         outcome: Outcome,
         keep: Option<Duration>,
@@ -126,18 +126,18 @@ impl Flights {
             _ => state.forget(key, flight),
         }
         drop(state);
-        flight.0.send_replace(Progress::Landed(outcome));
+        flight.0.send_replace(FlightProgress::Landed(outcome));
     }
 
-    /// Lets those who wait know that nothing will come.
-    pub(crate) fn abandon(&self, key: &Key, flight: &Flight) {
+    /// Lets the waiting calls know that there will be no outcome.
+    pub(crate) fn abandon(&self, key: &FlightKey, flight: &Flight) {
         self.lock().forget(key, flight);
-        flight.0.send_replace(Progress::Abandoned);
+        flight.0.send_replace(FlightProgress::Abandoned);
     }
 }
 
-impl State {
-    fn keep(&mut self, key: &Key, flight: &Flight, size: usize, until: Instant) {
+impl FlightsState {
+    fn keep(&mut self, key: &FlightKey, flight: &Flight, size: usize, until: Instant) {
         let Some(entry) = self.by_key.get_mut(key).filter(|entry| entry.flight.is(flight)) else {
             return;
         };
@@ -151,7 +151,7 @@ impl State {
         }
     }
 
-    /// Whether the outcome that was kept first no longer stands.
+    /// Returns whether the oldest cached outcome has expired.
     fn is_oldest_over(&self) -> bool {
         let Some((key, flight, _)) = self.kept.front() else { return false };
         match self.by_key.get(key).filter(|entry| entry.flight.is(flight)) {
@@ -160,14 +160,14 @@ impl State {
         }
     }
 
-    fn forget(&mut self, key: &Key, flight: &Flight) {
+    fn forget(&mut self, key: &FlightKey, flight: &Flight) {
         if self.by_key.get(key).is_some_and(|entry| entry.flight.is(flight)) {
             self.by_key.remove(key);
         }
     }
 }
 
-/// The same outcome for another call; what caused a failure stays with the first.
+/// Copies an outcome for another call; the cause of an error stays with the first.
 pub(crate) fn again(outcome: &Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
     match outcome {
         Ok(output) => Ok(output.clone()),
@@ -180,7 +180,7 @@ pub(crate) fn again(outcome: &Result<ToolOutput, ToolError>) -> Result<ToolOutpu
     }
 }
 
-/// Returns how many bytes the outcome takes as compact JSON, whoever reads how much of it.
+/// Returns the size of the outcome as compact JSON in bytes, before any truncation.
 fn size(outcome: &Result<ToolOutput, ToolError>) -> usize {
     let json = match outcome {
         Ok(ToolOutput::Value(value)) => serde_json::to_string(value),

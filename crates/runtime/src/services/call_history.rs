@@ -1,4 +1,4 @@
-//! `call_history`: what was called lately.
+//! `call_history`: lists the latest calls.
 
 use std::sync::{Arc, Weak};
 
@@ -14,7 +14,7 @@ use crate::{
 
 /// Lists the latest tool calls that the caller may know of, newest first: what was called, with which arguments, and how it ended.
 #[derive(Deserialize, JsonSchema)]
-struct Request {
+struct CallHistoryRequest {
     /// How many calls to return.
     #[serde(default = "default_limit")]
     limit: usize,
@@ -27,11 +27,11 @@ fn default_limit() -> usize {
     20
 }
 
-/// How far back calls are looked for.
+/// How many records are searched.
 const LOOKED_THROUGH: usize = 10_000;
 
 pub(super) fn tool(history: Arc<dyn CallHistory>, tools: Weak<ToolManager>) -> impl Tool {
-    let list = move |request: Request, cx: CallContext| {
+    let list = move |request: CallHistoryRequest, cx: CallContext| {
         let (history, tools) = (history.clone(), tools.upgrade());
         async move { list(&*history, tools.as_deref(), request, &cx).await }
     };
@@ -41,7 +41,7 @@ pub(super) fn tool(history: Arc<dyn CallHistory>, tools: Weak<ToolManager>) -> i
 async fn list(
     history: &dyn CallHistory,
     tools: Option<&ToolManager>,
-    request: Request,
+    request: CallHistoryRequest,
     cx: &CallContext,
 ) -> Result<Value, ToolError> {
     let recent = history.recent(LOOKED_THROUGH).await;

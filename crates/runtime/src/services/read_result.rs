@@ -1,4 +1,4 @@
-//! `read_result`: the rest of a result that was cut (SPEC RS-5).
+//! `read_result`: reads the rest of a truncated result (SPEC RS-5).
 
 use std::sync::{Arc, Weak};
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use switchboard_toolcall::{Annotations, CallContext, ErrorKind, Tool, ToolError, tool_fn};
 
 use crate::{
-    artifacts::{self, ArtifactStore, Stored},
+    artifacts::{self, ArtifactContent, ArtifactStore},
     normalise::byte_of,
     tools::ToolManager,
 };
@@ -16,7 +16,7 @@ use crate::{
 /// Reads a stored result that was too long to show whole: a range of its characters, or the lines that match
 /// a pattern.
 #[derive(Deserialize, JsonSchema)]
-struct ReadResult {
+struct ReadResultRequest {
     /// The artifact id named in the cut result.
     id: String,
     /// The character to start at; 0 is the first.
@@ -34,34 +34,34 @@ fn default_limit() -> u64 {
     20_000
 }
 
-/// How many characters one call returns at most: a result must not be as large as what it was cut from.
+/// How many characters one call returns at most: it must not return what was truncated for its size.
 const MOST: u64 = 200_000;
 
 pub(super) fn tool(store: Arc<dyn ArtifactStore>, tools: Weak<ToolManager>) -> impl Tool {
-    let read = move |request: ReadResult, cx: CallContext| {
+    let read = move |request: ReadResultRequest, cx: CallContext| {
         let (store, tools) = (store.clone(), tools.upgrade());
         async move { read(&*store, tools.as_deref(), request, &cx).await }
     };
     tool_fn("read_result", read)
         .annotate(Annotations::READ_ONLY)
-        // What was asked for is what is given.
+        // The output limit does not apply: the caller chose the size.
         .with(|spec| spec.settings.max_output = Some(usize::MAX))
 }
 
 async fn read(
     store: &dyn ArtifactStore,
     tools: Option<&ToolManager>,
-    request: ReadResult,
+    request: ReadResultRequest,
     cx: &CallContext,
 ) -> Result<String, ToolError> {
-    let ReadResult { id, offset, limit, grep } = request;
+    let ReadResultRequest { id, offset, limit, grep } = request;
     let Some(tools) = tools else {
         return Err(ToolError::unreachable("read_result", "the artifact store"));
     };
     let stored = artifacts::read_for(store, &id, tools, cx).await.map_err(|error| {
         ToolError::unreachable("read_result", "the artifact store").caused_by(error)
     })?;
-    let Some(Stored { media_type, bytes }) = stored else {
+    let Some(ArtifactContent { media_type, bytes }) = stored else {
         return Err(ToolError::invalid(format_args!(
             "no result is kept under 'id' {id:?}; it may have given way to newer ones"
         )));

@@ -1,4 +1,4 @@
-//! `server_status`: which servers there are.
+//! `server_status`: lists the servers.
 
 use std::sync::Weak;
 
@@ -11,10 +11,10 @@ use crate::tools::{KnownServer, ToolManager};
 
 /// Lists the tool servers of which the caller sees a tool, and how many tools each one offers now.
 #[derive(Deserialize, JsonSchema)]
-struct ServerStatus {}
+struct ServerStatusRequest {}
 
 pub(super) fn tool(tools: Weak<ToolManager>) -> impl Tool {
-    let status = move |_: ServerStatus, cx: CallContext| {
+    let status = move |_: ServerStatusRequest, cx: CallContext| {
         let servers: Vec<_> = tools.upgrade().map_or_else(Vec::new, |tools| status(&tools, &cx));
         std::future::ready(json!({ "servers": servers }))
     };
@@ -39,7 +39,7 @@ fn show(server: &KnownServer, tools: usize, cx: &CallContext) -> Value {
     shown.insert("tools".to_owned(), json!(tools));
     let status = server.link.as_ref().map(|link| link.status());
     if let Some(Value::Object(mut status)) = status {
-        // Errors and workers' loads tell of what other callers do, and of the machine.
+        // Errors and workers' loads reveal what other callers do, and the machine.
         if !cx.visibility.watches() {
             status.retain(|key, _| key == "state" || key == "type");
         }

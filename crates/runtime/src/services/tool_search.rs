@@ -11,7 +11,7 @@ use crate::tools::{RegisteredTool, ToolManager};
 
 /// Finds the tools whose name or description has the given words.
 #[derive(Deserialize, JsonSchema)]
-struct ToolSearch {
+struct ToolSearchRequest {
     /// Words to look for, such as "weather forecast".
     query: String,
     /// How many tools to return.
@@ -24,13 +24,13 @@ fn default_limit() -> usize {
 }
 
 pub(super) fn tool(tools: Weak<ToolManager>) -> impl Tool {
-    let search = move |request: ToolSearch, cx: CallContext| {
+    let search = move |request: ToolSearchRequest, cx: CallContext| {
         std::future::ready(search(&tools, &request, &cx))
     };
     tool_fn("tool_search", search).annotate(Annotations::READ_ONLY)
 }
 
-fn search(tools: &Weak<ToolManager>, request: &ToolSearch, cx: &CallContext) -> Value {
+fn search(tools: &Weak<ToolManager>, request: &ToolSearchRequest, cx: &CallContext) -> Value {
     let mut all = tools.upgrade().map(|tools| tools.listed()).unwrap_or_default();
     all.retain(|tool| tool.is_visible(&cx.visibility));
     let words: Vec<_> = request.query.split_whitespace().map(str::to_lowercase).collect();

@@ -6,13 +6,13 @@ use crate::validate::SchemaError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddError {
-    /// The name is empty, too long or has white space in it.
+    /// The name is empty, too long or contains white space.
     #[error("tool name {0:?} is not usable: {1}")]
     Name(String, &'static str),
     /// A local tool has no description.
     #[error("tool `{0}` has no description")]
     Description(String),
-    /// The schema is not one.
+    /// The schema is invalid.
     #[error("tool `{tool}` has an unusable schema: {reason}")]
     Schema {
         /// The tool's name.
@@ -21,7 +21,7 @@ pub enum AddError {
         #[source]
         reason: SchemaError,
     },
-    /// The config fixes an argument to what the tool does not take.
+    /// The config fixes an argument to a value that the tool does not accept.
     #[error("tool `{0}`: `arguments`: the fixed values do not fit `parameters`: {1}")]
     Fixed(String, String),
     /// A server's name contains the separator.

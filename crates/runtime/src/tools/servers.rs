@@ -1,4 +1,4 @@
-//! What the collection of tools knows of servers.
+//! Servers, as the collection of tools knows them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,40 +6,40 @@ use serde_json::Value;
 use switchboard_toolcall::{BoxFuture, Tool, ToolError};
 
 /// A server's connection, as far as finding its tools needs it.
-pub trait Link: Send + Sync {
+pub trait ServerLink: Send + Sync {
     /// Waits until the server's tools are known.
     ///
     /// # Errors
-    /// The server was given up, as the call's error says.
+    /// The server could not be connected to.
     fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>>;
 
-    /// How long a call of its tool `tool` may take, by its own name at the server, if its settings say: so that waiting for
-    /// the server to connect keeps to that, too.
+    /// Returns how long a call of `tool`, by its name at the server, may take, if the settings say: waiting for the
+    /// server to connect is limited by this too.
     fn timeout(&self, tool: &str) -> Option<Duration> {
         _ = tool;
         None
     }
 
-    /// How the server is, for people and models.
+    /// Returns the server's status, for people and models.
     fn status(&self) -> Value;
 
-    /// How often the server was started or connected to.
+    /// Returns how often the server was started or connected to.
     fn starts(&self) -> u64 {
         0
     }
 }
 
-/// How a server's tools are shown and bounded.
+/// How a server's tools are shown and limited.
 #[derive(Clone)]
 pub struct ServerSettings {
-    /// What stands before its tools' names; empty shows them bare. By default the server's name.
+    /// The prefix of its tools' names; empty for none. The server's name by default.
     pub prefix: Option<String>,
     /// How many calls to it may run at once.
     pub max_concurrent: usize,
-    /// Its connection, where there is one to wait for.
-    pub link: Option<Arc<dyn Link>>,
-    /// Requests to the server that are no tools of its own, such as `resources/read`. They are called by their full
-    /// name like any tool, but never listed, offered or suggested.
+    /// Its connection, if there is one to wait for.
+    pub link: Option<Arc<dyn ServerLink>>,
+    /// Requests to the server besides its tools, such as `resources/read`. They are called by full name like any tool,
+    /// but never listed, offered or suggested.
     pub methods: Vec<Arc<dyn Tool>>,
 }
 
@@ -49,12 +49,13 @@ impl Default for ServerSettings {
     }
 }
 
-/// A server that is known, connected or not.
+/// A known server, connected or not.
+#[non_exhaustive]
 pub struct KnownServer {
     /// Its name.
     pub name: Arc<str>,
     /// How many tools it offers now.
     pub tools: usize,
     /// Its connection.
-    pub link: Option<Arc<dyn Link>>,
+    pub link: Option<Arc<dyn ServerLink>>,
 }

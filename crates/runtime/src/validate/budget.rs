@@ -1,10 +1,10 @@
-//! How much the schema of one tool, and those of all tools of one server, may take.
+//! Limits the size of one tool's schema, and of all schemas of one server.
 
 use super::SchemaError;
 
-/// How large a schema is. The memory that it takes when it is compiled grows with these.
+/// The size of a schema. The memory of the compiled schema grows with these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Weight {
+pub(crate) struct SchemaWeight {
     pub(super) subschemas: u64,
     /// Of the schema as text.
     pub(super) bytes: u64,
@@ -13,16 +13,16 @@ pub(crate) struct Weight {
     pub(super) automata: u64,
 }
 
-/// What one schema may take.
-const SCHEMA: Weight =
-    Weight { subschemas: 50_000, bytes: 4 << 20, patterns: 1_000, automata: 1 << 20 };
+/// The limit for one schema.
+const SCHEMA: SchemaWeight =
+    SchemaWeight { subschemas: 50_000, bytes: 4 << 20, patterns: 1_000, automata: 1 << 20 };
 
-/// What the schemas of all tools of a server may take together.
-const SERVER: Weight =
-    Weight { subschemas: 500_000, bytes: 64 << 20, patterns: 10_000, automata: 16 << 20 };
+/// The limit for the schemas of all tools of a server together.
+const SERVER: SchemaWeight =
+    SchemaWeight { subschemas: 500_000, bytes: 64 << 20, patterns: 10_000, automata: 16 << 20 };
 
-impl Weight {
-    /// The amounts, with what they are amounts of.
+impl SchemaWeight {
+    /// Returns the amounts with their units.
     fn parts(&self) -> [(u64, &'static str); 4] {
         [
             (self.subschemas, "subschemas"),
@@ -32,31 +32,31 @@ impl Weight {
         ]
     }
 
-    /// Returns the index of the first amount that is larger than the one of `most`.
+    /// Returns the index of the first amount that exceeds the one of `most`.
     fn exceeds(&self, most: &Self) -> Option<usize> {
         self.parts().iter().zip(most.parts()).position(|(own, most)| own.0 > most.0)
     }
 }
 
-/// What is left for the schemas of a server's further tools.
+/// What is left for a server's further schemas.
 #[derive(Debug)]
-pub(crate) struct Budget {
-    left: Weight,
+pub(crate) struct SchemaBudget {
+    left: SchemaWeight,
 }
 
-impl Default for Budget {
+impl Default for SchemaBudget {
     fn default() -> Self {
         Self { left: SERVER }
     }
 }
 
-impl Budget {
-    /// Takes what a schema needs from what is left. It is not given back if the schema turns out to be bad: looking
-    /// at a bad one costs time, too.
+impl SchemaBudget {
+    /// Takes a schema's size from what is left. It is not returned if the schema turns out to be invalid: checking that
+    /// costs time, too.
     ///
     /// # Errors
-    /// The schema is too large, or too little is left for it.
-    pub(super) fn take(&mut self, weight: &Weight) -> Result<(), SchemaError> {
+    /// The schema is too large, or too little is left.
+    pub(super) fn take(&mut self, weight: &SchemaWeight) -> Result<(), SchemaError> {
         if let Some(part) = weight.exceeds(&SCHEMA) {
             let (most, what) = SCHEMA.parts()[part];
             return Err(SchemaError::TooLarge { most, what });
@@ -72,10 +72,10 @@ impl Budget {
         Ok(())
     }
 
-    /// What was taken so far.
+    /// Returns what was taken so far.
     #[cfg(test)]
-    pub(super) fn taken(&self) -> Weight {
-        Weight {
+    pub(super) fn taken(&self) -> SchemaWeight {
+        SchemaWeight {
             subschemas: SERVER.subschemas - self.left.subschemas,
             bytes: SERVER.bytes - self.left.bytes,
             patterns: SERVER.patterns - self.left.patterns,

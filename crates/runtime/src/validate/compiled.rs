@@ -1,4 +1,4 @@
-//! A schema that is compiled when the first arguments come.
+//! A schema that is compiled at the first check.
 
 use std::sync::OnceLock;
 
@@ -10,27 +10,27 @@ use super::{BACKTRACK_LIMIT, SchemaError, patterns, plain};
 /// How many bytes a pattern's matcher may use to be fast.
 const MATCHER_CACHE: usize = 256 << 10;
 
-/// A schema that compiles: it looks so, or was tried.
-pub(super) struct Compiled {
+/// A schema that compiles: it looks like it (`plain.rs`), or was tried.
+pub(super) struct CompiledSchema {
     schema: Value,
-    /// None if it does not compile after all: `plain.rs` is wrong then, and nothing fits.
+    /// `None` if it does not compile after all: `plain.rs` is wrong then, and nothing matches.
     validator: OnceLock<Option<Box<Validator>>>,
 }
 
-impl Compiled {
-    /// Takes a schema that compiles.
+impl CompiledSchema {
+    /// Checks that the schema compiles.
     ///
     /// # Errors
     /// It does not.
     pub(super) fn new(schema: Value) -> Result<Self, SchemaError> {
-        // What was compiled to find out is dropped: most tools that servers list are never called.
+        // The compiled schema is dropped: most tools that servers list are never called.
         if !plain::is_plain(&schema) {
             compile(&schema)?;
         }
         Ok(Self { schema, validator: OnceLock::new() })
     }
 
-    /// Whether it was compiled already.
+    /// Returns whether it was compiled already.
     pub(super) fn is_ready(&self) -> bool {
         self.validator.get().is_some()
     }
@@ -48,8 +48,8 @@ pub(super) fn compile(schema: &Value) -> Result<Validator, SchemaError> {
     build(&options(), schema)
 }
 
-/// Compiles a schema that means the same in every draft. As one of draft 7 that takes a tenth of the time: the schema of
-/// schemas, which is compiled first, is a small one there.
+/// Compiles a schema that means the same in every draft, as draft 7. That takes a tenth of the time, because the
+/// draft's meta-schema, which is compiled first, is smaller.
 pub(super) fn compile_plain(schema: &Value) -> Result<Validator, SchemaError> {
     build(&options().with_draft(Draft::Draft7).should_validate_formats(false), schema)
 }
@@ -66,7 +66,7 @@ fn build(options: &ValidationOptions<'_>, schema: &Value) -> Result<Validator, S
     options.build(schema).map_err(|error| SchemaError::Invalid(explain(&error)))
 }
 
-/// What is wrong with a schema, and where in it.
+/// Returns what is wrong with a schema, and where.
 fn explain(error: &jsonschema::ValidationError<'_>) -> String {
     match error.instance_path().as_str() {
         "" => error.to_string(),

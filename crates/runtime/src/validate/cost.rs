@@ -1,74 +1,74 @@
-//! Bounds what a hostile schema can cost, before it is compiled and before arguments are checked against it.
+//! Limits the cost of a hostile schema, before it is compiled and before arguments are checked against it.
 //!
-//! A reference is checked again wherever it stands, so twenty-four levels that refer to the next one twice mean sixteen
-//! million checks. Recursive schemas multiply with the depth of the arguments instead, so they are judged when the
-//! arguments are there.
+//! A reference is checked wherever it occurs, so twenty-four levels that each refer to the next one twice mean sixteen
+//! million checks. The cost of recursive schemas grows with the depth of the arguments, so it is checked with the
+//! arguments.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{SchemaError, document::Document, patterns::Automaton};
+use super::{SchemaError, document::SchemaDocument, patterns::PatternCost};
 
 /// How many subschemas one check may visit.
 pub(super) const MOST_SUBSCHEMAS: u64 = 100_000;
 
-/// How deep subschemas and references may be nested: the validator needs stack for each.
+/// How deep subschemas and references may be nested: each level needs stack.
 pub(super) const MOST_NESTED: u64 = 256;
 
 /// How deep a recursive schema may be nested with the arguments.
 const MOST_NESTED_WITH_ARGUMENTS: u64 = 2_000;
 
-/// How much work recursion may cause for one call.
+/// How many visits recursion may cause for one call.
 const MOST_VISITS: u64 = 1_000_000;
 
-/// How many steps are taken on a serving thread, about a millisecond; what may take more runs beside it.
+/// How many steps may run on a serving thread, about a millisecond; longer checks run on other threads.
 const MOST_INLINE: u64 = 100_000;
 
-/// How many steps one check may take, about a minute: a check that has begun cannot be stopped.
+/// How many steps one check may take, about a minute: a running check cannot be stopped.
 const MOST_STEPS: u64 = 10_000_000_000;
 
-/// How many steps a match that turns back may take, with the validator's limit for that.
+/// How many steps a backtracking match may take, given the validator's limit.
 const BACKTRACKING: u64 = 2 * super::BACKTRACK_LIMIT as u64;
 
-/// How many bytes of an automaton one step of a match looks at.
+/// How many bytes of an automaton one step of a match visits.
 const AUTOMATON_BYTES: u64 = 32;
 
-/// What a check against a schema can cost, at most.
+/// The maximal cost of a check against a schema.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cost {
+pub(super) struct SchemaCost {
     /// For one value of the arguments.
-    each: Expanded,
-    /// By how much recursion multiplies with each level of the arguments.
+    each: ExpandedCost,
+    /// The factor by which recursion multiplies with each level of the arguments.
     branching: u64,
     /// The most that one reference expands to.
     largest: u64,
-    /// Whether it has references that are not bounded here: to what is not in it, or by a URI.
+    /// Whether it has references that are not counted here: by URI, or out of the schema.
     is_uncertain: bool,
 }
 
-/// What is to be done with arguments.
+/// How arguments are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effort {
-    /// Checked at once: it takes as good as no time.
+pub(super) enum CheckEffort {
+    /// Immediately: it takes hardly any time.
     Small,
-    /// Checked beside the serving threads.
+    /// On another thread.
     Large,
-    /// Not checked at all, for this reason.
+    /// Not at all, for this reason.
     TooLarge(&'static str),
 }
 
-impl Cost {
+impl SchemaCost {
     /// Counts what the schema expands to.
     ///
     /// # Errors
-    /// That is too much, or nested too deeply.
+    /// It is too much, or nested too deeply.
     pub(super) fn of(
         schema: &Value,
-        document: &Document<'_>,
-        automata: &HashMap<&str, Automaton>,
+        document: &SchemaDocument<'_>,
+        automata: &HashMap<&str, PatternCost>,
     ) -> Result<Self, SchemaError> {
-        let mut count = Count {
+        let mut count = CostCounter {
             document,
             automata,
             known: HashMap::new(),
@@ -88,23 +88,23 @@ impl Cost {
         }
     }
 
-    /// Says what is to be done with the arguments. `is_compiled` is whether the schema is.
-    pub(super) fn effort(&self, args: &Value, is_compiled: bool) -> Effort {
-        let size = Size::of(args);
+    /// Returns how to check the arguments. `is_compiled` says whether the schema is compiled.
+    pub(super) fn effort(&self, args: &Value, is_compiled: bool) -> CheckEffort {
+        let size = ArgumentSize::of(args);
         let is_recursive = self.each.returns > 0;
         let mut growth: u64 = 1;
         if self.branching > 1 {
             for _ in 0..size.depth {
                 growth = growth.saturating_mul(self.branching);
                 if growth > MOST_VISITS {
-                    return Effort::TooLarge(TOO_DEEP);
+                    return CheckEffort::TooLarge(TOO_DEEP);
                 }
             }
         }
         if is_recursive
             && (size.depth + 1).saturating_mul(self.each.nested) > MOST_NESTED_WITH_ARGUMENTS
         {
-            return Effort::TooLarge(TOO_DEEP);
+            return CheckEffort::TooLarge(TOO_DEEP);
         }
         let returned = self.each.returns.saturating_mul(self.largest);
         let visits = self.each.visits.saturating_add(returned).saturating_mul(size.values);
@@ -115,13 +115,15 @@ impl Cost {
         let compiles_fast =
             is_compiled || self.each.visits < 1_000 && self.each.automata < 64 << 10;
         match steps {
-            steps if steps > MOST_STEPS => Effort::TooLarge(TOO_MUCH),
-            steps if steps <= MOST_INLINE && !self.is_uncertain && compiles_fast => Effort::Small,
-            _ => Effort::Large,
+            steps if steps > MOST_STEPS => CheckEffort::TooLarge(TOO_MUCH),
+            steps if steps <= MOST_INLINE && !self.is_uncertain && compiles_fast => {
+                CheckEffort::Small
+            }
+            _ => CheckEffort::Large,
         }
     }
 
-    /// How many subschemas one value is checked against, at most.
+    /// Returns the maximal number of subschemas that one value is checked against.
     #[cfg(test)]
     pub(super) fn visits(&self) -> u64 {
         self.each.visits
@@ -131,15 +133,15 @@ impl Cost {
 const TOO_DEEP: &str = "the arguments are nested too deeply for this tool's schema";
 const TOO_MUCH: &str = "the arguments are too large for this tool's schema";
 
-/// How large arguments are.
-struct Size {
+/// The size of arguments.
+struct ArgumentSize {
     values: u64,
     /// Of texts and names.
     bytes: u64,
     depth: u64,
 }
 
-impl Size {
+impl ArgumentSize {
     fn of(value: &Value) -> Self {
         let mut size = Self { values: 0, bytes: 0, depth: 0 };
         size.add(value, 0);
@@ -169,23 +171,23 @@ impl Size {
 
 /// What a subschema expands to.
 #[derive(Clone, Copy, Debug, Default)]
-struct Expanded {
+struct ExpandedCost {
     /// Subschemas visited, and options compared with.
     visits: u64,
-    /// How often it comes back to a subschema that is being counted.
+    /// How often it refers to a subschema that is being counted.
     returns: u64,
     /// Bytes of the automata that texts are matched with.
     automata: u64,
-    /// How many of those turn back.
+    /// How many of those backtrack.
     backtracking: u64,
     /// The longest chain of subschemas in subschemas.
     nested: u64,
 }
 
-impl Expanded {
+impl ExpandedCost {
     const VISIT: Self = Self { visits: 1, returns: 0, automata: 0, backtracking: 0, nested: 1 };
 
-    /// Adds what is beside this.
+    /// Adds a sibling.
     fn add(&mut self, other: Self) {
         self.visits = self.visits.saturating_add(other.visits);
         self.returns = self.returns.saturating_add(other.returns);
@@ -194,12 +196,12 @@ impl Expanded {
         self.nested = self.nested.max(other.nested);
     }
 
-    fn matches(&mut self, automaton: Automaton) {
+    fn matches(&mut self, automaton: PatternCost) {
         self.automata = self.automata.saturating_add(automaton.bytes);
         self.backtracking += u64::from(automaton.backtracks);
     }
 
-    /// The larger of both, one by one.
+    /// Returns the larger of both, for each count.
     fn or(self, other: Self) -> Self {
         Self {
             visits: self.visits.max(other.visits),
@@ -211,27 +213,27 @@ impl Expanded {
     }
 }
 
-struct Count<'a, 'd> {
-    document: &'d Document<'a>,
-    automata: &'d HashMap<&'d str, Automaton>,
+struct CostCounter<'a, 'd> {
+    document: &'d SchemaDocument<'a>,
+    automata: &'d HashMap<&'d str, PatternCost>,
     /// What was counted already.
-    known: HashMap<*const Value, Expanded>,
-    /// What references led to and is being counted: meeting it again means recursion.
+    known: HashMap<*const Value, ExpandedCost>,
+    /// The targets of references that are being counted: meeting one again means recursion.
     open: Vec<&'a Value>,
-    /// How deep we are in subschemas.
+    /// The current depth.
     level: u64,
-    /// How many subschemas were looked at.
+    /// How many subschemas were visited.
     steps: u64,
-    cost: Cost,
+    cost: SchemaCost,
 }
 
-impl<'a> Count<'a, '_> {
-    /// Counts what stands where a subschema, or a list of some, may stand.
-    fn subschema(&mut self, value: &'a Value) -> Result<Expanded, SchemaError> {
+impl<'a> CostCounter<'a, '_> {
+    /// Counts a subschema, or a list of them.
+    fn subschema(&mut self, value: &'a Value) -> Result<ExpandedCost, SchemaError> {
         match value {
             Value::Object(object) => {
                 self.enter()?;
-                let mut sum = Expanded::VISIT;
+                let mut sum = ExpandedCost::VISIT;
                 for (keyword, value) in object {
                     let mut inner = self.keyword(keyword, value)?;
                     inner.nested += 1;
@@ -241,20 +243,20 @@ impl<'a> Count<'a, '_> {
                 Ok(sum)
             }
             Value::Array(items) => {
-                let mut sum = Expanded::default();
+                let mut sum = ExpandedCost::default();
                 for item in items {
                     sum.add(self.subschema(item)?);
                 }
                 Ok(sum)
             }
-            Value::Bool(_) | Value::String(_) => Ok(Expanded::VISIT),
-            Value::Null | Value::Number(_) => Ok(Expanded::default()),
+            Value::Bool(_) | Value::String(_) => Ok(ExpandedCost::VISIT),
+            Value::Null | Value::Number(_) => Ok(ExpandedCost::default()),
         }
     }
 
-    /// Counts what stands under a keyword of a schema. A keyword that is not known is taken for one with a subschema.
-    fn keyword(&mut self, keyword: &str, value: &'a Value) -> Result<Expanded, SchemaError> {
-        let mut sum = Expanded::default();
+    /// Counts the value of a keyword. The value of an unknown keyword is counted as a subschema.
+    fn keyword(&mut self, keyword: &str, value: &'a Value) -> Result<ExpandedCost, SchemaError> {
+        let mut sum = ExpandedCost::default();
         match (keyword, value) {
             ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
                 return self.reference(keyword, reference);
@@ -263,7 +265,7 @@ impl<'a> Count<'a, '_> {
             ("$defs" | "definitions" | "const" | "default" | "examples", _) => {}
             ("enum", Value::Array(options)) => sum.visits = options.len() as u64,
             ("pattern", Value::String(pattern)) => sum.matches(self.automaton(pattern)),
-            // The keys are names here, whatever they are called.
+            // The keys are property names here.
             (
                 "properties" | "patternProperties" | "dependentSchemas" | "dependencies",
                 Value::Object(subschemas),
@@ -283,25 +285,25 @@ impl<'a> Count<'a, '_> {
         Ok(sum)
     }
 
-    fn automaton(&self, pattern: &str) -> Automaton {
+    fn automaton(&self, pattern: &str) -> PatternCost {
         self.automata.get(pattern).copied().unwrap_or_default()
     }
 
     /// Counts the most that a reference can lead to.
-    fn reference(&mut self, keyword: &str, reference: &str) -> Result<Expanded, SchemaError> {
+    fn reference(&mut self, keyword: &str, reference: &str) -> Result<ExpandedCost, SchemaError> {
         let targets = self.document.targets(keyword, reference);
-        // A URI may lead to the schema of schemas, which every validator has.
+        // A URI may lead to the meta-schema, which every validator has.
         self.cost.is_uncertain |= targets.is_empty() || !reference.starts_with('#');
-        let mut most = Expanded::VISIT;
+        let mut most = ExpandedCost::VISIT;
         for target in targets {
             most = most.or(self.target(target)?);
         }
         Ok(most)
     }
 
-    fn target(&mut self, target: &'a Value) -> Result<Expanded, SchemaError> {
+    fn target(&mut self, target: &'a Value) -> Result<ExpandedCost, SchemaError> {
         if self.open.iter().any(|open| std::ptr::eq(*open, target)) {
-            return Ok(Expanded { returns: 1, ..Expanded::VISIT });
+            return Ok(ExpandedCost { returns: 1, ..ExpandedCost::VISIT });
         }
         if let Some(known) = self.known.get(&std::ptr::from_ref(target)) {
             return match self.level + known.nested > MOST_NESTED {
@@ -317,7 +319,7 @@ impl<'a> Count<'a, '_> {
         expanded.nested += 1;
         self.cost.branching = self.cost.branching.max(expanded.returns);
         self.cost.largest = self.cost.largest.max(expanded.visits);
-        // Parts with base URIs of their own are compiled anew for each way that leads to them, so each way is counted.
+        // Parts with their own base URIs are compiled again for each path to them, so each path is counted.
         if !self.document.has_resources() {
             self.known.insert(target, expanded);
         }
@@ -331,7 +333,7 @@ impl<'a> Count<'a, '_> {
         if self.level > MOST_NESTED {
             return Err(SchemaError::TooNested);
         }
-        // Without parts that are counted again and again, the steps are no more than the schema is large.
+        // Since parts are counted only once, the steps are bounded by the size of the schema.
         match self.document.has_resources() && self.steps > MOST_SUBSCHEMAS {
             true => Err(SchemaError::TooCostly),
             false => Ok(()),

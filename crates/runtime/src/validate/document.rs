@@ -1,4 +1,4 @@
-//! One walk over a whole schema: how large it is, which patterns it has, and where its references can lead.
+//! Walks a whole schema once: its size, its patterns, and the possible targets of its references.
 
 use std::{
     borrow::Cow,
@@ -8,16 +8,16 @@ use std::{
 
 use serde_json::Value;
 
-/// What a schema contains, at any depth and in any place, data such as `examples` included.
-pub(super) struct Document<'a> {
+/// What a schema contains, at any depth, including data such as `examples`.
+pub(super) struct SchemaDocument<'a> {
     root: &'a Value,
     /// How many objects it has: at least as many as subschemas.
     pub(super) objects: u64,
-    /// How many bytes it has as text, about.
+    /// Its approximate size as text, in bytes.
     pub(super) bytes: u64,
     /// The distinct patterns.
     pub(super) patterns: HashSet<&'a str>,
-    /// The objects that have an `$id` and so a base URI of their own, except for the root.
+    /// The objects that have an `$id` and so their own base URI, except for the root.
     resources: Vec<&'a Value>,
     /// The objects that references find by name.
     anchors: HashMap<&'a str, Vec<&'a Value>>,
@@ -25,7 +25,7 @@ pub(super) struct Document<'a> {
     recursive_anchors: Vec<&'a Value>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> SchemaDocument<'a> {
     pub(super) fn new(root: &'a Value) -> Self {
         let mut document = Self {
             root,
@@ -38,14 +38,14 @@ impl<'a> Document<'a> {
         };
         let mut old_ids = Vec::new();
         let is_draft_4 = document.walk(root, &mut old_ids);
-        // Other drafts take `id` for no keyword, and data is full of it.
+        // In other drafts `id` is not a keyword, and data is full of it.
         if is_draft_4 {
             old_ids.into_iter().for_each(|(id, value)| document.identify(id, value));
         }
         document
     }
 
-    /// Adds a value, and returns whether it or anything in it says that it is of draft 4.
+    /// Adds a value. Returns whether it or anything in it declares draft 4.
     fn walk(&mut self, value: &'a Value, old_ids: &mut Vec<(&'a str, &'a Value)>) -> bool {
         let mut is_draft_4 = false;
         match value {
@@ -77,7 +77,7 @@ impl<'a> Document<'a> {
         is_draft_4
     }
 
-    /// Remembers what the key of an object says, if it is a keyword.
+    /// Remembers a key of an object, if it is a keyword.
     fn note(&mut self, key: &'a str, value: &'a Value, object: &'a Value) {
         match (key, value) {
             ("pattern", Value::String(pattern)) => {
@@ -106,13 +106,13 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Whether parts of it have a base URI of their own.
+    /// Returns whether parts of it have their own base URI.
     pub(super) fn has_resources(&self) -> bool {
         !self.resources.is_empty()
     }
 
-    /// Returns everything that the reference may lead to: exactly its target if the document has one base URI, and the
-    /// targets under each base URI if it has several.
+    /// Returns the possible targets of a reference: exactly one if the document has one base URI, and the targets under
+    /// each base URI otherwise.
     pub(super) fn targets(&self, keyword: &str, reference: &str) -> Vec<&'a Value> {
         let (_, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let fragment = percent_decoded(fragment);
@@ -130,7 +130,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Replaces `%XX` by the character; leaves what is not of that form as it is.
+/// Decodes `%XX`; leaves everything else as it is.
 fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);

@@ -1,22 +1,22 @@
-//! Extra parameters at the top level never fail (SPEC VA-3), whatever the schema says of them.
+//! Lets extra parameters at the top level pass (SPEC VA-3), whatever the schema says.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-/// The keywords that close an object against extra parameters.
+/// The keywords that forbid extra parameters.
 const CLOSING: &[&str] = &["additionalProperties", "unevaluatedProperties"];
 
-/// Keywords whose subschemas judge the same object.
+/// Keywords whose subschemas apply to the same object.
 const SAME_OBJECT: &[&str] = &["allOf", "anyOf", "oneOf", "then", "else"];
 
-/// How many references are followed from the top before the schema is left as it is.
+/// How many references are followed before the schema is left as it is.
 const MOST_REFERENCES: usize = 64;
 
-/// How many values are copied because a reference leads to them, before the schema is left as it is.
+/// How many values are copied to open a reference's target, before the schema is left as it is.
 const MOST_COPIED: usize = 20_000;
 
-/// The schema with its top level open to extra parameters.
+/// Returns the schema with its top level open to extra parameters.
 pub(super) fn top_level(schema: &Value) -> Cow<'_, Value> {
     if !is_closed(schema, schema, &mut 0) {
         return Cow::Borrowed(schema);
@@ -26,7 +26,7 @@ pub(super) fn top_level(schema: &Value) -> Cow<'_, Value> {
     Cow::Owned(opened)
 }
 
-/// Whether anything that judges the top level closes it.
+/// Returns whether anything that applies to the top level forbids extra parameters.
 fn is_closed(schema: &Value, root: &Value, references: &mut usize) -> bool {
     let Some(object) = schema.as_object() else {
         return false;
@@ -46,7 +46,7 @@ fn each(value: &Value) -> impl Iterator<Item = &Value> {
     list.iter().chain(single)
 }
 
-/// What a `$ref` within the document points to.
+/// Returns the target of a `$ref` within the document.
 fn target<'a>(
     object: &Map<String, Value>,
     root: &'a Value,
@@ -73,7 +73,7 @@ fn open(schema: &mut Value, root: &Value, references: &mut usize, copied: &mut u
             None => {}
         }
     }
-    // What is referred to may be used deeper down too, where it stays closed: so a copy is opened.
+    // The target may be used deeper down too, where it must stay closed: so a copy is opened.
     if let Some(target) = target(object, root, references)
         && is_closed(target, root, &mut 0)
     {

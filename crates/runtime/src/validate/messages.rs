@@ -1,4 +1,4 @@
-//! What is wrong with the arguments, in words that help (SPEC VA-2, §12).
+//! Error messages about arguments (SPEC VA-2, §12).
 
 use jsonschema::{
     ValidationError,
@@ -7,27 +7,27 @@ use jsonschema::{
 };
 use serde_json::{Number, Value};
 
-/// How many problems of one call are told; a hostile call has more.
+/// How many problems of one call are reported; a hostile call has more.
 const MOST_PROBLEMS: usize = 20;
 
-/// One thing that is wrong with the arguments.
+/// One problem with the arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Where: a JSON pointer into the arguments. What is missing has the place where it should be.
+pub struct ArgumentProblem {
+    /// Where: a JSON pointer into the arguments, also for what is missing.
     pub path: String,
-    /// What is wrong, in the words of the call's error.
+    /// What is wrong, as in the call's error.
     pub message: String,
 }
 
-/// All problems of one call: the missing parameters first, then the others in order.
+/// All problems of one call: missing parameters first, then the others in order.
 #[derive(Default)]
-pub(super) struct Problems {
-    /// Places and names.
-    missing: Vec<Problem>,
-    others: Vec<Problem>,
+pub(super) struct ArgumentProblems {
+    /// Locations and names.
+    missing: Vec<ArgumentProblem>,
+    others: Vec<ArgumentProblem>,
 }
 
-impl Problems {
+impl ArgumentProblems {
     pub(super) fn of<'a>(errors: impl Iterator<Item = ValidationError<'a>>) -> Self {
         let mut problems = Self::default();
         for error in errors.take(10 * MOST_PROBLEMS) {
@@ -35,11 +35,14 @@ impl Problems {
                 Kind::Required { property } => {
                     let (at, name) = (error.instance_path(), property.as_str().unwrap_or(""));
                     let message = format!("'{}'", below(at, name));
-                    (&mut problems.missing, Problem { path: at.join(name).to_string(), message })
+                    (
+                        &mut problems.missing,
+                        ArgumentProblem { path: at.join(name).to_string(), message },
+                    )
                 }
                 _ => {
                     let path = error.instance_path().to_string();
-                    (&mut problems.others, Problem { path, message: problem(&error) })
+                    (&mut problems.others, ArgumentProblem { path, message: problem(&error) })
                 }
             };
             if !list.iter().any(|known| known.message == found.message) {
@@ -49,13 +52,13 @@ impl Problems {
         problems
     }
 
-    /// The arguments as a whole are the problem.
+    /// Reports a problem of the arguments as a whole.
     pub(super) fn whole(message: &str) -> Self {
-        let problem = Problem { path: String::new(), message: message.to_owned() };
+        let problem = ArgumentProblem { path: String::new(), message: message.to_owned() };
         Self { missing: Vec::new(), others: vec![problem] }
     }
 
-    /// All in one text, as long as it helps.
+    /// Returns all problems in one text, limited in length.
     pub(super) fn text(&self) -> String {
         let mut texts: Vec<String> = Vec::new();
         if !self.missing.is_empty() {
@@ -71,17 +74,16 @@ impl Problems {
         texts.join("; ")
     }
 
-    /// One by one.
-    pub(super) fn list(self) -> Vec<Problem> {
-        let missing = self.missing.into_iter().map(|Problem { path, message }| Problem {
-            path,
-            message: format!("missing {message}"),
+    /// Returns the problems one by one.
+    pub(super) fn list(self) -> Vec<ArgumentProblem> {
+        let missing = self.missing.into_iter().map(|ArgumentProblem { path, message }| {
+            ArgumentProblem { path, message: format!("missing {message}") }
         });
         missing.chain(self.others).take(MOST_PROBLEMS).collect()
     }
 }
 
-/// One problem: the parameter and the way out.
+/// Describes one problem: the parameter, and what to do.
 fn problem(error: &ValidationError<'_>) -> String {
     let place = place(error.instance_path());
     let got = error.instance();
@@ -125,25 +127,25 @@ fn problem(error: &ValidationError<'_>) -> String {
             "could not be checked: its pattern costs too much on this value".to_owned()
         }
         Kind::Format { format } => format!("must be a valid {format}, got {}", short(got)),
-        // An object that may have no properties at all is reported as a whole.
+        // An object that must not have any properties is reported as a whole.
         Kind::FalseSchema if error.schema_path().as_str().ends_with("/additionalProperties") => {
             "must have no properties".to_owned()
         }
         Kind::FalseSchema => "is not allowed".to_owned(),
-        // The validator's own words for the rare rest; they would repeat a long value whole.
+        // The validator's own message for the remaining cases; it would repeat a long value.
         _ => format!("is not valid: {}", error.masked()),
     };
     format!("{place} {what}")
 }
 
-/// What to do where none of several forms fits.
+/// Describes what to do if none of several alternatives matches.
 fn alternatives(
     place: &str,
     path: &Location,
     got: &Value,
     context: &[Vec<ValidationError<'static>>],
 ) -> String {
-    // The forms that are at least of the right kind say more than the others.
+    // The alternatives of the right type say more than the others.
     let right_kind: Vec<_> = context
         .iter()
         .filter(|errors| !errors.iter().any(|error| is_type_error_at(error, path)))
@@ -178,7 +180,7 @@ fn list(errors: &[ValidationError<'_>], between: &str) -> String {
     problems.join(between)
 }
 
-/// The parameters that must be given, for the model to do better: `a (string), b (integer)`.
+/// Lists the required parameters, as a hint for the model: `a (string), b (integer)`.
 pub(crate) fn required(schema: &Value) -> Option<String> {
     let names = schema.get("required")?.as_array()?.iter().filter_map(Value::as_str);
     let typed = names.map(|name| {
@@ -196,7 +198,7 @@ pub(crate) fn required(schema: &Value) -> Option<String> {
     (!list.is_empty()).then(|| format!("Required parameters: {list}"))
 }
 
-/// A parameter's place as people write it: `'options.unit'`, `'tags[1]'`.
+/// Formats a parameter's location: `'options.unit'`, `'tags[1]'`.
 fn place(path: &Location) -> String {
     match path.is_empty() {
         true => "arguments".to_owned(),
@@ -249,7 +251,7 @@ fn choice(option: &Value) -> String {
     }
 }
 
-/// A value, as long as it is short.
+/// Formats a value, if it is short.
 fn short(value: &Value) -> String {
     match value {
         Value::String(text) if text.len() <= 60 => format!("\"{text}\""),
@@ -258,7 +260,7 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// The JSON Schema name of a value's type.
+/// Returns the JSON Schema name of a value's type.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

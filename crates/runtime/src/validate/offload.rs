@@ -1,4 +1,4 @@
-//! Checks that may take long, beside the serving threads.
+//! Runs checks that may take long on other threads.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -10,15 +10,15 @@ use serde_json::Value;
 use switchboard_toolcall::{ErrorKind, ToolError};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::{Effort, Invalid, invalid};
+use super::{CheckEffort, InvalidArguments, invalid};
 use crate::{dispatch, tools::RegisteredTool};
 
-/// How nice such checks are to the threads that serve: with as much to do on a core as those, they get a tenth of it.
+/// The niceness of such checks: beside an equally busy serving thread on the same core, they get a tenth of the time.
 const PRIORITY: i32 = 10;
 
-/// Bounds how many checks run beside the serving threads at once: of one server, and of all.
+/// Limits how many checks run at once: of one server, and of all.
 ///
-/// A check cannot be stopped, so one whose caller has gone keeps its place until it ends.
+/// A check cannot be stopped, so one whose caller is gone keeps its slot until it ends.
 #[derive(Clone)]
 pub(crate) struct CheckSlots {
     server: Option<Arc<Semaphore>>,
@@ -32,7 +32,7 @@ impl Default for CheckSlots {
 }
 
 impl CheckSlots {
-    /// The places that the tools of one server share: so many that one server cannot take those of others.
+    /// Returns the slots that the tools of one server share: so few that others always have some.
     pub(crate) fn of_server(&self) -> Self {
         let server = Semaphore::new((cores() / 2).max(1));
         Self { server: Some(Arc::new(server)), all: self.all.clone() }
@@ -43,14 +43,14 @@ fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Judges the arguments beside the serving threads, once there is a place.
+/// Checks the arguments on another thread, once there is a slot.
 ///
 /// # Cancel safety
-/// A check that has begun goes on if the future is dropped, and keeps its place until it ends.
+/// A check that has started continues if the future is dropped, and keeps its slot until it ends.
 pub(super) async fn judge_beside(
     tool: Arc<RegisteredTool>,
     args: Value,
-) -> Result<(Value, Option<Invalid>), ToolError> {
+) -> Result<(Value, Option<InvalidArguments>), ToolError> {
     let CheckSlots { server, all } = tool.check_slots.clone();
     let closed = |_| ToolError::new(ErrorKind::Internal, "arguments cannot be checked any more");
     let server = match server {
@@ -59,13 +59,12 @@ pub(super) async fn judge_beside(
     };
     let places = (server, all.acquire_owned().await.map_err(closed)?);
     let (name, (told, checked)) = (tool.name().clone(), oneshot::channel());
-    // A thread of its own, as those of the runtime keep a priority that was lowered. It takes less time to start than what
-    // runs on it.
+    // A new thread, because a pooled one would keep the lowered priority. Starting it takes less time than the check.
     let started = thread::Builder::new().name("check".to_owned()).spawn(move || {
         let _places = places;
         give_way();
-        let judged = AssertUnwindSafe(|| invalid(&tool, &args, Effort::Large));
-        // Whose caller has gone need not know.
+        let judged = AssertUnwindSafe(|| invalid(&tool, &args, CheckEffort::Large));
+        // The receiver may be gone.
         _ = told.send(catch_unwind(judged).map(|invalid| (args, invalid)));
     });
     let failed = |cause| {
@@ -76,7 +75,7 @@ pub(super) async fn judge_beside(
     checked.map_err(|panic| dispatch::crashed(&name, panic))
 }
 
-/// Lets whatever serves go first.
+/// Lowers the thread's priority.
 fn give_way() {
     let thread = rustix::thread::gettid();
     if let Err(error) = rustix::process::setpriority_process(Some(thread), PRIORITY) {

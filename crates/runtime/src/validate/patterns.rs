@@ -1,42 +1,42 @@
-//! How large the automaton of a pattern gets, without building it.
+//! Estimates the size of a pattern's automaton, without building it.
 
 use regex_syntax::{
     hir::{Class, Hir, HirKind},
     utf8::Utf8Sequences,
 };
 
-/// How many bytes building the automaton of one pattern may take, which is two to three times what is left when it is
-/// built. `^.{1,255}$` takes 260 KB and `^\S{1,256}$` 550 KB to build, so this is not much more than honest patterns need.
+/// How many bytes building one pattern's automaton may take, two to three times its final size. `^.{1,255}$` takes 260
+/// KB and `^\S{1,256}$` 550 KB to build, so this is not much more than ordinary patterns need.
 pub(super) const LARGEST: usize = 640 << 10;
 
-/// What one state takes, with its place in the automaton.
+/// Bytes of one state, including its entry in the automaton.
 const STATE: u64 = 32;
-/// What one transition of a state takes.
+/// Bytes of one transition.
 const TRANSITION: u64 = 8;
-/// What an automaton takes besides its states.
+/// Bytes of an automaton without its states.
 const AUTOMATON: u64 = 1024;
 
-/// What a pattern costs.
+/// The cost of a pattern.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Automaton {
-    /// How many bytes it takes, at most.
+pub(super) struct PatternCost {
+    /// How many bytes the automaton takes, at most.
     pub(super) bytes: u64,
-    /// Whether matching may turn back: it has look-around or back references.
+    /// Whether matching may backtrack, because of look-around or back references.
     pub(super) backtracks: bool,
 }
 
-impl Automaton {
+impl PatternCost {
     /// Measures the automaton that the validator would build for the pattern.
     pub(super) fn of(pattern: &str) -> Self {
         let Ok(translated) = jsonschema_regex::to_rust_regex(pattern) else {
-            // It does not compile, which whoever tries it says.
+            // It does not compile, which is reported when it is compiled.
             return Self { bytes: pattern.len() as u64, backtracks: false };
         };
         if let Ok(hir) = regex_syntax::parse(&translated) {
             let bytes = AUTOMATON.saturating_add(size(&hir)).min(LARGEST as u64);
             return Self { bytes, backtracks: false };
         }
-        // What is between look-arounds and back references becomes an automaton of its own, so only the sum is bounded.
+        // The parts between look-arounds and back references become separate automata, so only the sum is bounded.
         let (flat, parts) = flattened(&translated);
         let bytes = match regex_syntax::parse(&flat) {
             Ok(hir) => size(&hir).saturating_add(AUTOMATON * parts),
@@ -46,7 +46,7 @@ impl Automaton {
     }
 }
 
-/// The bytes of the states, at most.
+/// Returns the bytes of the states, at most.
 fn size(hir: &Hir) -> u64 {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => STATE,
@@ -80,8 +80,8 @@ fn class_size(class: &Class) -> u64 {
     }
 }
 
-/// The pattern with look-arounds and atomic groups as plain groups and without back references, and how many parts it
-/// may be cut into.
+/// Returns the pattern with look-arounds and atomic groups as plain groups and without back references, and the maximal
+/// number of its parts.
 fn flattened(pattern: &str) -> (String, u64) {
     const GROUPS: [&str; 5] = ["(?=", "(?!", "(?<=", "(?<!", "(?>"];
     let (mut flat, mut parts, mut rest) = (String::with_capacity(pattern.len()), 1, pattern);
@@ -127,7 +127,7 @@ mod tests {
             (r"^(a+)\1$", 20_000),
         ];
         for (pattern, most) in cases {
-            let Automaton { bytes, .. } = Automaton::of(pattern);
+            let PatternCost { bytes, .. } = PatternCost::of(pattern);
             assert!(bytes <= *most, "{pattern}: {bytes}");
         }
     }
@@ -148,7 +148,7 @@ mod tests {
         for pattern in patterns {
             let translated = jsonschema_regex::to_rust_regex(pattern).unwrap();
             let nfa = regex_automata::nfa::thompson::NFA::new(&translated).unwrap();
-            let measured = Automaton::of(pattern);
+            let measured = PatternCost::of(pattern);
             assert!(!measured.backtracks);
             assert!(
                 measured.bytes >= nfa.memory_usage() as u64,
@@ -161,9 +161,9 @@ mod tests {
     #[test]
     fn look_arounds_count_what_is_in_them() {
         let many = "(?=(a|bc){1,2000})".repeat(100);
-        let measured = Automaton::of(&many);
+        let measured = PatternCost::of(&many);
         assert!(measured.backtracks);
         assert!(measured.bytes > 10 << 20, "{measured:?}");
-        assert_eq!(Automaton::of("(").bytes, 1, "one that does not compile has no automaton");
+        assert_eq!(PatternCost::of("(").bytes, 1, "one that does not compile has no automaton");
     }
 }

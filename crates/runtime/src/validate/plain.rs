@@ -1,15 +1,15 @@
-//! Schemas of which a look is enough to know that they compile: most are.
+//! Recognises schemas that are certain to compile: most are.
 //!
-//! Those are compiled when the first call needs it: that takes longer than everything else that a process does when it
-//! starts, and a server may bring thousands that are never called.
+//! Those are compiled at the first call: compiling takes longer than everything else at startup, and a server may have
+//! thousands that are never called.
 
 use serde_json::{Map, Value};
 
-/// Whether the schema has nothing in it but what is known to compile, in every draft that it may be of.
+/// Returns whether the schema has only keywords that are known to compile, in every draft that it may be of.
 pub(super) fn is_plain(schema: &Value) -> bool {
     let definitions =
         ["$defs", "definitions"].map(|key| schema.get(key).and_then(Value::as_object));
-    let root = Root { definitions };
+    let root = PlainSchemaRoot { definitions };
     let is_known = |dialect: &Value| dialect.as_str().is_some_and(|text| DIALECTS.contains(&text));
     schema.get("$schema").is_none_or(is_known)
         && definitions
@@ -26,15 +26,15 @@ pub(super) fn is_plain(schema: &Value) -> bool {
         })
 }
 
-/// Whether a plain schema, which is of draft 2019-09 or 2020-12, means the same in draft 7: that takes `format` for more
-/// than a note, which can be told to it, and knows nothing beside a `$ref`.
+/// Returns whether a plain schema of draft 2019-09 or 2020-12 means the same in draft 7, which validates `format` (this
+/// can be turned off) and ignores what is beside a `$ref`.
 pub(super) fn drafts_agree(schema: &Value) -> bool {
     let is_new =
         |dialect: &Value| dialect.as_str().is_some_and(|text| DIALECTS[..2].contains(&text));
     schema.get("$schema").is_none_or(is_new) && !schema.to_string().contains("\"$ref\"")
 }
 
-/// The drafts that say the same of the keywords below; the newest first.
+/// The drafts that agree on the keywords below, the newest first.
 const DIALECTS: [&str; 4] = [
     "https://json-schema.org/draft/2020-12/schema",
     "https://json-schema.org/draft/2019-09/schema",
@@ -48,12 +48,12 @@ fn is_definitions(key: &str, value: &Value) -> bool {
     matches!(key, "$defs" | "definitions") && value.is_object()
 }
 
-/// What references can lead to.
-struct Root<'a> {
+/// The document that references lead into.
+struct PlainSchemaRoot<'a> {
     definitions: [Option<&'a Map<String, Value>>; 2],
 }
 
-impl Root<'_> {
+impl PlainSchemaRoot<'_> {
     fn is_plain(&self, schema: &Value) -> bool {
         match schema {
             Value::Bool(_) => true,
@@ -62,7 +62,7 @@ impl Root<'_> {
         }
     }
 
-    /// Whether the keyword is known, and its value what it should be.
+    /// Returns whether the keyword is known and its value valid.
     fn takes(&self, key: &str, value: &Value) -> bool {
         let is_plain = |schema: &Value| self.is_plain(schema);
         match key {
@@ -113,7 +113,7 @@ fn are_unique_strings(value: &Value) -> bool {
     value.as_array().is_some_and(|list| list.iter().all(Value::is_string) && are_unique(list))
 }
 
-/// How many items are compared with each other; of longer lists the validator judges.
+/// How many items are compared with each other; longer lists are left to the validator.
 const MOST_COMPARED: usize = 256;
 
 fn are_unique(list: &[Value]) -> bool {

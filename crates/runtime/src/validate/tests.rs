@@ -13,10 +13,10 @@ use super::{
 
 /// All problems of the arguments, or an empty text.
 fn problems(schema: &Value, strictness: Strictness, args: Value) -> String {
-    let check = Check::compile(schema, strictness).expect("compiles");
-    match check.schema.as_ref().and_then(Compiled::validator) {
+    let check = SchemaCheck::compile(schema, strictness).expect("compiles");
+    match check.schema.as_ref().and_then(CompiledSchema::validator) {
         Some(validator) if !check.accepts(&args) => {
-            messages::Problems::of(validator.iter_errors(&args)).text()
+            messages::ArgumentProblems::of(validator.iter_errors(&args)).text()
         }
         _ => String::new(),
     }
@@ -135,7 +135,7 @@ fn drafts_4_to_2020_12_compile() {
         assert_eq!(problems(&schema, Strictness::Lenient, json!({})), "missing 'a'");
     }
     let unknown = json!({"$schema": "https://example.org/my-dialect", "type": "object"});
-    assert!(Check::compile(&unknown, Strictness::Lenient).is_err());
+    assert!(SchemaCheck::compile(&unknown, Strictness::Lenient).is_err());
 }
 
 // VA-1: recursion of the usual kind is no trouble, however deep the tree.
@@ -145,7 +145,7 @@ fn honest_recursion_is_accepted() {
         "name": {"type": "string"},
         "children": {"type": "array", "items": {"$ref": "#"}}
     }});
-    let check = Check::compile(&tree, Strictness::Lenient).expect("compiles");
+    let check = SchemaCheck::compile(&tree, Strictness::Lenient).expect("compiles");
     let deep = (0..50).fold(json!({"name": "leaf"}), |inner, _| json!({"children": [inner]}));
     assert!(check.accepts(&deep));
 }
@@ -172,10 +172,10 @@ proptest! {
     #[test]
     fn nothing_panics(schema in any_json(), args in any_json()) {
         let schema = json!({"type": "object", "properties": {"a": schema.clone(), "b": schema}});
-        if let Ok(check) = Check::compile(&schema, Strictness::Lenient) {
+        if let Ok(check) = SchemaCheck::compile(&schema, Strictness::Lenient) {
             let args = json!({"a": args});
-            if !check.accepts(&args) && let Some(validator) = check.schema.as_ref().and_then(Compiled::validator) {
-                prop_assert!(!messages::Problems::of(validator.iter_errors(&args)).text().is_empty());
+            if !check.accepts(&args) && let Some(validator) = check.schema.as_ref().and_then(CompiledSchema::validator) {
+                prop_assert!(!messages::ArgumentProblems::of(validator.iter_errors(&args)).text().is_empty());
             }
         }
     }
@@ -302,7 +302,7 @@ proptest! {
         prop_assert!(plain::is_plain(&schema) && plain::drafts_agree(&schema), "{schema}");
         let args = json!({"x": args});
         let said = [compile(&schema), compile_plain(&schema)].map(|compiled| {
-            messages::Problems::of(compiled.expect("compiles").iter_errors(&args)).text()
+            messages::ArgumentProblems::of(compiled.expect("compiles").iter_errors(&args)).text()
         });
         prop_assert_eq!(&said[0], &said[1], "{}", schema);
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 use switchboard_runtime::{
     Approval, Approver, CallEnd, CallHeld, CallObserver, PolicyConfig, RulePolicy, Ruling,
     SwapPolicy, ToolExecutor,
-    approval::{Asked, Decision, Held, Question},
+    approval::{ApprovalRequest, AskOutcome, PendingDecision, PersonDecision},
     toolcall::{BoxError, CallContext, ErrorKind, Progress, ToolCall, ToolOutput, ToolResult},
 };
 use switchboard_testkit::Fake;
@@ -20,19 +20,23 @@ use tokio::time::{Instant, sleep};
 struct Person {
     says: Option<Ruling>,
     reason: Option<&'static str>,
-    asked: Mutex<Vec<Question>>,
+    asked: Mutex<Vec<ApprovalRequest>>,
 }
 
 impl Approver for Person {
-    fn ask(&self, question: Question) -> Result<Asked<'_>, BoxError> {
+    fn ask(&self, question: ApprovalRequest) -> Result<AskOutcome<'_>, BoxError> {
         self.asked.lock().unwrap().push(question);
         let Some(ruling) = self.says else { return Err("the desk is on fire".into()) };
         let reason = self.reason.map(str::to_owned);
         let decision = Box::pin(async move {
             sleep(Duration::from_secs(60)).await;
-            Ok(Decision { ruling, by: Some("ada".to_owned()), reason })
+            Ok(PersonDecision { ruling, by: Some("ada".to_owned()), reason })
         });
-        Ok(Asked::Held(Held { id: "k7mq".into(), expires: SystemTime::now(), decision }))
+        Ok(AskOutcome::Held(PendingDecision {
+            id: "k7mq".into(),
+            expires: SystemTime::now(),
+            decision,
+        }))
     }
 }
 
@@ -57,14 +61,14 @@ impl CallObserver for Told {
     }
 }
 
-struct House {
+struct ApprovalSetup {
     executor: ToolExecutor,
     person: Arc<Person>,
     policy: Arc<SwapPolicy>,
     told: Arc<Told>,
 }
 
-impl House {
+impl ApprovalSetup {
     /// A tool that works for 20 seconds, and must be allowed.
     fn new(says: Option<Ruling>, reason: Option<&'static str>) -> Self {
         let person = Arc::new(Person { says, reason, ..Person::default() });
@@ -101,7 +105,7 @@ fn asking(ask: &[&str], deny: &[&str]) -> RulePolicy {
 // EX-2, EX-3, EX-7: a minute of waiting and 20 seconds of work fit, although the call may take 30.
 #[tokio::test(start_paused = true)]
 async fn the_wait_for_a_person_is_not_the_tools_time() {
-    let house = House::new(Some(Ruling::Allow), None);
+    let house = ApprovalSetup::new(Some(Ruling::Allow), None);
     let began = Instant::now();
     let result = house.work(&CallContext::default()).await;
     assert_eq!(result.text(), "done");
@@ -124,7 +128,7 @@ async fn every_other_answer_is_told_truthfully() {
         (Some(Ruling::Expired), None, "Tool 'work' was not run: nobody allowed it within 5m"),
         (None, None, "Tool 'work' was not run: a person must allow it, and could not be asked"),
     ] {
-        let house = House::new(says, reason);
+        let house = ApprovalSetup::new(says, reason);
         let result = house.work(&CallContext::default()).await;
         assert_eq!(
             (result.error_kind(), result.text()),
@@ -147,7 +151,7 @@ async fn where_there_is_nobody_the_call_is_refused_at_once() {
 // EX-3: the narrowest limit is the caller's own.
 #[tokio::test(start_paused = true)]
 async fn a_limit_that_the_caller_sets_holds_for_the_wait_too() {
-    let house = House::new(Some(Ruling::Allow), None);
+    let house = ApprovalSetup::new(Some(Ruling::Allow), None);
     let result = house.work(&CallContext::default().with_timeout(Duration::from_secs(5))).await;
     let text = "Tool 'work' timed out after 5s; it waited for a person to allow it and did not run";
     assert_eq!((result.error_kind(), result.text()), (Some(ErrorKind::Timeout), text.to_owned()));
@@ -167,7 +171,7 @@ async fn a_limit_that_the_caller_sets_holds_for_the_wait_too() {
 // EX-4
 #[tokio::test(start_paused = true)]
 async fn a_cancel_or_a_caller_that_leaves_ends_the_wait() {
-    let house = House::new(Some(Ruling::Allow), None);
+    let house = ApprovalSetup::new(Some(Ruling::Allow), None);
     let cx = CallContext::default();
     let cancel = async {
         sleep(Duration::from_secs(3)).await;
@@ -186,7 +190,7 @@ async fn a_cancel_or_a_caller_that_leaves_ends_the_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn rules_that_change_meanwhile_are_stronger_than_a_person() {
-    let house = House::new(Some(Ruling::Allow), None);
+    let house = ApprovalSetup::new(Some(Ruling::Allow), None);
     let cx = CallContext::default();
     let reload = async {
         sleep(Duration::from_secs(10)).await;
@@ -197,7 +201,7 @@ async fn rules_that_change_meanwhile_are_stronger_than_a_person() {
 
     // One that no longer asks, or asks again, changes nothing.
     for policy in [asking(&[], &[]), asking(&["*"], &[])] {
-        let house = House::new(Some(Ruling::Allow), None);
+        let house = ApprovalSetup::new(Some(Ruling::Allow), None);
         let reload = async {
             sleep(Duration::from_secs(10)).await;
             house.policy.swap(policy);
@@ -210,7 +214,7 @@ async fn rules_that_change_meanwhile_are_stronger_than_a_person() {
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_hears_that_its_call_still_waits() {
-    let house = House::new(Some(Ruling::Allow), None);
+    let house = ApprovalSetup::new(Some(Ruling::Allow), None);
     let heard = Arc::new(Mutex::new(Vec::new()));
     let (sink, mut cx) = (heard.clone(), CallContext::default());
     cx.progress = Progress::to(move |update| sink.lock().unwrap().push(update));

@@ -274,9 +274,9 @@ async fn a_server_cannot_list_more_than_its_budget() {
     };
     let hostile = (0..1000).map(|n| pattern(&format!("t{n}"), format!("^(a|b{n}){{1,1000}}$")));
     let plain = Fake::answers("plain", json!("ran")).of_server("s").shared();
-    let set_aside = executor.tools().set_server_tools("s", hostile.chain([plain]).collect());
-    assert!((700..990).contains(&set_aside.len()), "{}", set_aside.len());
-    let reason = set_aside[0].to_string();
+    let skipped_tools = executor.tools().set_server_tools("s", hostile.chain([plain]).collect());
+    assert!((700..990).contains(&skipped_tools.len()), "{}", skipped_tools.len());
+    let reason = skipped_tools[0].to_string();
     assert!(reason.contains("more than 16777216 bytes of compiled patterns in all"), "{reason}");
     assert_eq!(executor.call("s__plain", json!({})).await.text(), "ran");
     assert_eq!(executor.call("s__t0", json!({"x": "ab0a"})).await.text(), "ran");

@@ -367,7 +367,7 @@ fn a_name_is_anothers_wherever_its_separator_stands() {
 /// Nobody has looked yet which groups of workers there are.
 struct LateServers(tokio::sync::watch::Receiver<bool>);
 
-impl switchboard_runtime::Link for LateServers {
+impl switchboard_runtime::ServerLink for LateServers {
     fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
         Box::pin(async {
             let mut looked = self.0.clone();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use switchboard_runtime::{
     Policy, PolicyConfig, RegisteredTool, RulePolicy, ServerSettings, SwapPolicy, ToolExecutor,
-    Verdict, Wrap,
-    policy::Answer,
+    ToolWrapper, Verdict,
+    policy::PolicyCheck,
     toolcall::{CallContext, ErrorKind, ToolCall},
 };
 use switchboard_testkit::Fake;
@@ -203,10 +203,15 @@ fn a_glob_that_is_none_is_refused() {
 }
 
 /// A policy that has lost its mind.
-struct Lost(fn() -> Answer<'static>);
+struct Lost(fn() -> PolicyCheck<'static>);
 
 impl Policy for Lost {
-    fn check<'a>(&'a self, _: &'a RegisteredTool, _: &'a Value, _: &'a CallContext) -> Answer<'a> {
+    fn check<'a>(
+        &'a self,
+        _: &'a RegisteredTool,
+        _: &'a Value,
+        _: &'a CallContext,
+    ) -> PolicyCheck<'a> {
         (self.0)()
     }
 }
@@ -214,8 +219,8 @@ impl Policy for Lost {
 // EX-1: when policy cannot answer, the answer is no.
 #[tokio::test]
 async fn a_policy_that_cannot_answer_means_no() {
-    let broken: [(fn() -> Answer<'static>, _); 2] = [
-        (|| Answer::Later(Box::pin(async { Err("nobody home".into()) })), ErrorKind::Denied),
+    let broken: [(fn() -> PolicyCheck<'static>, _); 2] = [
+        (|| PolicyCheck::Pending(Box::pin(async { Err("nobody home".into()) })), ErrorKind::Denied),
         (|| panic!("policy bug"), ErrorKind::Internal),
     ];
     for (answer, kind) in broken {
@@ -229,7 +234,7 @@ async fn a_policy_that_cannot_answer_means_no() {
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_never_answers_keeps_the_deadline() {
     let executor = ToolExecutor::builder()
-        .policy(Lost(|| Answer::Later(Box::pin(std::future::pending()))))
+        .policy(Lost(|| PolicyCheck::Pending(Box::pin(std::future::pending()))))
         .build();
     executor.tools().add(Fake::new("never", |_, _| async { unreachable!("not allowed") })).unwrap();
     let result = executor.call("never", json!({})).await;
@@ -254,7 +259,7 @@ fn a_name_alone_is_judged_too() {
 
 #[tokio::test]
 async fn tools_can_be_wrapped_as_they_are_added() {
-    let wrap: Wrap = Arc::new(|name, tool| match name {
+    let wrap: ToolWrapper = Arc::new(|name, tool| match name {
         "fs__read" => Fake::answers("read", json!("in its place")).of_server("fs").shared(),
         _ => tool,
     });

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{
-        BoxFuture, CallContext, QuestionKind, ServerQuestions, Tool, ToolCall, ToolError,
-        ToolOutput, ToolSpec, WayBack,
+        BoxFuture, CallContext, CallerChannel, QuestionKind, ServerQuestions, Tool, ToolCall,
+        ToolError, ToolOutput, ToolSpec,
     },
 };
 use tokio::time::sleep;
@@ -16,7 +16,7 @@ use tokio::time::sleep;
 #[derive(Debug)]
 struct Slow;
 
-impl WayBack for Slow {
+impl CallerChannel for Slow {
     fn answers(&self, kind: QuestionKind) -> bool {
         kind == QuestionKind::Elicit
     }
@@ -44,7 +44,7 @@ impl Tool for Asks {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             sleep(Duration::from_secs(1)).await;
-            if let Some(back) = &cx.way_back {
+            if let Some(back) = &cx.caller_channel {
                 back.ask(ServerQuestions::elicit("forms", "q", json!({}))).await?;
             }
             sleep(Duration::from_secs(1)).await;
@@ -64,8 +64,8 @@ async fn call(cx: &CallContext) -> Value {
 // EX-7
 #[tokio::test(start_paused = true)]
 async fn the_time_that_somebody_takes_to_answer_is_not_the_tools() {
-    let back: Arc<dyn WayBack> = Arc::new(Slow);
-    let cx = CallContext { way_back: Some(back), ..CallContext::default() };
+    let back: Arc<dyn CallerChannel> = Arc::new(Slow);
+    let cx = CallContext { caller_channel: Some(back), ..CallContext::default() };
     // The time limit, of 30 seconds by default, does not run meanwhile.
     let answered = call(&cx).await;
     assert_eq!(answered["success"], true, "{answered}");

@@ -8,7 +8,7 @@ use opentelemetry::{
 };
 use opentelemetry_sdk::{error::OTelSdkResult, trace::SpanData};
 use serde_json::{Map, Value, json};
-use switchboard_runtime::{ToolExecutor, Work};
+use switchboard_runtime::{SpanOperation, ToolExecutor};
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{CallContext, ToolCall, ToolOutput};
 
@@ -189,8 +189,8 @@ fn turns_and_runs_are_spans_too() {
         input_tokens: 20,
         output_tokens: 7,
     };
-    house.telemetry.span_ended(&span(Work::Turn, &turn, Some(&run), Some("timeout")));
-    house.telemetry.span_ended(&span(Work::Run, &run, None, None));
+    house.telemetry.span_ended(&span(SpanOperation::Turn, &turn, Some(&run), Some("timeout")));
+    house.telemetry.span_ended(&span(SpanOperation::Run, &run, None, None));
     let spans = house.kept.0.lock().unwrap();
     let [turn, run] = &spans[..] else { panic!("{spans:?}") };
     assert_eq!((&*turn.name, &turn.span_kind), ("chat qwen3:0.6b", &SpanKind::Client));

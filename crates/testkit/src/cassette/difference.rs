@@ -1,4 +1,4 @@
-//! Says where two requests differ, so that nobody has to compare two pages of JSON by eye.
+//! Describes where two requests differ, so that two pages of JSON need not be compared by eye.
 
 use serde_json::Value;
 

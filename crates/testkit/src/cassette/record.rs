@@ -46,7 +46,7 @@ impl RecordingProxy {
         scrub: Scrub,
         state: Arc<Mutex<CassetteState>>,
     ) -> Result<Self, CassetteError> {
-        // Fails where the host has installed one already, which serves as well.
+        // Fails if the host has installed a provider already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // What a redirect leads to would be asked with the key; the client decides.
         let client = Client::builder().redirect(reqwest::redirect::Policy::none());

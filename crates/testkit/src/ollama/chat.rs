@@ -13,7 +13,7 @@ pub(super) fn answer(body: &Value, model: &OllamaModel) -> OllamaAnswer {
     if let Some(refused) = refused(body, model) {
         return refused;
     }
-    let (message, is_slow) = said(body);
+    let (message, is_slow) = said(body, model);
     let prompt_tokens = tokens(&body["messages"]) + tokens(&body["tools"]);
     let words = words(&message);
     let most = body["options"]["num_predict"].as_u64().unwrap_or(u64::MAX);
@@ -74,7 +74,7 @@ fn refused(body: &Value, model: &OllamaModel) -> Option<OllamaAnswer> {
 }
 
 /// What the model says, and whether it takes its time.
-fn said(body: &Value) -> (Value, bool) {
+fn said(body: &Value, model: &OllamaModel) -> (Value, bool) {
     let text = |content: String| json!({"role": "assistant", "content": content});
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let last = messages.last().unwrap_or(&Value::Null);
@@ -85,10 +85,14 @@ fn said(body: &Value) -> (Value, bool) {
         return (text(format!("The tool says: {heard}")), false);
     }
     if heard.contains("weather") && names.contains(&"get_weather") {
-        let function = json!({"index": 0, "name": "get_weather", "arguments": {"city": "Paris"}});
-        let call = json!({"id": "call_odionbcs", "function": function});
-        let message = json!({"role": "assistant", "content": "", "tool_calls": [call]});
-        return (message, false);
+        return (call("get_weather", &json!({"city": "Paris"})), false);
+    }
+    let lower = heard.to_lowercase();
+    let mut habits = model.habits.iter();
+    if let Some(habit) =
+        habits.find(|habit| lower.contains(habit.words) && names.contains(&habit.tool))
+    {
+        return (call(habit.tool, &habit.arguments), false);
     }
     if heard.contains("Count") {
         let numbers: Vec<_> = (1..=MOST).map(|number| number.to_string()).collect();
@@ -98,6 +102,13 @@ fn said(body: &Value) -> (Value, bool) {
         return (text(names.join(", ")), false);
     }
     (text(format!("You said: {heard}")), false)
+}
+
+/// A message with one call and no text.
+fn call(tool: &str, arguments: &Value) -> Value {
+    let function = json!({"index": 0, "name": tool, "arguments": arguments});
+    let call = json!({"id": "call_odionbcs", "function": function});
+    json!({"role": "assistant", "content": "", "tool_calls": [call]})
 }
 
 /// Words with the space before them, as models write them.

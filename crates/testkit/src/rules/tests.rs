@@ -31,7 +31,7 @@ fn right(provider: &str) -> Value {
     }
 }
 
-/// What is said of the body where `pointer` stands for something else; a list loses what stands there where that is null.
+/// Returns the rules that a body breaks once `instead` is put at `pointer`; in a list, `null` removes the item.
 fn spoilt(provider: &str, pointer: &str, instead: Value) -> String {
     let mut body = right(provider);
     assert_eq!(broken(provider, &body), Vec::<String>::new());

@@ -15,10 +15,10 @@ fn in_short(noticed: ActivityEvent) -> String {
     match noticed {
         ActivityEvent::Onset => "onset".to_owned(),
         ActivityEvent::Speech => "speech".to_owned(),
-        ActivityEvent::Ended(SegmentEnd::Utterance(clip)) => {
+        ActivityEvent::Ended(SpeechEnd::Utterance(clip)) => {
             format!("{:.1}s", clip.duration().as_secs_f32())
         }
-        ActivityEvent::Ended(SegmentEnd::Ignored(reason)) => reason,
+        ActivityEvent::Ended(SpeechEnd::Ignored(reason)) => reason,
     }
 }
 
@@ -115,7 +115,7 @@ fn the_beginning_is_what_came_right_before() {
     let before: Vec<i16> = (0..16_000).map(|place| if place % 2 == 0 { 1 } else { -1 }).collect();
     let clip = [before, hum(1.0, 0.3), silence(2.0)].concat();
     let ended = clip.chunks_exact(FRAME).find_map(|frame| match activity.push(frame) {
-        Some(ActivityEvent::Ended(SegmentEnd::Utterance(clip))) => Some(clip),
+        Some(ActivityEvent::Ended(SpeechEnd::Utterance(clip))) => Some(clip),
         _ => None,
     });
     let clip = ended.unwrap();
@@ -126,7 +126,7 @@ fn the_beginning_is_what_came_right_before() {
     let mut activity = told();
     let sound = [hum(1.0, 0.3), silence(2.0)].concat();
     let clip = sound.chunks_exact(FRAME).find_map(|frame| match activity.push(frame) {
-        Some(ActivityEvent::Ended(SegmentEnd::Utterance(clip))) => Some(clip),
+        Some(ActivityEvent::Ended(SpeechEnd::Utterance(clip))) => Some(clip),
         _ => None,
     });
     assert!(clip.unwrap().samples[..4_800].iter().all(|sample| *sample == 0));

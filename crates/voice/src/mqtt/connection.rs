@@ -1,4 +1,4 @@
-//! The connection to the broker: made, kept, and made again.
+//! The connection to the broker, with reconnects.
 
 use std::{
     collections::VecDeque,
@@ -24,7 +24,7 @@ use super::{Incoming, messages};
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 /// How many requests the client may hold.
 const REQUESTS: usize = 64;
-/// How many messages wait for a broker that is away; then the oldest give way.
+/// How many messages wait for a broker that is away; beyond that the oldest are dropped.
 const WAITING: usize = 256;
 
 /// A message to be delivered.
@@ -45,7 +45,7 @@ impl PublishMessage {
     }
 }
 
-/// What all who use the connection share.
+/// What all users of the connection share.
 pub(super) struct BrokerConnection {
     address: BrokerAddress,
     prefix: String,
@@ -53,7 +53,7 @@ pub(super) struct BrokerConnection {
     incoming: mpsc::Sender<Incoming>,
     is_up: watch::Sender<bool>,
     outbox: Mutex<PublishQueue>,
-    /// Told when there is something to deliver.
+    /// Notified when there is a message to deliver.
     filled: Notify,
     closing: CancellationToken,
 }
@@ -61,9 +61,9 @@ pub(super) struct BrokerConnection {
 #[derive(Default)]
 struct PublishQueue {
     messages: VecDeque<PublishMessage>,
-    /// The state to begin a connection with.
+    /// The current state, published when a connection begins.
     state: Option<PublishMessage>,
-    /// How many messages had to give way.
+    /// How many messages were dropped.
     dropped: usize,
 }
 
@@ -90,7 +90,7 @@ impl BrokerConnection {
         *self.is_up.borrow()
     }
 
-    /// Delivers a message, as soon as the broker is there.
+    /// Delivers a message as soon as the broker is connected.
     pub(super) fn send(&self, message: PublishMessage) {
         let mut outbox = self.outbox();
         if outbox.messages.len() >= WAITING {
@@ -101,7 +101,7 @@ impl BrokerConnection {
         self.filled.notify_one();
     }
 
-    /// Delivers a state, unless the broker is away: when it is back, it is told what is then.
+    /// Publishes a state, unless the broker is away: after a reconnect it gets the state of that time.
     pub(super) fn state_is(&self, state: PublishMessage) {
         self.outbox().state = Some(state.clone());
         if self.is_up() {
@@ -114,7 +114,7 @@ impl BrokerConnection {
         self.closing.cancel();
     }
 
-    /// Connects, listens and delivers, and begins anew when the connection is lost.
+    /// Connects, receives and publishes, and reconnects when the connection is lost.
     pub(super) async fn run(self: Arc<Self>) {
         let mut pause = PAUSES.0;
         let mut is_told = false;
@@ -126,7 +126,7 @@ impl BrokerConnection {
             }
             if was_up || !is_told {
                 let reason = format!("no connection to the MQTT broker {}: {reason}", self.address);
-                // Where nobody takes it any more, nobody wants to know.
+                // The receiver is gone.
                 let _ = self.incoming.send(Incoming::Lost(reason)).await;
                 is_told = true;
             }
@@ -148,7 +148,7 @@ impl BrokerConnection {
             Ok(parts) => parts,
             Err(error) => return error.to_string(),
         };
-        // Neither is dropped in the middle: a client that is not polled to the end loses messages.
+        // Neither future is dropped early: a client that is not polled to the end loses messages.
         tokio::select! {
             reason = self.listen(&client, events) => reason,
             reason = self.deliver(&client) => reason,
@@ -199,18 +199,18 @@ impl BrokerConnection {
             return;
         };
         if message.retain {
-            // It was asked before we came, and would be answered each time we come.
+            // A retained request is from before we connected, and would be answered again at each reconnect.
             tracing::debug!(%topic, "a retained message is left alone");
             return;
         }
-        // Where nobody takes it any more, we are about to end.
+        // The receiver is gone: we are about to end.
         let _ = self.incoming.send(incoming).await;
     }
 
     /// Delivers messages, one after the other, each until it is confirmed. Ends when we are closing.
     async fn deliver(&self, client: &AsyncClient) -> String {
         let mut is_up = self.is_up.subscribe();
-        // The sender is ours, so it is there.
+        // Cannot fail: `self` owns the sender.
         let _ = is_up.wait_for(|is_up| *is_up).await;
         loop {
             let next = self.outbox().messages.front().cloned();
@@ -227,13 +227,13 @@ impl BrokerConnection {
             let options = PublishOptions::new(QoS::AtLeastOnce).retain(is_retained);
             let sent = client.publish_tracked(self.topic(topic), payload, options).await;
             let Ok(notice) = sent else { break };
-            // The other side of the session tells why it was lost.
+            // The other side of the session reports why it was lost.
             if notice.wait_async().await.is_err() {
                 std::future::pending::<()>().await;
             }
             self.outbox().messages.pop_front();
         }
-        // A broker that has gone does not hear it.
+        // The broker may be gone.
         let _ = client.disconnect().await;
         std::future::pending().await
     }

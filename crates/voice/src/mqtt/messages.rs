@@ -19,7 +19,7 @@ pub(super) fn read(takes_sound: bool) -> impl Iterator<Item = &'static str> {
     [REQUEST, LISTEN].into_iter().chain(takes_sound.then_some(SOUND))
 }
 
-/// The topic and the payload that tell of it; none, where it is nobody's business.
+/// Returns the topic and the payload of an event; `None` if it is not published.
 pub(super) fn of(news: &VoiceEvent) -> Option<(&'static str, Vec<u8>)> {
     let (topic, payload) = match news {
         VoiceEvent::State(VoiceState::Connecting(servers)) => {
@@ -28,7 +28,7 @@ pub(super) fn of(news: &VoiceEvent) -> Option<(&'static str, Vec<u8>)> {
         VoiceEvent::State(state) => (STATE, json!({"state": state.word(), "timestamp": now()})),
         VoiceEvent::Transcription(transcription) => ("transcription", json!(transcription)),
         VoiceEvent::Answer(answer) => ("ai-response", json!(answer)),
-        // It could only be told when it is no longer so.
+        // It would arrive after the reconnect, when it is no longer true.
         VoiceEvent::Failure(failure) if failure.stage == Stage::Mqtt => return None,
         VoiceEvent::Failure(failure) => ("error", json!(failure)),
         VoiceEvent::Called(_) | VoiceEvent::Ignored(_) | VoiceEvent::Calling(_) => return None,
@@ -36,12 +36,12 @@ pub(super) fn of(news: &VoiceEvent) -> Option<(&'static str, Vec<u8>)> {
     Some((topic, payload.to_string().into_bytes()))
 }
 
-/// What is said of us when we are gone.
+/// Returns the last will.
 pub(super) fn will() -> Vec<u8> {
     json!({"state": VoiceState::Offline.word()}).to_string().into_bytes()
 }
 
-/// What a message on a topic below the prefix means.
+/// Parses a message on a topic below the prefix.
 pub(super) fn meaning(topic: &str, payload: &[u8]) -> Option<Incoming> {
     match topic {
         REQUEST => Some(Incoming::Request(request(payload))),
@@ -55,7 +55,7 @@ pub(super) fn meaning(topic: &str, payload: &[u8]) -> Option<Incoming> {
     }
 }
 
-/// The text of a request, or what is wrong with it.
+/// Returns the text of a request, or what is wrong with it.
 fn request(payload: &[u8]) -> Result<String, String> {
     let wrong = |what: &str| format!("a request must be {{\"text\":\"…\"}}, but {what}");
     let message: Value = serde_json::from_slice(payload)

@@ -2,7 +2,7 @@
 
 use ulid::Ulid;
 
-/// A form under way.
+/// A form being built.
 pub(super) struct MultipartForm {
     boundary: String,
     body: Vec<u8>,
@@ -10,7 +10,7 @@ pub(super) struct MultipartForm {
 
 impl MultipartForm {
     pub(super) fn new() -> Self {
-        // By chance, so that no value can hold it.
+        // Random, so that no value contains it.
         Self { boundary: format!("switchboard-{}", Ulid::generate()), body: Vec::new() }
     }
 
@@ -30,12 +30,12 @@ impl MultipartForm {
         self
     }
 
-    /// What `content-type` says of it.
+    /// Returns the `content-type` of the form.
     pub(super) fn content_type(&self) -> String {
         format!("multipart/form-data; boundary={}", self.boundary)
     }
 
-    /// All of it.
+    /// Returns the whole body.
     pub(super) fn into_body(mut self) -> Vec<u8> {
         self.body.extend(format!("--{}--\r\n", self.boundary).into_bytes());
         self.body

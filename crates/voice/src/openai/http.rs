@@ -1,4 +1,4 @@
-//! One POST to a service: in time, within bounds, failures in words without the key.
+//! One POST to a service, with a timeout and a size limit; error messages never contain the key.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -27,7 +27,7 @@ pub(crate) struct SpeechEndpoint {
 }
 
 impl SpeechEndpoint {
-    /// Sends `body` to `path` below the address; an answer that is no success is an error with what was said.
+    /// Sends `body` to `path` below the URL; a response without success is an error with its message.
     pub(super) async fn post(
         &self,
         path: &str,
@@ -45,7 +45,7 @@ impl SpeechEndpoint {
         if response.status().is_success() { Ok(response) } else { Err(self.no(response).await) }
     }
 
-    /// The next piece of an answer, or none at the end.
+    /// Returns the next piece of a response; `None` at the end.
     pub(super) async fn piece(
         &self,
         answer: &mut Response,
@@ -58,7 +58,7 @@ impl SpeechEndpoint {
         Ok(piece.map(|piece| piece.to_vec()))
     }
 
-    /// All of an answer.
+    /// Returns the whole body of a response.
     pub(super) async fn whole(
         &self,
         mut answer: Response,
@@ -79,7 +79,7 @@ impl SpeechEndpoint {
         SpeechError::Refused { service: self.name.clone(), reason: reason.into() }
     }
 
-    /// The client, made at the first question: loading certificates takes longer than starting up should.
+    /// Returns the client, created at the first request: loading certificates would slow down the start.
     fn client(&self) -> Result<&Client, SpeechError> {
         if let Some(client) = self.client.get() {
             return Ok(client);
@@ -99,7 +99,7 @@ impl SpeechEndpoint {
         SpeechError::Unreachable { service: self.name.clone(), source: error.without_url().into() }
     }
 
-    /// What a refusal says.
+    /// Returns the message of an error response.
     async fn no(&self, mut answer: Response) -> SpeechError {
         let status = answer.status().as_u16();
         let mut bytes = Vec::new();
@@ -109,7 +109,7 @@ impl SpeechEndpoint {
             bytes.extend_from_slice(&piece);
         }
         let mut said = said(&bytes);
-        // Services quote keys that they do not know.
+        // Some services quote unknown keys in their errors.
         if let Some(key) = self.api_key.as_ref().filter(|key| !key.reveal().is_empty()) {
             said = said.replace(key.reveal(), "…");
         }
@@ -119,7 +119,7 @@ impl SpeechEndpoint {
     }
 }
 
-/// The reason in a body: `{"error":{"message":…}}`, as FastAPI says it (`{"detail":…}`), or what there is.
+/// Returns the reason of an error body: `{"error":{"message":…}}`, FastAPI's `{"detail":…}`, or its text.
 fn said(body: &[u8]) -> String {
     let text = || String::from_utf8_lossy(body).trim().to_owned();
     let Ok(body) = serde_json::from_slice::<Value>(body) else { return text() };

@@ -42,7 +42,7 @@ impl crate::Synthesiser for OpenAiSynthesiser {
     }
 }
 
-/// An answer under way.
+/// An answer in progress.
 struct OpenAiSpeech {
     endpoint: std::sync::Arc<SpeechEndpoint>,
     answer: Response,

@@ -1,21 +1,21 @@
 //! WAV files, read while they come.
 //!
-//! A file that is made while it is sent cannot know its length: services write 0 or the largest number there is. So samples
-//! are read to the end of the answer, or of the length where it is sooner. Readers of files want to seek, and believe the length.
+//! A file that is sent while it is made has no known length: services write 0 or the largest number. So samples are read to
+//! the end of the response, or to the length if that comes first. WAV libraries seek, and trust the length.
 
 use crate::{Clip, Format};
 
 /// The most bytes before the samples.
 const LONGEST_HEAD: usize = 64 << 10;
 
-/// Why it is no WAV file that we can play: what the service did, as a verb phrase.
+/// Why it is not a playable WAV file: what the service did, as a verb phrase.
 #[derive(Debug)]
 pub(super) struct WavError(pub(super) String);
 
 /// Reads a file piece by piece.
 #[derive(Default)]
 pub(super) struct WavReader {
-    /// What was not used yet: an unfinished head, or half a frame.
+    /// Unused input: an incomplete header, or half a frame.
     rest: Vec<u8>,
     /// Known from the head on.
     sound: Option<Sound>,
@@ -28,7 +28,7 @@ struct Sound {
 }
 
 impl WavReader {
-    /// Takes the next piece; answers what can be played of it.
+    /// Takes the next piece. Returns what can be played of it.
     pub(super) fn read(&mut self, piece: &[u8]) -> Result<Option<Clip>, WavError> {
         self.rest.extend_from_slice(piece);
         if self.sound.is_none() {
@@ -47,7 +47,7 @@ impl WavReader {
         self.rest.drain(..here);
         sound.left -= here as u64;
         if sound.left < frame as u64 {
-            // What follows the samples, titles and the like, is not sound.
+            // What follows the samples, such as titles, is not sound.
             self.rest.clear();
         }
         Ok((!samples.is_empty()).then_some(Clip { format: sound.format, samples }))
@@ -62,7 +62,7 @@ impl WavReader {
     }
 }
 
-/// What stands before the samples, and its length; none while it is not there to its end.
+/// Returns the header, and its length; `None` if it is incomplete.
 fn head(bytes: &[u8]) -> Result<Option<(Sound, usize)>, WavError> {
     let unreadable = |reason: &str| Err(WavError(reason.to_owned()));
     if bytes.len() >= 12 && (&bytes[..4] != b"RIFF" || &bytes[8..12] != b"WAVE") {
@@ -78,7 +78,7 @@ fn head(bytes: &[u8]) -> Result<Option<(Sound, usize)>, WavError> {
                 let Some(format) = format else {
                     return unreadable("sent samples before it said what they are");
                 };
-                // 0 and the largest number mean that nobody knew.
+                // 0 and the largest number mean an unknown length.
                 let left = if matches!(length, 0 | u32::MAX) { u64::MAX } else { length.into() };
                 return Ok(Some((Sound { format, left }, body)));
             }

@@ -1,4 +1,4 @@
-//! A WAV over MQTT for each answer, for who plays it elsewhere.
+//! Publishes each answer as a WAV over MQTT, to be played elsewhere.
 
 use switchboard_toolcall::BoxFuture;
 use tokio::time::sleep;
@@ -16,7 +16,7 @@ impl Output for MqttOutput {
             if !self.0.speak(wav::written(&clip)?) {
                 return Err(Error::device("sound over MQTT", "the broker is not there").into());
             }
-            // Whoever plays it does so now, and stops when the state says so.
+            // It is being played elsewhere now, and stops when the state changes.
             sleep(clip.duration()).await;
             Ok(())
         })

@@ -34,7 +34,7 @@ impl Speaker {
             }
             next = spoken.recv().await.transpose()?;
         }
-        // It plays what it has, and ends.
+        // It plays the rest, and ends.
         drop(stdin);
         let failed = |reason: String| PlaybackError::from(Error::device("the speaker", reason));
         match player.wait().await {

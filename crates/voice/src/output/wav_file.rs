@@ -11,7 +11,7 @@ use switchboard_toolcall::BoxFuture;
 use super::{Output, PlaybackError, whole};
 use crate::{Clip, Error, SpeechStream, wav};
 
-/// A file that each answer is added to; what was in it before we came is gone.
+/// A file that each answer is appended to; it is truncated first.
 pub struct WavOutput {
     file: PathBuf,
     is_begun: AtomicBool,

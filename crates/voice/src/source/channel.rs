@@ -1,4 +1,4 @@
-//! Sound that somebody hands over, such as the MQTT connection.
+//! Sound from another part of the program, such as the MQTT connection.
 
 use switchboard_toolcall::BoxFuture;
 use tokio::sync::mpsc;
@@ -6,15 +6,15 @@ use tokio::sync::mpsc;
 use super::{Pcm, Source};
 use crate::{Blocks, Error, wav};
 
-/// How many pieces may wait. Who sends faster than real time fills it, so there is room for some minutes.
+/// How many pieces may be queued. A sender that is faster than real time fills it, so there is room for some minutes.
 const PIECES: usize = 4_096;
 
-/// Where the sound is put in.
+/// Sends sound to the source.
 #[derive(Clone)]
 pub struct SampleSender(mpsc::Sender<Vec<u8>>);
 
 impl SampleSender {
-    /// Hands over a piece: raw samples, or a WAV. False where nobody keeps up, and it is lost.
+    /// Sends a piece: raw samples, or a WAV. Returns `false` if it was dropped because the receiver is too slow.
     pub fn give(&self, bytes: Vec<u8>) -> bool {
         self.0.try_send(bytes).is_ok()
     }

@@ -1,4 +1,4 @@
-//! The microphone, through cpal where it is built in, or else through a recorder of this machine.
+//! The microphone, through cpal if it is built in, or else through a recording program.
 
 use switchboard_toolcall::BoxFuture;
 use tokio::{

@@ -1,4 +1,4 @@
-//! Bytes as samples: signed 16 bits, little end first.
+//! Converts bytes to samples: signed 16 bits, little-endian.
 
 /// Makes samples of bytes that come in pieces of any length.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! The microphone through cpal: no program of the machine's is needed.
+//! The microphone through cpal, without a recording program.
 
 use std::{sync, thread};
 
@@ -12,13 +12,13 @@ use tokio::sync::{mpsc, oneshot};
 use super::EndReason;
 use crate::{Blocks, Error, Format, resample::Resampler};
 
-/// How many blocks may wait for whoever listens.
+/// How many blocks may wait for the reader.
 const WAITING: usize = 256;
 
-/// What the card says: a block of its own format, or why it ends.
+/// A block in the card's format, or why it ended.
 type RecordedBlock = Result<Vec<i16>, String>;
 
-/// A card that is recorded from; it is let go with this.
+/// A recording sound card; closed when dropped.
 pub(super) struct SoundCard {
     heard: mpsc::Receiver<RecordedBlock>,
     resampler: Resampler,
@@ -107,7 +107,7 @@ where
     i16: cpal::FromSample<T>,
 {
     let (heard, broken) = (sender.clone(), sender.clone());
-    // Where nobody keeps up, sound is lost: the card does not wait.
+    // If the reader is too slow, sound is lost: the card does not wait.
     let hear = move |samples: &[T], _: &_| {
         let samples = samples.iter().map(|sample| i16::from_sample(*sample)).collect();
         let _ = heard.try_send(Ok(samples));

@@ -8,12 +8,12 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use super::{BLOCK, Pcm, Source, wav_file::Samples};
 use crate::{Blocks, Error, wav};
 
-/// What a WAV begins with.
+/// The first bytes of a WAV.
 const WAV: &[u8] = b"RIFF";
 /// The longest WAV that is taken: an hour and a half of CD sound.
 const LONGEST: u64 = 1 << 30;
 
-/// 16 kHz mono, 16 bits, to the end of what is read; or a WAV, which says itself what it is.
+/// 16 kHz mono, 16 bits, to the end of the input; or a WAV, which has its own format.
 pub struct Stdin<R = tokio::io::Stdin> {
     input: Option<R>,
 }
@@ -58,7 +58,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Source for Stdin<R> {
             if first != WAV {
                 let mut pcm = Pcm::default();
                 let ahead = pcm.push(&first);
-                return Ok(Box::new(Raw { input, pcm, ahead }) as Box<dyn Blocks + Send>);
+                return Ok(Box::new(RawInput { input, pcm, ahead }) as Box<dyn Blocks + Send>);
             }
             (&mut input).take(LONGEST).read_to_end(&mut first).await.map_err(failed)?;
             Ok(Box::new(Samples(wav::read(Cursor::new(first))?.into_iter())))
@@ -66,14 +66,14 @@ impl<R: AsyncRead + Send + Unpin + 'static> Source for Stdin<R> {
     }
 }
 
-struct Raw<R> {
+struct RawInput<R> {
     input: R,
     pcm: Pcm,
-    /// What was read to see whether it is a WAV.
+    /// What was read to detect a WAV.
     ahead: Vec<i16>,
 }
 
-impl<R: AsyncRead + Send + Unpin> Blocks for Raw<R> {
+impl<R: AsyncRead + Send + Unpin> Blocks for RawInput<R> {
     fn next(&mut self) -> BoxFuture<'_, Option<Vec<i16>>> {
         Box::pin(async {
             if !self.ahead.is_empty() {

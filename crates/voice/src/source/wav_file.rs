@@ -16,7 +16,7 @@ impl WavSource {
     /// Reads the file.
     ///
     /// # Errors
-    /// There is no such file, or it is no WAV.
+    /// The file does not exist, or is not a WAV.
     pub fn load(file: &Path) -> Result<Self, Error> {
         let failed =
             |source| Error::File { what: "read the sound of", file: file.to_owned(), source };

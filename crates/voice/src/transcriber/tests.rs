@@ -16,7 +16,7 @@ use switchboard_toolcall::HumanDuration;
 use tokio::time::{Instant, sleep};
 
 use super::{Incoming, VoiceSummary};
-use crate::{Config, config::Call};
+use crate::{Config, config::WakeMode};
 
 /// Something that is said, with the silence behind it.
 fn sentence() -> Vec<i16> {
@@ -259,7 +259,7 @@ async fn a_source_that_does_not_open_is_tried_again_and_told_once() {
 #[tokio::test(start_paused = true)]
 async fn after_a_wake_word_one_thing_is_heard() {
     let word = Arc::new(Name { after: 20, fails: AtomicUsize::new(1) });
-    let wake = Some(Call::Word(crate::SpeechConfig::new("tcp://x")));
+    let wake = Some(WakeMode::Word(crate::SpeechConfig::new("tcp://x")));
     let config = Config { wake, barge_in: Some(true), ..Config::default() };
     let understood = vec!["say Hello"];
     let stage = Stage::new(Plan { config, understood, wake_word: Some(word), ..Plan::default() });
@@ -277,7 +277,7 @@ async fn after_a_wake_word_one_thing_is_heard() {
 // HM-2
 #[tokio::test(start_paused = true)]
 async fn a_button_lets_it_listen_and_stop() {
-    let config = Config { wake: Some(Call::Push), ..Config::default() };
+    let config = Config { wake: Some(WakeMode::Push), ..Config::default() };
     let stage =
         Stage::new(Plan { config, understood: vec!["say Hello", "say Bye"], ..Plan::default() });
     stage.hear(&[sentence()]).await;

@@ -1,24 +1,24 @@
-//! What the gateway is made of, and what of it the settings name.
+//! The parts of the pipeline, from the settings.
 
 use std::sync::Arc;
 
 use crate::{
     Config, Error, Recogniser, Synthesiser, WakeWord, Watcher,
     assistant::Assistant,
-    config::{Call, Destination, Origin},
+    config::{AudioSource, Destination, WakeMode},
     listener::Gate,
     mqtt::Mqtt,
     output::{MqttOutput, Output, Speaker, WavOutput},
     source::{self, Channel, SampleSender, Source},
 };
 
-/// What the gateway is made of, beside what the settings name.
+/// The parts of the pipeline, besides what the settings name.
 pub struct TranscriberParts {
     /// The settings.
     pub config: Config,
     /// Turns speech into text.
     pub recogniser: Option<Arc<dyn Recogniser>>,
-    /// Hears when somebody calls.
+    /// Detects the wake word.
     pub wake_word: Option<Arc<dyn WakeWord>>,
     /// Answers.
     pub assistant: Assistant,
@@ -28,29 +28,29 @@ pub struct TranscriberParts {
     pub source: Option<Box<dyn Source>>,
     /// An output in place of the settings' one.
     pub output: Option<Arc<dyn Output>>,
-    /// Who watches.
+    /// The observer.
     pub watcher: Watcher,
 }
 
-/// A source, where there is one, and where to put sound over MQTT, where it comes from there.
+/// Returns the source, if there is one, and the sender for sound over MQTT, if it comes from there.
 type Wired = (Option<Box<dyn Source>>, Option<SampleSender>);
 
-/// The source that the settings name.
+/// Creates the source of the settings.
 pub(super) fn source(config: &Config, has_broker: bool) -> Result<Wired, Error> {
     Ok(match config.source() {
-        Origin::Mic(device) => (Some(Box::new(source::Microphone::new(device))), None),
-        Origin::Wav(file) => (Some(Box::new(source::WavSource::load(&file)?)), None),
-        Origin::Stdin => (Some(Box::new(source::Stdin::new())), None),
-        Origin::None => (None, None),
-        Origin::Mqtt if !has_broker => return Err(Error::NoBroker { what: "sound" }),
-        Origin::Mqtt => {
+        AudioSource::Mic(device) => (Some(Box::new(source::Microphone::new(device))), None),
+        AudioSource::Wav(file) => (Some(Box::new(source::WavSource::load(&file)?)), None),
+        AudioSource::Stdin => (Some(Box::new(source::Stdin::new())), None),
+        AudioSource::None => (None, None),
+        AudioSource::Mqtt if !has_broker => return Err(Error::NoBroker { what: "sound" }),
+        AudioSource::Mqtt => {
             let (feed, channel) = Channel::new("mqtt");
             (Some(Box::new(channel)), Some(feed))
         }
     })
 }
 
-/// The output that the settings name.
+/// Creates the output of the settings.
 pub(super) fn output(
     config: &Config,
     mqtt: Option<&Mqtt>,
@@ -64,11 +64,11 @@ pub(super) fn output(
     })
 }
 
-/// How the ear learns that it is meant.
+/// Returns what starts the listening.
 pub(super) fn gate(config: &Config, wake_word: Option<Arc<dyn WakeWord>>) -> Gate {
     match (&config.wake, wake_word) {
-        (Some(Call::Push), _) => Gate::Push,
-        (Some(Call::Word(_)), Some(word)) => Gate::Word(word),
+        (Some(WakeMode::Push), _) => Gate::Push,
+        (Some(WakeMode::Word(_)), Some(word)) => Gate::Word(word),
         _ => Gate::Open,
     }
 }

@@ -1,4 +1,4 @@
-//! A connection to a service: in time, and with failures in words.
+//! A connection to a service, with timeouts and readable errors.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use super::{
 };
 use crate::SpeechError;
 
-/// How much of what a service says about its trouble is shown.
+/// How much of a service's error message is shown.
 const SHOWN: usize = 300;
 
 type Half<T> = Box<T>;
 
-/// What we hear from a service.
+/// What we receive from a service.
 pub(super) struct EventReader {
     service: Arc<str>,
     stream: BufReader<Half<dyn AsyncRead + Send + Unpin>>,
 }
 
-/// What we tell a service.
+/// What we send to a service.
 pub(super) struct EventWriter {
     service: Arc<str>,
     stream: Half<dyn AsyncWrite + Send + Unpin>,
@@ -34,7 +34,7 @@ pub(super) struct EventWriter {
 /// Connects, within the service's `connect_timeout`.
 ///
 /// # Errors
-/// Nobody is there, or takes too long.
+/// The service is not there, or takes too long.
 pub(super) async fn connect(
     service: &WyomingService,
 ) -> Result<(EventReader, EventWriter), SpeechError> {
@@ -73,7 +73,7 @@ async fn open(place: &WyomingAddress) -> std::io::Result<Halves> {
 }
 
 impl EventReader {
-    /// The next event; an event that tells of trouble is an error. Not cancel safe.
+    /// Returns the next event; an error event is an error. Not cancel safe.
     pub(super) async fn next(&mut self) -> Result<WyomingEvent, SpeechError> {
         let event = match WyomingEvent::read(&mut self.stream).await {
             Ok(event) => event,
@@ -95,7 +95,7 @@ impl EventReader {
         Err(refused(&self.service, format!("answered with an error: {said}")))
     }
 
-    /// The next event of one of these kinds. Others, which newer services may send, are passed over.
+    /// Returns the next event of one of these kinds. Others, which newer services may send, are skipped.
     pub(super) async fn next_of(&mut self, kinds: &[&str]) -> Result<WyomingEvent, SpeechError> {
         loop {
             let event = self.next().await?;
@@ -107,7 +107,7 @@ impl EventReader {
 }
 
 impl EventWriter {
-    /// Tells one thing.
+    /// Sends one event.
     pub(super) async fn tell(&mut self, event: WyomingEvent) -> Result<(), SpeechError> {
         let told = async {
             event.write(&mut self.stream).await?;
@@ -117,12 +117,12 @@ impl EventWriter {
     }
 }
 
-/// The error of a service that did something wrong: a verb phrase.
+/// Creates the error of a service that sent something invalid: `reason` is a verb phrase.
 pub(super) fn refused(service: &str, reason: impl Into<String>) -> SpeechError {
     SpeechError::Refused { service: service.to_owned(), reason: reason.into() }
 }
 
-/// The error of a service that says nothing any more.
+/// Creates the error of a service that timed out.
 pub(super) fn silent(service: &WyomingService) -> SpeechError {
     refused(&service.name, format!("did not answer within {} s", service.timeout.as_secs_f32()))
 }

@@ -1,4 +1,4 @@
-//! One event, to and from bytes, within bounds: the other side is not trusted to keep any.
+//! Reads and writes events, with size limits: the other side is not trusted.
 
 use std::io;
 
@@ -10,19 +10,19 @@ use crate::{Clip, Format};
 
 /// The longest first line that is read.
 const LONGEST_LINE: u64 = 64 << 10;
-/// The most data of one event; what a server tells of itself and all its voices is the largest there is.
+/// The most data of one event; the largest is a server's description of all its voices.
 const MOST_DATA: u64 = 4 << 20;
 /// The most samples of one event, in bytes: some servers send a whole answer in one.
 const MOST_PAYLOAD: u64 = 32 << 20;
-/// How much of a line is shown where it cannot be read.
+/// How much of an unreadable line is shown.
 const SHOWN: usize = 80;
 
-/// What one side tells the other.
+/// An event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct WyomingEvent {
-    /// What it is: `transcribe`, `audio-chunk`.
+    /// Its type: `transcribe`, `audio-chunk`.
     pub(crate) kind: String,
-    /// What there is to say about it.
+    /// Its data.
     pub(crate) data: Map<String, Value>,
     /// Samples, as bytes.
     pub(crate) payload: Vec<u8>,
@@ -35,7 +35,7 @@ pub(crate) enum WyomingError {
     Broken(io::Error),
     /// It ended between events.
     Closed,
-    /// What came is none: what it did, as a verb phrase.
+    /// It is not an event: what the service did, as a verb phrase.
     Nonsense(String),
 }
 
@@ -75,7 +75,7 @@ impl WyomingEvent {
     /// The samples of an `audio-chunk`.
     ///
     /// # Errors
-    /// They are not what we can play: what the service did, as a verb phrase.
+    /// The samples are not playable: what the service did, as a verb phrase.
     pub(crate) fn clip(&self) -> Result<Clip, String> {
         let number = |name: &str| self.data.get(name).and_then(Value::as_u64).unwrap_or_default();
         let (rate, width, channels) = (number("rate"), number("width"), number("channels"));
@@ -122,7 +122,7 @@ impl WyomingEvent {
         stream.write_all(&self.payload).await
     }
 
-    /// Reads the next one. Not cancel safe: what was read of it is lost.
+    /// Reads the next one. Not cancel safe: a partly read event is lost.
     pub(crate) async fn read(
         stream: &mut (impl AsyncBufRead + Unpin),
     ) -> Result<Self, WyomingError> {
@@ -163,7 +163,7 @@ fn described(format: Format) -> Value {
     json!({"rate": format.rate, "width": 2, "channels": format.channels})
 }
 
-/// Reads as many bytes as were announced. Room is made as they come, not as they are announced.
+/// Reads as many bytes as were announced. Memory is allocated as they arrive, not as they are announced.
 async fn bytes(
     stream: &mut (impl AsyncBufRead + Unpin),
     what: &str,

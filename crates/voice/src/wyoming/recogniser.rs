@@ -15,13 +15,13 @@ use crate::{Clip, SpeechError};
 
 /// Samples in one event: a tenth of a second.
 const BLOCK: usize = 1_600;
-/// How long a service that hung up on us is heard out.
+/// How long events are still read from a service that closed its input.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A service such as wyoming-faster-whisper.
 pub(crate) struct WyomingRecogniser {
     pub(crate) service: WyomingService,
-    /// What it is asked with: `name` and `language`, where they are set.
+    /// The request's data: `name` and `language`, if they are set.
     pub(crate) wishes: Map<String, Value>,
 }
 
@@ -50,7 +50,7 @@ impl WyomingRecogniser {
         };
         let event = tokio::select! {
             event = &mut answer => event,
-            // Whoever hangs up in the middle may have said why before.
+            // A service that disconnects in the middle may have sent the reason before.
             trouble = trouble => timeout(LAST_WORDS, answer).await.unwrap_or(Err(trouble)),
         }?;
         Ok(event.text("text").unwrap_or_default().trim().to_owned())

@@ -11,7 +11,7 @@ use crate::SpeechConfig;
 
 /// What the service does when it has said everything.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Then {
+pub(super) enum ScriptStep {
     /// Ends the connection.
     Close,
     /// Says nothing more, and waits until the other side leaves.
@@ -26,7 +26,11 @@ pub(super) struct Scripted {
 
 impl Scripted {
     /// Hears the caller out until an event of kind `until`, then sends `answer`.
-    pub(super) async fn start(until: &'static str, answer: impl Into<Vec<u8>>, then: Then) -> Self {
+    pub(super) async fn start(
+        until: &'static str,
+        answer: impl Into<Vec<u8>>,
+        then: ScriptStep,
+    ) -> Self {
         let answer = answer.into();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let config = SpeechConfig::new(format!("tcp://{}", listener.local_addr().unwrap()));
@@ -40,7 +44,7 @@ impl Scripted {
             }
             // The caller may have left in the middle.
             let _ = writer.write_all(&answer).await;
-            if then == Then::Hang {
+            if then == ScriptStep::Hang {
                 let _ = reader.read_to_end(&mut Vec::new()).await;
             }
             heard

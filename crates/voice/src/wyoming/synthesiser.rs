@@ -17,7 +17,7 @@ use crate::{
 /// A service such as wyoming-piper.
 pub(crate) struct WyomingSynthesiser {
     pub(crate) service: WyomingService,
-    /// The voice that is asked for: `name`, `speaker`, `language`, where they are set.
+    /// The requested voice: `name`, `speaker`, `language`, if they are set.
     pub(crate) voice: Map<String, Value>,
 }
 
@@ -49,7 +49,7 @@ impl WyomingSynthesiser {
     }
 }
 
-/// An answer under way.
+/// An answer in progress.
 struct WyomingSpeech {
     service: WyomingService,
     hearing: EventReader,

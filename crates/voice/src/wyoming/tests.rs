@@ -7,7 +7,7 @@ use tokio::{
     net::TcpListener,
 };
 
-use super::scripted::{Scripted, Then, python};
+use super::scripted::{ScriptStep, Scripted, python};
 use crate::{Blocks, Clip, Format, SpeechConfig, SpeechError, recogniser, synthesiser, wake_word};
 
 const SOUND: &str = r#"{"rate": 22050, "width": 2, "channels": 1, "timestamp": null}"#;
@@ -48,13 +48,17 @@ async fn spoken(config: &SpeechConfig, text: &str) -> (Vec<Clip>, Option<String>
 }
 
 /// So many blocks, and then what the source does.
-struct Source(usize, Then);
+struct Source(usize, ScriptStep);
 
 impl Blocks for Source {
     fn next(&mut self) -> BoxFuture<'_, Option<Vec<i16>>> {
         Box::pin(async {
             if self.0 == 0 {
-                return if self.1 == Then::Hang { std::future::pending().await } else { None };
+                return if self.1 == ScriptStep::Hang {
+                    std::future::pending().await
+                } else {
+                    None
+                };
             }
             self.0 -= 1;
             Some(vec![3; 1_280])
@@ -70,7 +74,7 @@ async fn woken(config: &SpeechConfig, mut source: Source) -> Result<String, Spee
 #[tokio::test]
 async fn what_was_said_is_written_down() {
     let answer = python("transcript", r#"{"text": " Turn on the kitchen light."}"#, b"");
-    let mut service = Scripted::start("audio-stop", answer, Then::Close).await;
+    let mut service = Scripted::start("audio-stop", answer, ScriptStep::Close).await;
     service.config.language = Some("en".to_owned());
     service.config.model = Some("base".to_owned());
     assert_eq!(transcribed(&service.config).await.unwrap(), "Turn on the kitchen light.");
@@ -113,17 +117,17 @@ async fn what_else_a_service_sends_is_passed_over() {
         b"{\"type\":\"transcript\",\"data\":{\"text\":\"Hello there\"},\"payload_length\":null}\n"
             .to_vec(),
     ];
-    let service = Scripted::start("audio-stop", answer.concat(), Then::Hang).await;
+    let service = Scripted::start("audio-stop", answer.concat(), ScriptStep::Hang).await;
     assert_eq!(transcribed(&service.config).await.unwrap(), "Hello there");
     let silence = python("transcript", r#"{"text": ""}"#, b"");
-    let service = Scripted::start("audio-stop", silence, Then::Close).await;
+    let service = Scripted::start("audio-stop", silence, ScriptStep::Close).await;
     assert_eq!(transcribed(&service.config).await.unwrap(), "");
 }
 
 // HM-2
 #[tokio::test]
 async fn a_text_is_spoken_clip_by_clip() {
-    let mut service = Scripted::start("synthesize", piper(), Then::Hang).await;
+    let mut service = Scripted::start("synthesize", piper(), ScriptStep::Hang).await;
     service.config.voice = Some("en_US-joe-medium".to_owned());
     let (clips, trouble) = spoken(&service.config, "It is on.").await;
     let format = Format { rate: 22_050, channels: 1 };
@@ -142,7 +146,7 @@ async fn a_text_is_spoken_clip_by_clip() {
 #[tokio::test]
 async fn whoever_stops_listening_stops_the_service() {
     let endless = python("audio-chunk", SOUND, &[0; 2_048]).repeat(1_000);
-    let service = Scripted::start("synthesize", endless, Then::Hang).await;
+    let service = Scripted::start("synthesize", endless, ScriptStep::Hang).await;
     let mut spoken = synthesiser(&service.config).unwrap().speak("Once upon a time").await.unwrap();
     assert!(spoken.recv().await.unwrap().is_ok());
     drop(spoken);
@@ -155,20 +159,20 @@ async fn whoever_stops_listening_stops_the_service() {
 async fn the_wake_word_is_heard() {
     let detection = r#"{"name": "okay_nabu", "timestamp": 80, "speaker": null}"#;
     let answer = python("detection", detection, b"");
-    let mut service = Scripted::start("audio-chunk", answer.clone(), Then::Hang).await;
+    let mut service = Scripted::start("audio-chunk", answer.clone(), ScriptStep::Hang).await;
     service.config.model = Some("okay_nabu".to_owned());
-    assert_eq!(woken(&service.config, Source(3, Then::Hang)).await.unwrap(), "okay_nabu");
+    assert_eq!(woken(&service.config, Source(3, ScriptStep::Hang)).await.unwrap(), "okay_nabu");
     let heard = service.heard().await;
     assert_eq!(json!(heard[0].data), json!({"names": ["okay_nabu"]}));
     assert_eq!(heard[2].payload, [3, 0].repeat(1_280));
 
     // Found in what was sent last.
-    let service = Scripted::start("audio-stop", answer, Then::Hang).await;
-    assert_eq!(woken(&service.config, Source(1, Then::Close)).await.unwrap(), "okay_nabu");
+    let service = Scripted::start("audio-stop", answer, ScriptStep::Hang).await;
+    assert_eq!(woken(&service.config, Source(1, ScriptStep::Close)).await.unwrap(), "okay_nabu");
     assert_eq!(json!(service.heard().await[0].data), json!({"names": null}));
     let service =
-        Scripted::start("audio-stop", python("not-detected", "{}", b""), Then::Hang).await;
-    let error = woken(&service.config, Source(1, Then::Close)).await.unwrap_err().to_string();
+        Scripted::start("audio-stop", python("not-detected", "{}", b""), ScriptStep::Hang).await;
+    let error = woken(&service.config, Source(1, ScriptStep::Close)).await.unwrap_err().to_string();
     assert!(error.ends_with("did not hear its word before the sound ended"), "{error}");
 }
 
@@ -215,7 +219,7 @@ fn hostile() -> Vec<(Vec<u8>, &'static str)> {
 #[tokio::test]
 async fn nonsense_is_told_in_words_and_never_kept() {
     for (answer, reason) in hostile() {
-        let service = Scripted::start("audio-stop", answer.clone(), Then::Close).await;
+        let service = Scripted::start("audio-stop", answer.clone(), ScriptStep::Close).await;
         let name = format!("Wyoming {}", service.config.url);
         let error = transcribed(&service.config).await.unwrap_err();
         assert!(matches!(error, SpeechError::Refused { .. }), "{error}");
@@ -224,12 +228,12 @@ async fn nonsense_is_told_in_words_and_never_kept() {
             "{error} is not {reason}"
         );
 
-        let service = Scripted::start("synthesize", answer.clone(), Then::Close).await;
+        let service = Scripted::start("synthesize", answer.clone(), ScriptStep::Close).await;
         let (clips, trouble) = spoken(&service.config, "Hello").await;
         assert!(clips.is_empty() && trouble.unwrap().contains(reason), "{reason}");
 
-        let service = Scripted::start("audio-stop", answer, Then::Close).await;
-        let error = woken(&service.config, Source(1, Then::Close)).await.unwrap_err();
+        let service = Scripted::start("audio-stop", answer, ScriptStep::Close).await;
+        let error = woken(&service.config, Source(1, ScriptStep::Close)).await.unwrap_err();
         assert!(error.to_string().contains(reason), "{error} is not {reason}");
     }
 }
@@ -262,7 +266,7 @@ async fn sound_that_cannot_be_played_is_refused() {
         (good, "closed the connection before it had answered"),
     ];
     for (answer, reason) in cases {
-        let service = Scripted::start("synthesize", answer, Then::Close).await;
+        let service = Scripted::start("synthesize", answer, ScriptStep::Close).await;
         let (_, trouble) = spoken(&service.config, "Hello").await;
         let trouble = trouble.unwrap();
         assert!(trouble.contains(reason), "{trouble} is not {reason}");
@@ -273,13 +277,13 @@ async fn sound_that_cannot_be_played_is_refused() {
 #[tokio::test]
 async fn silence_has_an_end() {
     let limit = Some(HumanDuration(Duration::from_millis(200)));
-    let mut service = Scripted::start("audio-stop", Vec::new(), Then::Hang).await;
+    let mut service = Scripted::start("audio-stop", Vec::new(), ScriptStep::Hang).await;
     service.config.timeout = limit;
     let error = transcribed(&service.config).await.unwrap_err().to_string();
     assert!(error.ends_with("did not answer within 0.2 s"), "{error}");
 
     let begun = python("audio-start", SOUND, b"");
-    let mut service = Scripted::start("synthesize", begun, Then::Hang).await;
+    let mut service = Scripted::start("synthesize", begun, ScriptStep::Hang).await;
     service.config.timeout = limit;
     let (clips, trouble) = spoken(&service.config, "Hello").await;
     assert!(clips.is_empty() && trouble.unwrap().ends_with("did not answer within 0.2 s"));
@@ -288,7 +292,7 @@ async fn silence_has_an_end() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut config = SpeechConfig::new(format!("tcp://{}", listener.local_addr().unwrap()));
     config.timeout = limit;
-    let error = woken(&config, Source(usize::MAX, Then::Hang)).await.unwrap_err().to_string();
+    let error = woken(&config, Source(usize::MAX, ScriptStep::Hang)).await.unwrap_err().to_string();
     assert!(error.ends_with("has taken no sound for 0.2 s"), "{error}");
 }
 
@@ -296,7 +300,7 @@ async fn silence_has_an_end() {
 #[tokio::test]
 async fn whoever_hangs_up_on_us_is_heard_out() {
     let answer = python("error", r#"{"text": "no such model"}"#, b"");
-    let service = Scripted::start("transcribe", answer, Then::Close).await;
+    let service = Scripted::start("transcribe", answer, ScriptStep::Close).await;
     let recogniser = recogniser(&service.config).unwrap();
     // More than can be on the way: it is still being sent when the service has gone.
     let error = recogniser.transcribe(&speech(16_000_000)).await.unwrap_err().to_string();
@@ -310,7 +314,7 @@ async fn nobody_there_is_told_with_the_cause() {
     let error = transcribed(&nobody).await.unwrap_err();
     assert_eq!(error.to_string(), "Wyoming tcp://127.0.0.1:1 could not be reached");
     assert!(error.source().unwrap().to_string().contains("refused"));
-    let error = woken(&nobody, Source(1, Then::Hang)).await.unwrap_err();
+    let error = woken(&nobody, Source(1, ScriptStep::Hang)).await.unwrap_err();
     assert!(matches!(error, SpeechError::Unreachable { .. }), "{error}");
     let nobody = SpeechConfig::new("unix:///nowhere/piper.sock");
     let (_, trouble) = spoken(&nobody, "Hello").await;

@@ -16,7 +16,7 @@ use crate::{Blocks, Format, SpeechError};
 /// A service such as wyoming-openwakeword.
 pub(crate) struct WyomingWakeWord {
     pub(crate) service: WyomingService,
-    /// The words that count; all that the service knows where there are none.
+    /// The words to detect; all that the service knows if empty.
     pub(crate) words: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ impl crate::WakeWord for WyomingWakeWord {
             let mut detection = pin!(hearing.next_of(&["detection", "not-detected"]));
             let event = loop {
                 tokio::select! {
-                    // Silence of the service is no fault: it may be hours until somebody calls.
+                    // A silent service is fine: it may be hours until the word is said.
                     event = &mut detection => break event?,
                     block = blocks.next() => match block {
                         Some(samples) => {
@@ -63,7 +63,7 @@ impl crate::WakeWord for WyomingWakeWord {
 }
 
 impl WyomingWakeWord {
-    /// A service that takes no more samples does not hear; it must not hold up those who would speak.
+    /// A service that takes no more samples detects nothing; it must not block the speaker.
     async fn tell(
         &self,
         telling: &mut EventWriter,

@@ -1,4 +1,4 @@
-//! Watches which workers are there, and goes on when NATS was away.
+//! Watches the bucket of workers, and restarts the watch after NATS was unreachable.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -9,51 +9,51 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval, sleep, timeout},
 };
 
-use super::{Shared, group::Group};
+use super::{GroupsInner, group::Group};
 use crate::{
     Cluster, Error, Purpose,
     clock::now_ms,
     names::Bucket,
-    offer::{Offer, Presence},
-    transport::{Entry, KeyValue},
+    offer::{Presence, WorkerOffer},
+    transport::{KeyValue, KeyValueEntry},
     wire,
 };
 
-/// How often workers are counted.
+/// How often lapsed workers are removed.
 const COUNTED: Duration = Duration::from_secs(1);
 
-/// How long a watch may be silent until it is begun anew: workers that are there say so all the time.
+/// How long a watch may be silent before it is restarted: workers renew their entries all the time.
 const QUIET: Duration = Duration::from_secs(20);
 
-/// How long the servers may take to answer before they count as unable to.
+/// How long the servers may take to respond.
 const ANSWERED: Duration = Duration::from_secs(2);
 
-/// How long to wait before NATS is asked again.
+/// The pause before NATS is tried again.
 const AGAIN: Duration = Duration::from_millis(300);
 
-/// How long what is kept may take to come, the first time.
+/// How long the existing entries may take to arrive.
 const FIRST: Duration = Duration::from_secs(5);
 
 /// Watches until dropped.
-pub(super) async fn run(shared: Arc<Shared>) {
+pub(super) async fn run(shared: Arc<GroupsInner>) {
     loop {
         if shared.line.cluster.is_connected()
             && let Err(error) = look(&shared).await
         {
             tracing::debug!("who is there cannot be seen: {error}");
         }
-        // Who cannot be seen is not gone for that; a call to somebody who is finds nobody at once.
+        // A worker is not gone because the servers are; a call to a dead one fails at once.
         excuse(&shared);
         sleep(AGAIN).await;
     }
 }
 
-/// Looks who is there and follows who comes and goes, until that has to be begun anew.
-async fn look(shared: &Arc<Shared>) -> Result<(), Error> {
+/// Lists the workers and follows changes, until the watch must be restarted.
+async fn look(shared: &Arc<GroupsInner>) -> Result<(), Error> {
     let cluster = &shared.line.cluster;
     let mut connected = cluster.connections();
     connected.borrow_and_update();
-    // It is kept in memory alone, so that servers that were started anew have lost it.
+    // The bucket is in memory only, so restarted servers have lost it.
     cluster.renew(Bucket::Workers).await?;
     let store = cluster.bucket(Bucket::Workers).await?;
     let refused = || Error::refused("say which workers are there");
@@ -84,7 +84,7 @@ async fn look(shared: &Arc<Shared>) -> Result<(), Error> {
         heard = Instant::now();
         let changed = note(shared, &entry).await?;
         match &mut first {
-            // Groups are shown in the order of their names, whoever came first.
+            // Groups are registered in the order of their names.
             Some(groups) => {
                 groups.extend(changed);
                 if entry.is_current {
@@ -108,8 +108,8 @@ async fn kept(store: &dyn KeyValue) -> Result<u64, Error> {
     store.count().await.map_err(refused)
 }
 
-/// Notes what is said of a worker, and says which group may offer something else now.
-async fn note(shared: &Shared, entry: &Entry) -> Result<Option<String>, Error> {
+/// Handles a worker's entry. Returns the group whose offer may have changed.
+async fn note(shared: &GroupsInner, entry: &KeyValueEntry) -> Result<Option<String>, Error> {
     let Some(value) = &entry.value else {
         let groups: Vec<_> = shared.groups().values().cloned().collect();
         let names = shared.line.cluster.names();
@@ -134,7 +134,7 @@ async fn note(shared: &Shared, entry: &Entry) -> Result<Option<String>, Error> {
     };
     let group = shared.group(&presence.group);
     match group.notes(&presence) {
-        // Somebody may have put other servers in place meanwhile, so it is looked at each time.
+        // Another task may have replaced the servers, so this is checked each time.
         Some(_) => Ok(Some(presence.group)),
         None if presence.leaving => Ok(None),
         None => {
@@ -149,7 +149,7 @@ async fn note(shared: &Shared, entry: &Entry) -> Result<Option<String>, Error> {
     }
 }
 
-/// Returns what a worker says of itself now, if it is one of this cluster.
+/// Returns a worker's presence, if it is signed by this cluster.
 pub fn present(cluster: &Cluster, key: &str, value: &Bytes) -> Option<Bytes> {
     let (signer, purpose) = (cluster.signer(), Purpose::Entry(Bucket::Workers));
     let opened = signer.open_fresh(purpose, &[key], value, now_ms());
@@ -157,8 +157,12 @@ pub fn present(cluster: &Cluster, key: &str, value: &Bytes) -> Option<Bytes> {
     opened.ok().map(|opened| opened.body)
 }
 
-/// The offer with this hash: known already, or as the worker has put it down.
-async fn offer_of(shared: &Shared, key: &str, hash: &str) -> Result<Option<Arc<Offer>>, Error> {
+/// Returns the offer with this hash: known already, or from the bucket of offers.
+async fn offer_of(
+    shared: &GroupsInner,
+    key: &str,
+    hash: &str,
+) -> Result<Option<Arc<WorkerOffer>>, Error> {
     let known =
         shared.groups().values().flat_map(|group| group.offers()).find(|offer| offer.hash == hash);
     if known.is_some() {
@@ -176,12 +180,13 @@ async fn offer_of(shared: &Shared, key: &str, hash: &str) -> Result<Option<Arc<O
             return Ok(None);
         }
     };
-    let offer: Result<Offer, _> = match wire::read::<wire::LargeObject>("an offer", &bytes) {
+    let offer: Result<WorkerOffer, _> = match wire::read::<wire::LargeObjectRef>("an offer", &bytes)
+    {
         Ok(elsewhere) => wire::read("an offer", &cluster.pick_up(&elsewhere.large).await?),
         Err(_) => wire::read("an offer", &bytes),
     };
     match offer {
-        // What a server of several has may be older than what the worker says of itself.
+        // A replica may be older than the worker's presence.
         Ok(offer) => Ok((offer.hash == hash).then(|| Arc::new(offer))),
         Err(error) => {
             tracing::warn!("what worker `{key}` offers cannot be read: {error}");
@@ -190,21 +195,21 @@ async fn offer_of(shared: &Shared, key: &str, hash: &str) -> Result<Option<Arc<O
     }
 }
 
-/// Shows what the group offers now, beside the serving threads: schemas that workers offer may take long to check.
-async fn show(shared: &Arc<Shared>, group: Arc<Group>) {
+/// Registers what the group offers now, on a blocking thread: checking workers' schemas may take long.
+async fn show(shared: &Arc<GroupsInner>, group: Arc<Group>) {
     let shared = shared.clone();
     if spawn_blocking(move || shared.show(&group)).await.is_err() {
         tracing::warn!("what workers offer could not be checked");
     }
 }
 
-/// Lets go of workers that are gone: those who have not been heard of while the servers could tell.
-async fn count(shared: &Arc<Shared>, store: &dyn KeyValue) -> Result<(), Error> {
+/// Removes workers that have not renewed their entries while the servers were reachable.
+async fn count(shared: &Arc<GroupsInner>, store: &dyn KeyValue) -> Result<(), Error> {
     let groups: Vec<_> = shared.groups().values().cloned().collect();
     if !groups.iter().any(|group| group.has_lapsed()) {
         return Ok(());
     }
-    // Servers that are about to agree on who leads tell nothing, and take nothing from workers either.
+    // Servers that elect a leader deliver nothing, and accept nothing from workers either.
     let unable = Error::refused("say which workers are there in time");
     timeout(ANSWERED, kept(store)).await.map_err(|elapsed| unable(elapsed.into()))??;
     for group in groups {
@@ -215,6 +220,6 @@ async fn count(shared: &Arc<Shared>, store: &dyn KeyValue) -> Result<(), Error> 
     Ok(())
 }
 
-fn excuse(shared: &Shared) {
+fn excuse(shared: &GroupsInner) {
     shared.groups().values().for_each(|group| group.excuse());
 }

@@ -1,4 +1,4 @@
-//! One group of workers: who is there, and what they offer together.
+//! One group of workers, and what they offer together.
 
 use std::{
     collections::BTreeMap,
@@ -9,37 +9,37 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_runtime::Link;
+use switchboard_runtime::ServerLink;
 use switchboard_toolcall::{BoxFuture, ErrorKind, Tool, ToolError};
 use tokio::time::Instant;
 
-use super::Line;
+use super::GroupDeps;
 use crate::{
     Cluster, Jobs, WorkerTool,
-    offer::{LAPSES, Offer, OfferedTool, Presence},
+    offer::{LAPSES, OfferedTool, Presence, WorkerOffer},
     replies::Replies,
 };
 
 /// A group of workers that share their calls.
 pub struct Group {
     name: Arc<str>,
-    line: Arc<Line>,
-    /// By their ids, which sort by age.
-    members: Mutex<BTreeMap<String, Member>>,
-    /// The offers that are shown now.
+    line: Arc<GroupDeps>,
+    /// By id, which sorts by age.
+    members: Mutex<BTreeMap<String, GroupMember>>,
+    /// The offers that are registered now.
     shown: Mutex<Vec<String>>,
-    /// Where the next search for a worker begins, so that not all begin with the same one.
+    /// Where the next search for a worker starts, so that calls are spread.
     turn: AtomicUsize,
 }
 
-struct Member {
+struct GroupMember {
     presence: Presence,
-    offer: Arc<Offer>,
+    offer: Arc<WorkerOffer>,
     seen: Instant,
 }
 
 impl Group {
-    pub(super) fn new(name: Arc<str>, line: Arc<Line>) -> Self {
+    pub(super) fn new(name: Arc<str>, line: Arc<GroupDeps>) -> Self {
         Self {
             name,
             line,
@@ -49,12 +49,12 @@ impl Group {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// Its workers that are there.
+    /// Returns its workers.
     pub fn workers(&self) -> Vec<Presence> {
         self.lock().values().map(|member| member.presence.clone()).collect()
     }
@@ -71,10 +71,11 @@ impl Group {
         &self.line.replies
     }
 
-    /// Some workers that have this tool, each time in another order, those with room first.
+    /// Returns some workers that have this tool, in rotating order, those with free slots first.
     pub(crate) fn workers_with(&self, tool: &str, most: usize) -> Vec<String> {
         let members = self.lock();
-        let has = |member: &&Member| member.offer.tools.iter().any(|offered| offered.name == tool);
+        let has =
+            |member: &&GroupMember| member.offer.tools.iter().any(|offered| offered.name == tool);
         let mut found: Vec<_> =
             members.values().filter(has).map(|member| &member.presence).collect();
         if found.is_empty() {
@@ -86,7 +87,7 @@ impl Group {
         found.into_iter().take(most).map(|worker| worker.worker.clone()).collect()
     }
 
-    /// Notes that a worker is there, and says whether that changes what is offered. None: what it offers is not known.
+    /// Handles a worker's presence. Returns whether the offer changed, `None` if the worker's offer is unknown.
     pub(super) fn notes(&self, presence: &Presence) -> Option<bool> {
         let mut members = self.lock();
         if presence.leaving {
@@ -101,23 +102,23 @@ impl Group {
         Some(false)
     }
 
-    /// Notes what a worker offers.
-    pub(super) fn joins(&self, presence: Presence, offer: Arc<Offer>) {
-        let member = Member { offer, seen: Instant::now(), presence };
+    /// Adds a worker with its offer.
+    pub(super) fn joins(&self, presence: Presence, offer: Arc<WorkerOffer>) {
+        let member = GroupMember { offer, seen: Instant::now(), presence };
         self.lock().insert(member.presence.worker.clone(), member);
     }
 
-    /// Notes that a worker is gone, and says whether it was there.
+    /// Removes a worker. Returns whether it was known.
     pub(super) fn leaves(&self, worker: &str) -> bool {
         self.lock().remove(worker).is_some()
     }
 
-    /// Whether somebody has not been heard of for too long.
+    /// Returns whether a worker has not renewed its entry for too long.
     pub(super) fn has_lapsed(&self) -> bool {
         self.lock().values().any(|member| member.seen.elapsed() >= LAPSES)
     }
 
-    /// Lets go of workers that have not been heard of for too long, and says whether there were any.
+    /// Removes workers that have not renewed their entries for too long. Returns whether there were any.
     pub(super) fn lapse(&self) -> bool {
         let mut members = self.lock();
         let before = members.len();
@@ -132,27 +133,27 @@ impl Group {
         members.len() < before
     }
 
-    /// Counts all workers as heard of: nobody could be.
+    /// Counts all workers as renewed, because the servers were unreachable.
     pub(super) fn excuse(&self) {
         for member in self.lock().values_mut() {
             member.seen = Instant::now();
         }
     }
 
-    /// The offers that are known, by their hashes.
-    pub(super) fn offers(&self) -> Vec<Arc<Offer>> {
+    /// Returns the known offers.
+    pub(super) fn offers(&self) -> Vec<Arc<WorkerOffer>> {
         self.lock().values().map(|member| member.offer.clone()).collect()
     }
 
-    /// What the workers offer together, where that is not what is shown already (or has to be shown `anew`).
+    /// Returns what the workers offer together, if it differs from what is registered, or `anew` is set.
     pub(super) fn offered(
         self: &Arc<Self>,
         separator: &str,
         anew: bool,
     ) -> Option<Vec<Arc<dyn Tool>>> {
-        let mut offers: Vec<Arc<Offer>> = Vec::new();
+        let mut offers: Vec<Arc<WorkerOffer>> = Vec::new();
         for offer in self.offers() {
-            // Of workers that offer the same, the newest counts.
+            // Of workers with the same offer, the newest counts.
             offers.retain(|known| known.hash != offer.hash);
             offers.push(offer);
         }
@@ -172,8 +173,8 @@ impl Group {
         Some(tools.collect())
     }
 
-    /// Each tool once, as the newest worker has it, in the order of the oldest.
-    fn merged<'a>(&self, offers: &'a [Arc<Offer>]) -> Vec<&'a OfferedTool> {
+    /// Returns each tool once, as the newest worker has it, in the order of the oldest.
+    fn merged<'a>(&self, offers: &'a [Arc<WorkerOffer>]) -> Vec<&'a OfferedTool> {
         let mut tools: Vec<&OfferedTool> = Vec::new();
         for tool in offers.iter().flat_map(|offer| &offer.tools) {
             match tools.iter_mut().find(|known| known.name == tool.name) {
@@ -192,11 +193,11 @@ impl Group {
         tools
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Member>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, GroupMember>> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why none of its tools can be called.
+    /// Returns why none of its tools can be called, if so.
     fn away(&self) -> Option<String> {
         if !self.cluster().is_connected() {
             return Some(format!("NATS at {} could not be reached", self.cluster().address()));
@@ -205,7 +206,7 @@ impl Group {
     }
 }
 
-impl Link for Group {
+impl ServerLink for Group {
     fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
         let away = self.away();
         let outcome = away.map_or(Ok(()), |reason| {
@@ -232,7 +233,7 @@ impl Link for Group {
         match self.away() {
             None => json!({"state": "ready", "type": "workers", "workers": workers}),
             Some(reason) => {
-                json!({"state": "given_up", "type": "workers", "workers": workers, "error": reason})
+                json!({"state": "failed", "type": "workers", "workers": workers, "error": reason})
             }
         }
     }

@@ -1,6 +1,6 @@
-//! One delivery of a queued call: what is to be done with it, the run, and what follows.
+//! One delivery of a queued call: decides what to do, runs it, stores the outcome.
 
-mod step;
+mod decide;
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,43 +10,43 @@ use tokio::{sync::watch, time::sleep};
 use tracing::{error, info, warn};
 
 use super::{
-    Job, Payload, Runner,
+    Job, JobPayload, JobRunner,
     enqueue::within,
     heartbeat::{Heartbeat, OwnedJob},
-    state::{self, Entry, JobOutcome, JobState},
-    verdict::Verdict,
+    state::{self, JobEntry, JobOutcome, JobState},
+    verdict::AttemptVerdict,
 };
 use crate::{
     Error, Purpose,
-    sign::Opened,
+    sign::VerifiedMessage,
     transport::{Ack, Delivery},
-    wire::{self, Failure, Outcome},
+    wire::{self, WireFailure, WireOutcome},
 };
-use step::Step;
-pub(crate) use step::cancelled;
+use decide::AttemptStep;
+pub(crate) use decide::cancelled;
 
-/// How long a call is left alone that could not be looked at.
+/// The delay before a call whose state could not be read is redelivered.
 const LATER: Duration = Duration::from_secs(2);
 
-/// How long a call is left alone that is not signed as it has to be.
+/// The delay before a call with an invalid signature is redelivered.
 const UNSIGNED: Duration = Duration::from_secs(30);
 
-/// Does what is to be done with a delivered call.
-pub(crate) async fn handle(runner: &Runner, delivery: Delivery) {
+/// Handles a delivered call.
+pub(crate) async fn handle(runner: &JobRunner, delivery: Delivery) {
     let delivery = Arc::new(delivery);
     let body = match opened(runner, &delivery) {
         Ok(opened) => opened.body,
         Err(error) => {
-            // It may be this node that has the wrong key, so the call is left for others.
+            // This node may have the wrong key, so the call is left to others.
             runner.jobs().cluster().signer().refused(Purpose::Job, &delivery.subject, &error);
             _ = delivery.acks.ack(Ack::Retry(UNSIGNED)).await;
             return;
         }
     };
-    let placed: Payload<Job> = match wire::read("a queued call", &body) {
+    let placed: JobPayload<Job> = match wire::read("a queued call", &body) {
         Ok(placed) => placed,
         Err(error) => {
-            // It would never be understood, and nobody waits under an id for it.
+            // It will never parse, and there is no id to report it under.
             error!(group = runner.group(), %error, "a queued call is thrown away: {error}");
             _ = delivery.acks.ack(Ack::Discard).await;
             return;
@@ -56,62 +56,62 @@ pub(crate) async fn handle(runner: &Runner, delivery: Delivery) {
         Ok(job) => job,
         Err(error) => return later(&delivery, &error).await,
     };
-    let attempt = Attempt { runner, delivery: delivery.clone(), placed, job };
+    let attempt = JobAttempt { runner, delivery: delivery.clone(), placed, job };
     if let Err(error) = attempt.handle().await {
         later(&delivery, &error).await;
     }
 }
 
-/// Returns what was queued, if it is signed. It was signed when it was laid into the queue: what was laid in much later was laid in
-/// by somebody who had only heard of it.
-fn opened(runner: &Runner, delivery: &Delivery) -> Result<Opened, Error> {
+/// Returns the job, if it is signed. It was signed when it was queued: a message published much later is a replay.
+fn opened(runner: &JobRunner, delivery: &Delivery) -> Result<VerifiedMessage, Error> {
     let Delivery { subject, payload, published_ms, .. } = delivery;
     let signer = runner.jobs().cluster().signer();
     signer.open_fresh(Purpose::Job, &[subject.as_str()], payload, *published_ms)
 }
 
-/// Gives a call back that cannot be looked at now.
+/// Returns a call that cannot be handled now to the queue.
 async fn later(delivery: &Delivery, error: &Error) {
     warn!(%error, "a queued call is left for later: {error}");
     let pause = LATER * u32::try_from(delivery.delivered.clamp(1, 15)).unwrap_or(1);
-    // What cannot be told comes back by itself.
+    // Without an acknowledgement it is redelivered anyway.
     _ = delivery.acks.ack(Ack::Retry(pause)).await;
 }
 
-/// One attempt at a queued call, which was delivered.
-struct Attempt<'a> {
-    runner: &'a Runner,
+/// One attempt at a delivered call.
+struct JobAttempt<'a> {
+    runner: &'a JobRunner,
     delivery: Arc<Delivery>,
-    placed: Payload<Job>,
+    placed: JobPayload<Job>,
     job: Job,
 }
 
-impl Attempt<'_> {
+impl JobAttempt<'_> {
     async fn handle(&self) -> Result<(), Error> {
         let mut entry = self.entry().await?;
         loop {
             let has_tool = self.runner.has(&self.job.request.tool);
             let most = self.runner.jobs().config().attempts;
             let Delivery { number, delivered, .. } = *self.delivery;
-            let step = Step::of(&entry.kept, &self.job, number, delivered, has_tool, most);
+            let step = AttemptStep::of(&entry.kept, &self.job, number, delivered, has_tool, most);
             let changed = match step {
-                Step::Leave => return self.done().await,
-                Step::Later(pause) => return self.again(pause).await,
-                Step::Watch => match self.watch(&entry).await? {
+                AttemptStep::Leave => return self.done().await,
+                AttemptStep::Later(pause) => return self.again(pause).await,
+                AttemptStep::Watch => match self.watch(&entry).await? {
                     Some(found) => Some(found),
                     None => {
-                        self.end_unrun(&entry, QueueState::Done, step::unknown(&entry.kept)).await?
+                        self.end_unrun(&entry, QueueState::Done, decide::unknown(&entry.kept))
+                            .await?
                     }
                 },
-                Step::Cancel => {
-                    let failure = step::cancelled(&entry.kept);
+                AttemptStep::Cancel => {
+                    let failure = decide::cancelled(&entry.kept);
                     self.end_unrun(&entry, QueueState::Cancelled, failure).await?
                 }
-                Step::Bury(failure) => {
+                AttemptStep::Bury(failure) => {
                     self.bury(&entry.kept, failure.clone()).await?;
                     self.end_unrun(&entry, QueueState::Dead, failure).await?
                 }
-                Step::Begin => match self.begin(&entry).await? {
+                AttemptStep::Begin => match self.begin(&entry).await? {
                     Some(begun) => return self.run(begun).await,
                     None => None,
                 },
@@ -123,8 +123,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// How the call is; noted here where whoever queued it did not get that far.
-    async fn entry(&self) -> Result<Entry, Error> {
+    /// Returns the call's state; creates it if the enqueuing gateway did not get that far.
+    async fn entry(&self) -> Result<JobEntry, Error> {
         let cluster = self.runner.jobs().cluster();
         if let Some(entry) = within(state::get(cluster, self.job.id())).await? {
             return Ok(entry);
@@ -137,7 +137,7 @@ impl Attempt<'_> {
         }
     }
 
-    async fn begin(&self, entry: &Entry) -> Result<Option<Entry>, Error> {
+    async fn begin(&self, entry: &JobEntry) -> Result<Option<JobEntry>, Error> {
         let mut kept = entry.kept.clone();
         kept.state = QueueState::Running;
         kept.attempts += 1;
@@ -149,30 +149,30 @@ impl Attempt<'_> {
         self.update(kept, entry.revision).await
     }
 
-    /// Ends the call without a run; the entry where there is more to do.
+    /// Ends the call without running it. Returns the entry if there is more to do.
     async fn end_unrun(
         &self,
-        entry: &Entry,
+        entry: &JobEntry,
         state: QueueState,
-        failure: Failure,
-    ) -> Result<Option<Entry>, Error> {
+        failure: WireFailure,
+    ) -> Result<Option<JobEntry>, Error> {
         let mut kept = entry.kept.clone();
         kept.state = state;
         kept.changes();
-        let outcome = Payload::Here(Outcome::Failure(failure));
+        let outcome = JobPayload::Here(WireOutcome::Failure(failure));
         kept.ended = Some(JobOutcome { outcome, micros: 0, record: None });
         self.update(kept, entry.revision).await
     }
 
-    async fn update(&self, kept: JobState, revision: u64) -> Result<Option<Entry>, Error> {
+    async fn update(&self, kept: JobState, revision: u64) -> Result<Option<JobEntry>, Error> {
         within(state::update(self.runner.jobs().cluster(), kept, revision)).await
     }
 
-    /// Watches whether whoever began the call says anything more of it; none where it does not.
-    async fn watch(&self, entry: &Entry) -> Result<Option<Entry>, Error> {
+    /// Watches for heartbeats of the worker that started the call. Returns `None` if there are none.
+    async fn watch(&self, entry: &JobEntry) -> Result<Option<JobEntry>, Error> {
         let beat = self.runner.jobs().config().beat();
         for _ in 0..4 {
-            // Nobody else is to get it in the meantime.
+            // Keep the delivery, so that no other worker gets it meanwhile.
             _ = self.delivery.acks.ack(Ack::Progress).await;
             sleep(beat / 2).await;
             let found = within(state::get(self.runner.jobs().cluster(), self.job.id())).await?;
@@ -183,8 +183,8 @@ impl Attempt<'_> {
         Ok(None)
     }
 
-    /// Runs the call and writes down what came of it.
-    async fn run(&self, begun: Entry) -> Result<(), Error> {
+    /// Runs the call and stores the outcome.
+    async fn run(&self, begun: JobEntry) -> Result<(), Error> {
         let (id, runner) = (self.job.id(), self.runner);
         let attempt = begun.kept.attempts;
         let mine = Arc::new(OwnedJob::new(runner.jobs().cluster().clone(), begun));
@@ -206,7 +206,7 @@ impl Attempt<'_> {
             call = %id, tool = self.job.name, attempt, outcome = result.outcome_code(),
             "a queued call was run"
         );
-        // Whoever has the call now needs to hear of it until it is settled.
+        // The heartbeat must continue until the outcome is stored.
         let settled = self.settle(&mine, &result).await;
         drop(beat);
         settled
@@ -216,32 +216,32 @@ impl Attempt<'_> {
         let kept = mine.kept().await;
         let cut_short = result.error_kind() == Some(ErrorKind::Cancelled);
         if mine.is_lost() {
-            // Another worker has it, or it was ended: what came of this run is nobody's business any more.
+            // Another worker owns it, or it has ended: this outcome is discarded.
             return Ok(());
         }
-        let failure = match Outcome::from(result) {
-            Outcome::Failure(failure) => failure,
-            answer @ Outcome::Answer(_) => {
+        let failure = match WireOutcome::from(result) {
+            WireOutcome::Failure(failure) => failure,
+            answer @ WireOutcome::Answer(_) => {
                 return self.end(mine, QueueState::Done, answer, result).await;
             }
         };
         if cut_short && !self.runner.is_leaving() {
-            let ended = Outcome::Failure(failure);
+            let ended = WireOutcome::Failure(failure);
             return self.end(mine, QueueState::Cancelled, ended, result).await;
         }
         if cut_short && !self.job.may_repeat {
-            let ended = Outcome::Failure(step::unknown(&kept));
+            let ended = WireOutcome::Failure(decide::unknown(&kept));
             return self.end(mine, QueueState::Done, ended, result).await;
         }
-        let again =
-            cut_short || Verdict::of(Some(failure.kind), self.job.may_repeat) == Verdict::Again;
+        let again = cut_short
+            || AttemptVerdict::of(Some(failure.kind), self.job.may_repeat) == AttemptVerdict::Again;
         if !again {
-            return self.end(mine, QueueState::Done, Outcome::Failure(failure), result).await;
+            return self.end(mine, QueueState::Done, WireOutcome::Failure(failure), result).await;
         }
         let config = self.runner.jobs().config();
         if kept.attempts >= config.attempts && !cut_short {
             self.bury(&kept, failure.clone()).await?;
-            return self.end(mine, QueueState::Dead, Outcome::Failure(failure), result).await;
+            return self.end(mine, QueueState::Dead, WireOutcome::Failure(failure), result).await;
         }
         let pause = if cut_short { Duration::ZERO } else { config.delay(kept.attempts) };
         let noted = mine.insist(|kept| {
@@ -256,16 +256,16 @@ impl Attempt<'_> {
         }
     }
 
-    /// Writes down the end of the call, then lets the queue forget it.
+    /// Stores the outcome, then removes the call from the queue.
     async fn end(
         &self,
         mine: &OwnedJob,
         state: QueueState,
-        outcome: Outcome,
+        outcome: WireOutcome,
         result: &ToolResult,
     ) -> Result<(), Error> {
         let cluster = self.runner.jobs().cluster();
-        let outcome = mine.insist_on(|| Payload::put(cluster, outcome.clone())).await?;
+        let outcome = mine.insist_on(|| JobPayload::put(cluster, outcome.clone())).await?;
         let ended = JobOutcome {
             outcome,
             micros: u64::try_from(result.elapsed.as_micros()).unwrap_or(u64::MAX),
@@ -285,7 +285,7 @@ impl Attempt<'_> {
         }
     }
 
-    async fn bury(&self, kept: &JobState, failure: Failure) -> Result<(), Error> {
+    async fn bury(&self, kept: &JobState, failure: WireFailure) -> Result<(), Error> {
         warn!(
             call = %kept.call, tool = kept.name, attempts = kept.attempts, error = failure.text,
             "a queued call goes to the dead letters"
@@ -293,9 +293,9 @@ impl Attempt<'_> {
         self.runner.jobs().bury(&self.job, kept.attempts, failure).await
     }
 
-    /// Lets the queue forget the call, which has ended.
+    /// Removes an ended call from the queue.
     async fn done(&self) -> Result<(), Error> {
-        // What is not confirmed is delivered again, and found to be over.
+        // If unconfirmed, it is redelivered and found to have ended.
         if let Err(error) = self.delivery.acks.ack(Ack::Done).await {
             warn!(call = %self.job.id(), %error, "the queue did not confirm that a call is over");
         }
@@ -303,9 +303,9 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Lets the queue deliver the call again, after a while.
+    /// Returns the call to the queue, to be redelivered after a pause.
     async fn again(&self, pause: Duration) -> Result<(), Error> {
-        // What is not told is delivered again as well, only later.
+        // Without an acknowledgement it is redelivered too, only later.
         _ = self.delivery.acks.ack(Ack::Retry(pause)).await;
         Ok(())
     }

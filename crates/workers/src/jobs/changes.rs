@@ -1,4 +1,4 @@
-//! Queued calls as they change, for who wants to watch.
+//! A stream of changes of queued calls.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,41 +10,42 @@ use tokio::time::sleep;
 use tracing::warn;
 
 use super::{
-    Jobs, Payload,
+    JobPayload, Jobs,
     state::{JobState, PURPOSE},
 };
 use crate::{
     Bucket, Error,
     clock::moment,
-    transport::{Entry, Watch},
-    wire::{self, Failure, Outcome, Step},
+    transport::{EntryStream, KeyValueEntry},
+    wire::{self, ProgressStep, WireFailure, WireOutcome},
 };
 
-/// How long is waited before the servers are asked again, after they could not be.
+/// The pause before the servers are tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How a queued call has become.
+/// The changed state of a queued call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Change {
+#[non_exhaustive]
+pub struct JobChange {
     /// The id under which it was queued.
     pub id: CallId,
     /// The tool's full name.
     pub tool: String,
     /// The group whose workers run it.
     pub server: String,
-    /// Who asked for it.
+    /// Who made the call.
     pub caller: Option<String>,
-    /// How it is.
+    /// Its state.
     pub state: QueueState,
-    /// How often it was begun.
+    /// How many attempts were started.
     pub attempts: u32,
-    /// Who began it last.
+    /// The worker of the last attempt.
     pub worker: Option<String>,
-    /// How far it is, where the tool said so.
-    pub progress: Option<Step>,
-    /// Why the last attempt failed, where it is to be tried again.
-    pub last_error: Option<Failure>,
-    /// The kind of failure, where it ended with one.
+    /// The latest progress that the tool reported.
+    pub progress: Option<ProgressStep>,
+    /// Why the last attempt failed, if it will be retried.
+    pub last_error: Option<WireFailure>,
+    /// The kind of error, if it ended with one.
     pub error_kind: Option<ErrorKind>,
     /// When it was queued.
     #[serde(skip)]
@@ -54,31 +55,31 @@ pub struct Change {
     pub changed: SystemTime,
 }
 
-/// What changes from now on.
-pub struct Changes {
+/// A stream of changes from now on.
+pub struct JobChanges {
     jobs: Jobs,
-    watch: Option<Watch>,
+    watch: Option<EntryStream>,
 }
 
 impl Jobs {
-    /// Queued calls as they change from now on, whoever queued them.
+    /// Watches all queued calls from now on.
     ///
     /// # Errors
     /// The servers cannot be reached.
-    pub async fn changes(&self) -> Result<Changes, Error> {
+    pub async fn changes(&self) -> Result<JobChanges, Error> {
         let watch = Some(self.watch().await?);
-        Ok(Changes { jobs: self.clone(), watch })
+        Ok(JobChanges { jobs: self.clone(), watch })
     }
 
-    async fn watch(&self) -> Result<Watch, Error> {
+    async fn watch(&self) -> Result<EntryStream, Error> {
         let store = self.cluster().bucket(Bucket::Calls).await?;
         store.watch_new().await.map_err(Error::refused("tell of queued calls"))
     }
 }
 
-impl Changes {
-    /// The next change; waits for servers that are away.
-    pub async fn next(&mut self) -> Change {
+impl JobChanges {
+    /// Returns the next change; waits while the servers are unreachable.
+    pub async fn next(&mut self) -> JobChange {
         loop {
             let Some(watch) = &mut self.watch else {
                 sleep(PAUSE).await;
@@ -86,13 +87,13 @@ impl Changes {
                 continue;
             };
             match watch.next().await {
-                Some(Ok(Entry { key, value: Some(value), .. })) => {
+                Some(Ok(KeyValueEntry { key, value: Some(value), .. })) => {
                     let opened = self.jobs.cluster().signer().open(PURPOSE, &[&key], &value);
                     let kept = opened.and_then(|opened| {
                         wire::read::<JobState>("the entry of a call", &opened.body)
                     });
                     match kept {
-                        // A sign of life alone is no news.
+                        // A heartbeat alone is not a change.
                         Ok(kept) if kept.is_news() => return kept.into(),
                         Ok(_) => {}
                         Err(error) => warn!(%error, "an entry is passed over"),
@@ -109,12 +110,12 @@ impl Changes {
     }
 }
 
-impl From<JobState> for Change {
+impl From<JobState> for JobChange {
     fn from(kept: JobState) -> Self {
         let outcome = kept.ended.as_ref().map(|ended| &ended.outcome);
         let error_kind = match outcome {
-            Some(Payload::Here(Outcome::Failure(failure))) => Some(failure.kind),
-            // What is large is an answer.
+            Some(JobPayload::Here(WireOutcome::Failure(failure))) => Some(failure.kind),
+            // Large outcomes are successful ones.
             _ => None,
         };
         Self {

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use switchboard_toolcall::HumanDuration;
 
 /// How often a queued call is tried, and when its worker counts as lost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How often a call is begun at most, before it goes to the dead letters.
+    /// How many attempts are made before a call goes to the dead letter queue.
     pub attempts: u32,
-    /// How long is waited after the first attempt that failed; each further one doubles it, up to five minutes.
+    /// The delay after the first failed attempt; doubled for each further one, up to five minutes.
     pub retry_delay: HumanDuration,
-    /// How long a worker may say nothing of a call that it runs, until another one gets it.
+    /// How long a worker may be silent about a running call before another one gets it.
     pub lost_after: HumanDuration,
 }
 
@@ -21,13 +21,13 @@ pub struct Config {
 const LONGEST_DELAY: Duration = Duration::from_secs(300);
 
 impl Config {
-    /// How long is waited after so many attempts.
+    /// Returns the delay after so many attempts.
     pub(crate) fn delay(&self, attempts: u32) -> Duration {
         let doubled = 1u32.checked_shl(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
         self.retry_delay.0.saturating_mul(doubled).min(LONGEST_DELAY)
     }
 
-    /// How often a worker says that it is still at a call.
+    /// Returns the interval of heartbeats.
     pub(crate) fn beat(&self) -> Duration {
         self.lost_after.0 / 3
     }

@@ -1,4 +1,4 @@
-//! Lays a call into the queue, so that it is certain to be run, or says that it could not.
+//! Queues a call durably, or fails.
 
 use std::{future::Future, time::Duration};
 
@@ -9,28 +9,28 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::debug;
 
 use super::{
-    Job, Jobs, Payload,
+    Job, JobPayload, Jobs,
     keys::{self, KeyClaim},
     state::{self, JobState},
 };
 use crate::{Error, Purpose};
 
-/// How long the servers may take to say that they have something.
+/// How long the servers may take to confirm.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a connection may take to be there.
+/// How long connecting may take.
 const CONNECTING: Duration = Duration::from_secs(2);
-/// For how long they are asked again: as long as they take to agree on who leads, when one of them is lost. What they have
-/// already they do not take twice.
+/// For how long publishing is retried: as long as an election takes when a server is lost. Duplicates are recognised by
+/// id.
 const INSISTING: Duration = Duration::from_secs(10);
-/// How long to wait before they are asked again.
+/// The pause before retries.
 const PAUSE: Duration = Duration::from_millis(200);
 
 impl Jobs {
-    /// Queues a call of a worker's tool. Returns its id, or that of an earlier one if the caller's idempotency key was
-    /// used for the same before.
+    /// Queues a call of a worker's tool. Returns its id, or that of an earlier call if the caller's idempotency key was
+    /// used for the same call before.
     ///
     /// # Errors
-    /// The key stands for something else, or the servers cannot be reached.
+    /// The key was used for another call, or the servers cannot be reached.
     pub async fn enqueue(
         &self,
         spec: &ToolSpec,
@@ -46,7 +46,7 @@ impl Jobs {
             match insist(claim).await.map_err(|error| self.unreachable(spec, error))? {
                 KeyClaim::First => {}
                 KeyClaim::Earlier(earlier) if self.is_known(earlier).await => return Ok(earlier),
-                // Whoever was first may have died before the call was in the queue.
+                // The gateway that claimed the key may have died before the call was queued.
                 KeyClaim::Earlier(earlier) => id = earlier,
                 KeyClaim::Other => return Err(key_conflict(key)),
             }
@@ -61,19 +61,18 @@ impl Jobs {
         Ok(id)
     }
 
-    /// The message comes first and the state second: whatever ends in between, the call is run, and the worker notes
-    /// how it is.
+    /// Publishes the message first and the state second: whatever fails in between, the call runs, and the worker
+    /// creates the state.
     async fn lay_in(&self, job: Job) -> Result<(), Error> {
         let (id, subject) = (job.id(), self.cluster().names().jobs(&job.group, &job.request.tool));
-        let placed = within(Payload::put(self.cluster(), job.clone())).await?;
+        let placed = within(JobPayload::put(self.cluster(), job.clone())).await?;
         let payload = self.cluster().signer().write(Purpose::Job, &[&subject], &placed)?;
         let number = self.publish(&subject, &id.to_string(), payload).await?;
         let kept = JobState::new(&job, number);
         insist(|| within(state::create(self.cluster(), kept.clone()))).await.map(drop)
     }
 
-    /// Publishes until the stream says that it has the message, under the number that it gave it. What it has already
-    /// under this id it does not take twice.
+    /// Publishes until the stream confirms the message. Returns its sequence number. Duplicates are recognised by id.
     pub(crate) async fn publish(
         &self,
         subject: &str,
@@ -91,8 +90,7 @@ impl Jobs {
         matches!(within(state::get(self.cluster(), id)).await, Ok(Some(_)))
     }
 
-    /// What is not sent cannot arrive later: without a connection nothing is begun. One that is only just being made, or
-    /// made anew, is waited for.
+    /// Waits for the connection. Nothing is published without one, since it could arrive later.
     async fn reachable(&self, spec: &ToolSpec) -> Result<(), ToolError> {
         let connected = async {
             while !self.cluster().is_connected() {
@@ -123,7 +121,7 @@ impl Jobs {
     }
 }
 
-/// Waits for the servers, but not for ever.
+/// Limits how long the servers may take.
 pub(crate) async fn within<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     match timeout(PATIENCE, work).await {
         Ok(done) => done,
@@ -131,7 +129,7 @@ pub(crate) async fn within<T>(work: impl Future<Output = Result<T, Error>>) -> R
     }
 }
 
-/// Asks the servers again and again, but not for ever.
+/// Retries for a limited time.
 async fn insist<T, W: Future<Output = Result<T, Error>>>(work: impl Fn() -> W) -> Result<T, Error> {
     let begun = Instant::now();
     loop {

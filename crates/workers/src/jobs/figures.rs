@@ -1,4 +1,4 @@
-//! How long the queues are: for metrics and people.
+//! Queue lengths, for metrics and people.
 
 use std::time::Duration;
 
@@ -7,33 +7,33 @@ use crate::{Error, names::token};
 
 /// The queue of one group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
-    /// The group, as subjects name it: letters, digits, `-` and `_` as they are, others as `=XX`.
+pub struct QueueFigures {
+    /// The group, escaped as in subjects: letters, digits, `-` and `_` as they are, others as `=XX`.
     pub group: String,
-    /// How many calls wait for a worker: those that nobody has begun.
+    /// How many calls wait for their first attempt.
     pub waiting: u64,
-    /// How many calls are with a worker, or wait for their next attempt.
+    /// How many calls run or wait for their next attempt.
     pub taken: u64,
-    /// How long the oldest call that has not ended has been in the queue.
+    /// The age of the oldest call that has not ended.
     pub oldest: Option<Duration>,
-    /// How many of the calls that are taken were delivered more than once.
+    /// How many of the running calls were delivered more than once.
     pub redelivered: u64,
     /// How many dead letters there are.
     pub dead: u64,
 }
 
 impl Jobs {
-    /// The queues of all groups that have one, by group. Asks the servers a few questions for each group.
+    /// Returns the queues of all groups that have one, by group. Needs a few requests for each group.
     ///
     /// # Errors
     /// The servers cannot be reached.
-    pub async fn figures(&self) -> Result<Vec<Figures>, Error> {
+    pub async fn figures(&self) -> Result<Vec<QueueFigures>, Error> {
         self.cluster().queue().figures().await.map_err(Error::refused("tell of the queues"))
     }
 }
 
-impl Figures {
-    /// Whether these are of this group.
+impl QueueFigures {
+    /// Returns whether these belong to this group.
     pub fn is_of(&self, group: &str) -> bool {
         self.group == token(group)
     }

@@ -1,4 +1,4 @@
-//! While a call runs: the queue is told that somebody is at it, and its entry how far it is.
+//! Keeps a running call alive in the queue, and stores its progress.
 
 use std::{
     future::{Future, pending},
@@ -19,44 +19,44 @@ use tracing::{debug, warn};
 
 use super::{
     enqueue::within,
-    state::{self, Entry, JobState},
+    state::{self, JobEntry, JobState},
 };
 use crate::{
     Cluster, Error,
     transport::{Ack, Delivery},
-    wire::Step,
+    wire::ProgressStep,
 };
 
-/// How often progress is written down at most.
+/// How often progress is stored at most.
 const PROGRESS: Duration = Duration::from_millis(500);
-/// How long is waited before something is written again that could not be.
+/// The pause before a failed write is retried.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long a result is held for servers that cannot be reached.
+/// How long a result is kept if the servers cannot be reached.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The entry of a call that this worker has begun.
+/// The state of a call that this worker owns.
 pub(crate) struct OwnedJob {
     cluster: Cluster,
-    entry: Mutex<Entry>,
+    entry: Mutex<JobEntry>,
     lost: AtomicBool,
 }
 
 impl OwnedJob {
-    pub(crate) fn new(cluster: Cluster, begun: Entry) -> Self {
+    pub(crate) fn new(cluster: Cluster, begun: JobEntry) -> Self {
         Self { cluster, entry: Mutex::new(begun), lost: AtomicBool::new(false) }
     }
 
-    /// Whether the call is somebody else's by now, or over.
+    /// Returns whether another worker owns the call now, or it has ended.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Acquire)
     }
 
-    /// How the call was when this worker last saw it.
+    /// Returns the last known state.
     pub(crate) async fn kept(&self) -> JobState {
         self.entry.lock().await.kept.clone()
     }
 
-    /// Changes the entry; whether the call was still this worker's.
+    /// Changes the state. Returns whether this worker still owned the call.
     pub(crate) async fn change(&self, change: impl Fn(&mut JobState)) -> Result<bool, Error> {
         let mut entry = self.entry.lock().await;
         loop {
@@ -82,7 +82,7 @@ impl OwnedJob {
                 && found.kept.attempts == entry.kept.attempts;
             *entry = found;
             if is_written {
-                // It was written, and only the answer was lost.
+                // It was written, and only the confirmation was lost.
                 return Ok(true);
             }
             if !is_mine {
@@ -92,12 +92,12 @@ impl OwnedJob {
         }
     }
 
-    /// As [`change`](Self::change), again and again where the servers cannot be reached.
+    /// Like [`change`](Self::change), with retries while the servers cannot be reached.
     pub(crate) async fn insist(&self, change: impl Fn(&mut JobState)) -> Result<bool, Error> {
         self.insist_on(|| self.change(&change)).await
     }
 
-    /// Does `work` until it succeeds.
+    /// Retries `work` until it succeeds.
     pub(crate) async fn insist_on<T, F: Future<Output = Result<T, Error>>>(
         &self,
         work: impl Fn() -> F,
@@ -115,28 +115,28 @@ impl OwnedJob {
     }
 }
 
-/// The sign of life of a running call.
+/// The heartbeat of a running call.
 pub(crate) struct Heartbeat {
     pub(crate) mine: Arc<OwnedJob>,
     pub(crate) delivery: Arc<Delivery>,
     pub(crate) every: Duration,
-    pub(crate) progress: watch::Receiver<Option<Step>>,
-    /// Fires where nobody wants the call any more, or somebody else has it.
+    pub(crate) progress: watch::Receiver<Option<ProgressStep>>,
+    /// Fires if the call is cancelled or another worker owns it.
     pub(crate) cancel: CancellationToken,
 }
 
 impl Heartbeat {
-    /// Begins; ends when what is returned is dropped.
+    /// Starts the heartbeat; it ends when the returned value is dropped.
     pub(crate) fn start(self) -> HeartbeatTask {
         HeartbeatTask(tokio::spawn(async move {
             let Self { mine, delivery, every, progress, cancel } = self;
-            // The queue must hear of us even while the entry cannot be written.
+            // The queue must get heartbeats even while the state cannot be written.
             tokio::join!(hold(&delivery, every), note(&mine, every, progress, &cancel));
         }))
     }
 }
 
-/// A call that is told to be running.
+/// A running heartbeat; ends when dropped.
 pub(crate) struct HeartbeatTask(JoinHandle<()>);
 
 impl Drop for HeartbeatTask {
@@ -157,7 +157,7 @@ async fn hold(delivery: &Delivery, every: Duration) {
 async fn note(
     mine: &OwnedJob,
     every: Duration,
-    mut progress: watch::Receiver<Option<Step>>,
+    mut progress: watch::Receiver<Option<ProgressStep>>,
     cancel: &CancellationToken,
 ) {
     loop {
@@ -189,9 +189,9 @@ async fn note(
     }
 }
 
-async fn reported(progress: &mut watch::Receiver<Option<Step>>) {
+async fn reported(progress: &mut watch::Receiver<Option<ProgressStep>>) {
     if progress.changed().await.is_err() {
-        // The tool is done with its reports; the call is not.
+        // The tool has reported all its progress; the call continues.
         pending().await
     }
 }

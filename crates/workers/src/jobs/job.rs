@@ -1,38 +1,38 @@
-//! A call as it lies in the queue.
+//! A queued call.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use switchboard_runtime::durable;
-use switchboard_toolcall::{CallContext, CallId, Origin, ToolCall, ToolSpec};
+use switchboard_toolcall::{CallContext, CallId, ToolCall, ToolOrigin, ToolSpec};
 
-use crate::wire::Request;
+use crate::wire::WorkerRequest;
 
-/// A call as it lies in the queue.
+/// A queued call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// The tool's full name, where the call was made.
+    /// The tool's full name at the gateway.
     pub name: String,
     /// The group whose workers run it.
     pub group: String,
-    /// Whether running it twice is as running it once.
+    /// Whether running it twice has the effect of running it once.
     pub may_repeat: bool,
-    /// What a worker is asked to run.
-    pub request: Request,
+    /// What a worker runs.
+    pub request: WorkerRequest,
 }
 
 impl Job {
-    /// What is queued where a worker's tool was called so; none where it is no worker's.
+    /// Creates the job of a call of a worker's tool. Returns `None` if it is not a worker's tool.
     pub(crate) fn new(
         call: CallId,
         spec: &ToolSpec,
         args: Map<String, Value>,
         cx: &CallContext,
     ) -> Option<Self> {
-        let Origin::Server { server, tool } = &spec.origin else { return None };
-        let mut request = Request::new(call, tool, args, cx);
-        // An attempt gets the time that the caller gave the call; else the worker says how much.
+        let ToolOrigin::Server { server, tool } = &spec.origin else { return None };
+        let mut request = WorkerRequest::new(call, tool, args, cx);
+        // An attempt gets the caller's timeout, or else the worker's own.
         let millis = cx.timeout.map(|timeout| timeout.as_millis());
         request.time_left_ms =
             millis.and_then(|millis| u64::try_from(millis).ok()).unwrap_or(u64::MAX);
@@ -49,13 +49,13 @@ impl Job {
         self.request.call
     }
 
-    /// The call at the worker.
+    /// Returns the call at the worker.
     pub(crate) fn call(&self) -> ToolCall {
         ToolCall::new(&self.request.tool, self.request.args.clone()).with_id(self.id().to_string())
     }
 
-    /// What surrounds an attempt. The queue itself sees to the key: the worker's own executor would answer a second
-    /// attempt with what came of the first.
+    /// Returns the context of an attempt, without the idempotency key: the worker's executor would reuse the first
+    /// attempt's outcome for the second.
     pub(crate) fn context(&self) -> CallContext {
         let mut cx = self.request.context();
         cx.idempotency_key = None;

@@ -1,4 +1,4 @@
-//! Idempotency keys: which call a caller's key stands for, wherever it was made.
+//! Idempotency keys across the cluster.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -6,26 +6,26 @@ use switchboard_toolcall::CallId;
 
 use crate::{Bucket, Cluster, Error, Purpose, wire};
 
-/// What a key stands for.
+/// The call that a key was used for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct KeyEntry {
     call: CallId,
-    /// Of the tool and the arguments.
+    /// Hash of the tool and the arguments.
     fingerprint: String,
 }
 
-/// What a call finds under its key.
+/// The outcome of claiming a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyClaim {
-    /// Nothing: now it stands for this call.
+    /// The key is new: it belongs to this call now.
     First,
-    /// An earlier call, which is the same.
+    /// It was used for the same call.
     Earlier(CallId),
-    /// A call with other arguments, or of another tool.
+    /// It was used for another call.
     Other,
 }
 
-/// Lets `key` stand for `call`, unless it stands for one already.
+/// Claims `key` for `call`, unless it was used before.
 pub(crate) async fn claim(
     cluster: &Cluster,
     caller: Option<&str>,
@@ -42,7 +42,7 @@ pub(crate) async fn claim(
     if let Ok(Some(_)) = created {
         return Ok(KeyClaim::First);
     }
-    // If it could not be created, it exists already; or it was created, and only the answer was lost.
+    // If creating fails, the entry exists; or it was created and only the confirmation was lost.
     let refused = || Error::refused("look up an idempotency key");
     let entry = store.get(&name).await.map_err(refused())?;
     let missing = || created.err().unwrap_or_else(|| "it is not there yet".into());
@@ -57,7 +57,7 @@ pub(crate) async fn claim(
     })
 }
 
-/// Keys of different callers have nothing to do with each other.
+/// Keys are separate for each caller.
 fn name(caller: Option<&str>, key: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update([u8::from(caller.is_some())]);

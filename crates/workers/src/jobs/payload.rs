@@ -1,21 +1,21 @@
-//! A value in a message or an entry, or where it lies if it is too large for one.
+//! A value in a message or an entry, or in the object store if it is too large.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{Cluster, Error, wire};
 
-/// A value where it is, or the name under which it lies in the object store.
+/// A value, or its name in the object store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Payload<T> {
+pub enum JobPayload<T> {
     /// The value.
     Here(T),
-    /// Where it lies.
+    /// Its name in the object store.
     Large(String),
 }
 
-impl<T: Serialize + DeserializeOwned> Payload<T> {
-    /// The value, laid into the object store where it is too large for a message.
+impl<T: Serialize + DeserializeOwned> JobPayload<T> {
+    /// Wraps a value, storing it in the object store if it is too large for a message.
     pub(crate) async fn put(cluster: &Cluster, value: T) -> Result<Self, Error> {
         let bytes = wire::write(&value)?;
         match cluster.is_large(bytes.len()) {
@@ -24,7 +24,7 @@ impl<T: Serialize + DeserializeOwned> Payload<T> {
         }
     }
 
-    /// The value, fetched where it lies elsewhere; `what` names it in the error.
+    /// Returns the value, fetching it from the object store if needed; `what` names it in errors.
     pub(crate) async fn get(self, cluster: &Cluster, what: &'static str) -> Result<T, Error> {
         match self {
             Self::Here(value) => Ok(value),
@@ -32,7 +32,7 @@ impl<T: Serialize + DeserializeOwned> Payload<T> {
         }
     }
 
-    /// Takes away what lies in the object store.
+    /// Deletes it from the object store.
     pub(crate) async fn forget(&self, cluster: &Cluster) {
         if let Self::Large(name) = self {
             cluster.take_away(name).await;

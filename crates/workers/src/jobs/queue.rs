@@ -1,47 +1,47 @@
-//! The queue as entrances see it.
+//! The queue as gateways and commands see it.
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_runtime::{DurableCalls, QueueState, QueuedCall, RanElsewhere, ToolExecutor};
+use switchboard_runtime::{DurableCalls, QueueState, QueuedCall, RemoteOutcome, ToolExecutor};
 use switchboard_toolcall::{BoxError, BoxFuture, CallId};
 use tracing::debug;
 
 use super::{
-    Jobs, Payload,
+    JobPayload, Jobs,
     attempt::cancelled,
     enqueue::within,
-    figures::Figures,
-    state::{self, Entry, JobOutcome, JobState},
+    figures::QueueFigures,
+    state::{self, JobEntry, JobOutcome, JobState},
 };
 use crate::{
     Bucket, Error, Purpose,
     clock::moment,
-    wire::{Notice, Outcome},
+    wire::{WireOutcome, WorkerNotice},
 };
 
-/// Tells how calls in the queue are, and cancels them. Cheap to clone.
+/// Shows the state of queued calls, and cancels them. Cheap to clone.
 #[derive(Clone)]
-pub struct Queue {
+pub struct JobQueue {
     jobs: Jobs,
     executor: ToolExecutor,
 }
 
-impl Queue {
-    /// The queue of these jobs; `executor` shapes their results.
+impl JobQueue {
+    /// Creates a view of these jobs; `executor` normalises their results.
     pub fn new(jobs: Jobs, executor: ToolExecutor) -> Self {
         Self { jobs, executor }
     }
 
-    /// The jobs themselves.
+    /// Returns the jobs.
     pub fn jobs(&self) -> &Jobs {
         &self.jobs
     }
 
-    /// As [`Jobs::figures`].
+    /// Like [`Jobs::figures`].
     ///
     /// # Errors
     /// The servers cannot be reached.
-    pub async fn figures(&self) -> Result<Vec<Figures>, Error> {
+    pub async fn figures(&self) -> Result<Vec<QueueFigures>, Error> {
         self.jobs.figures().await
     }
 
@@ -55,7 +55,7 @@ impl Queue {
             None => None,
             Some(JobOutcome { outcome, micros, .. }) => {
                 let outcome = outcome.get(self.jobs.cluster(), "what came of a call").await?;
-                let ran = RanElsewhere {
+                let ran = RemoteOutcome {
                     id,
                     tool: tool.clone(),
                     server: Some(kept.group.as_str().into()),
@@ -79,17 +79,17 @@ impl Queue {
         }))
     }
 
-    /// Gives a call up: at once where nobody runs it, else through whoever does.
+    /// Cancels a call: at once if no worker runs it, else through that worker.
     async fn give_up(&self, id: CallId) -> Result<bool, Error> {
         let cluster = self.jobs.cluster();
         loop {
             let Some(entry) = within(state::get(cluster, id)).await? else { return Ok(false) };
             let state = entry.state(self.jobs.config().lost_after.0);
-            let Entry { mut kept, revision, .. } = entry;
+            let JobEntry { mut kept, revision, .. } = entry;
             match state {
                 state if state.is_over() => return Ok(false),
                 QueueState::Queued => {
-                    let outcome = Payload::Here(Outcome::Failure(cancelled(&kept)));
+                    let outcome = JobPayload::Here(WireOutcome::Failure(cancelled(&kept)));
                     kept.state = QueueState::Cancelled;
                     kept.ended = Some(JobOutcome { outcome, micros: 0, record: None });
                 }
@@ -103,17 +103,18 @@ impl Queue {
         }
     }
 
-    /// Lets those who have the call know; who does not hear it looks at the entry before long.
+    /// Notifies the worker of the call; if the notice is lost, the worker sees the state soon.
     async fn tell(&self, kept: &JobState) {
         let cluster = self.jobs.cluster();
         if kept.state.is_over() {
-            // Its message would only be delivered to be passed over.
+            // Delete the message, which would only be delivered to be skipped.
             if let Some(number) = kept.message {
                 _ = cluster.queue().delete(number).await;
             }
             return;
         }
-        let (subject, notice) = (cluster.names().group(&kept.group), Notice::Cancel(kept.call));
+        let (subject, notice) =
+            (cluster.names().group(&kept.group), WorkerNotice::Cancel(kept.call));
         let Ok(notice) = cluster.signer().write(Purpose::Notice, &[&subject], &notice) else {
             return;
         };
@@ -123,7 +124,7 @@ impl Queue {
     }
 }
 
-impl DurableCalls for Queue {
+impl DurableCalls for JobQueue {
     fn look(&self, id: CallId) -> BoxFuture<'_, Result<Option<QueuedCall>, BoxError>> {
         Box::pin(async move { Ok(self.found(id).await?) })
     }

@@ -20,60 +20,60 @@ use super::{Jobs, attempt};
 use crate::{
     Purpose,
     transport::{Ack, Consumer, Delivery},
-    wire::{self, Notice},
-    worker::Choice,
+    wire::{self, WorkerNotice},
+    worker::OfferFilter,
 };
 
-/// How long one question for a call waits at the servers.
+/// How long one pull waits at the servers.
 const PULL: Duration = Duration::from_secs(10);
-/// How long calls that are cut short may take to say so, at least.
+/// How long cancelled calls may take to end, at least.
 const SLACK: Duration = Duration::from_secs(3);
-/// How long is waited before the servers are asked again, after they could not be.
+/// The pause before the servers are tried again.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Runs queued calls of one group. Cheap to clone.
 #[derive(Clone)]
-pub struct Runner(Arc<Inner>);
+pub struct JobRunner(Arc<JobRunnerInner>);
 
-struct Inner {
+struct JobRunnerInner {
     jobs: Jobs,
     group: String,
     worker: String,
     executor: ToolExecutor,
-    /// Which of its tools may be run so.
-    choice: Choice,
+    /// Which of its tools may run as durable calls.
+    choice: OfferFilter,
     slots: Arc<Semaphore>,
-    running: RunningCalls,
+    running: RunningJobs,
     leaving: CancellationToken,
 }
 
-impl Runner {
-    /// Runs calls of `group` through `executor`: of tools that `choice` names, as many at once as `slots` are free. Others
-    /// may take slots as well; while it only waits for calls, the runner takes none.
+impl JobRunner {
+    /// Runs calls of `group` through `executor`: of tools that `choice` accepts, as many at once as `slots` are free.
+    /// Others may take slots as well; the runner takes none while it waits for calls.
     pub fn new(
         jobs: Jobs,
         group: impl Into<String>,
         worker: impl Into<String>,
         executor: ToolExecutor,
-        choice: Choice,
+        choice: OfferFilter,
         slots: Arc<Semaphore>,
     ) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(JobRunnerInner {
             jobs,
             group: group.into(),
             worker: worker.into(),
             executor,
             choice,
             slots,
-            running: RunningCalls::default(),
+            running: RunningJobs::default(),
             leaving: CancellationToken::new(),
         }))
     }
 
-    /// Takes calls until `stop` fires; those that run then have `patience` to end, and the rest goes back to the queue.
-    /// Servers that cannot be reached are tried again and again.
+    /// Takes calls until `stop` fires; running ones then have `patience` to end, and the rest is returned to the queue.
+    /// Retries while the servers cannot be reached.
     pub async fn run(&self, stop: CancellationToken, patience: Duration) {
-        // Ends with us, as the calls do.
+        // Ends with this future, as the calls do.
         let mut heard = JoinSet::new();
         heard.spawn(self.clone().hear());
         let mut calls = JoinSet::new();
@@ -86,12 +86,12 @@ impl Runner {
             self.0.leaving.cancel();
             self.0.running.cancel_all();
             let ended = async { while calls.join_next().await.is_some() {} };
-            // They only have to say that they were cut short.
+            // They only have to report that they were cancelled.
             let _ = timeout(patience.max(SLACK), ended).await;
         }
     }
 
-    /// One call for each free slot, and no more: what waited here would count as lost.
+    /// Takes one call for each free slot and no more: a call that waited here would count as lost.
     async fn take(&self, calls: &mut JoinSet<()>) {
         let mut consumer = None;
         // The semaphore is never closed.
@@ -109,7 +109,7 @@ impl Runner {
             };
             while calls.try_join_next().is_some() {}
             let Ok(slot) = self.0.slots.clone().try_acquire_owned() else {
-                // Somebody else took the last one meanwhile, so another worker is to have the call.
+                // Another call took the last slot meanwhile, so this one is left to another worker.
                 _ = delivery.acks.ack(Ack::Retry(Duration::ZERO)).await;
                 continue;
             };
@@ -136,7 +136,7 @@ impl Runner {
         consumer.next(PULL).await
     }
 
-    /// Hears that calls are cancelled.
+    /// Handles cancellations.
     async fn hear(self) {
         let subject = self.0.jobs.cluster().names().group(&self.0.group);
         loop {
@@ -148,7 +148,7 @@ impl Runner {
                             signer.open(Purpose::Notice, &[&notice.subject], &notice.payload);
                         let notice = opened.and_then(|opened| wire::read("a notice", &opened.body));
                         match notice {
-                            Ok(Notice::Cancel(call)) => self.0.running.cancel(call),
+                            Ok(WorkerNotice::Cancel(call)) => self.0.running.cancel(call),
                             Err(error) => debug!(%error, "a notice is passed over"),
                         }
                     }
@@ -171,7 +171,7 @@ impl Runner {
         &self.0.worker
     }
 
-    /// Whether this worker has a tool to run.
+    /// Returns whether this worker has the tool.
     pub(crate) fn has(&self, tool: &str) -> bool {
         self.0.executor.tools().lookup(tool).is_ok_and(|tool| (self.0.choice)(&tool))
     }
@@ -180,21 +180,21 @@ impl Runner {
         &self.0.executor
     }
 
-    pub(crate) fn running(&self) -> &RunningCalls {
+    pub(crate) fn running(&self) -> &RunningJobs {
         &self.0.running
     }
 
-    /// Whether calls are cut short because the worker leaves.
+    /// Returns whether the worker is stopping and cancels its calls.
     pub(crate) fn is_leaving(&self) -> bool {
         self.0.leaving.is_cancelled()
     }
 }
 
-/// The calls that run here, to be cancelled by their ids.
+/// The jobs that run here, to be cancelled by id.
 #[derive(Default)]
-pub(crate) struct RunningCalls(Mutex<HashMap<CallId, CancellationToken>>);
+pub(crate) struct RunningJobs(Mutex<HashMap<CallId, CancellationToken>>);
 
-impl RunningCalls {
+impl RunningJobs {
     fn with<T>(&self, work: impl FnOnce(&mut HashMap<CallId, CancellationToken>) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,4 +1,4 @@
-//! How each call is: an entry under its id, changed by compare-and-set alone.
+//! The state of each call: an entry under its id, changed by compare-and-set only.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 use switchboard_runtime::QueueState;
 use switchboard_toolcall::CallId;
 
-use super::{Job, Payload};
+use super::{Job, JobPayload};
 use crate::{
     Bucket, Cluster, Error, Purpose,
     clock::now_ms,
     transport,
-    wire::{self, Failure, Outcome, Step},
+    wire::{self, ProgressStep, WireFailure, WireOutcome},
 };
 
 /// What entries are signed for.
 pub(crate) const PURPOSE: Purpose = Purpose::Entry(Bucket::Calls);
 
-/// What is kept of a call.
+/// The stored state of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobState {
     pub(crate) call: CallId,
@@ -29,48 +29,48 @@ pub(crate) struct JobState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) caller: Option<String>,
     pub(crate) state: QueueState,
-    /// How often it was begun.
+    /// How many attempts were started.
     pub(crate) attempts: u32,
     /// In milliseconds since 1970.
     pub(crate) queued_ms: u64,
     pub(crate) changed_ms: u64,
-    /// The number of the message that is answerable for it; the same call may lie in the stream twice.
+    /// The sequence number of its message; the same call may be in the stream twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) message: Option<u64>,
-    /// Who began it last.
+    /// The worker of the last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) worker: Option<String>,
-    /// How often that worker has said since that it is still at it.
+    /// How many heartbeats that worker has sent.
     #[serde(default)]
     pub(crate) beats: u64,
-    /// Whether only that is new.
+    /// Whether the last change was only a heartbeat.
     #[serde(default)]
     pub(crate) only_beats: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) progress: Option<Step>,
-    /// Whether somebody asked that it be given up.
+    pub(crate) progress: Option<ProgressStep>,
+    /// Whether cancellation was requested.
     #[serde(default)]
     pub(crate) wants_cancel: bool,
-    /// Why the last attempt has to be made again.
+    /// Why the last attempt will be retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) last_error: Option<Failure>,
+    pub(crate) last_error: Option<WireFailure>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended: Option<JobOutcome>,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobOutcome {
-    pub(crate) outcome: Payload<Outcome>,
+    pub(crate) outcome: JobPayload<WireOutcome>,
     /// How long the last attempt took.
     pub(crate) micros: u64,
-    /// The worker's own record of it.
+    /// The id of the worker's own record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) record: Option<CallId>,
 }
 
 impl JobState {
-    /// A call that nobody has begun.
+    /// Creates the state of a call that was not started.
     pub(crate) fn new(job: &Job, message: u64) -> Self {
         let now = now_ms();
         Self {
@@ -94,37 +94,37 @@ impl JobState {
         }
     }
 
-    /// Whether something changed beside a worker's sign of life.
+    /// Returns whether more than a heartbeat changed.
     pub(crate) fn is_news(&self) -> bool {
         !self.only_beats
     }
 
-    /// Whether this says the same, whenever it was written.
+    /// Returns whether the states are equal, ignoring when they were written.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         let other = Self { changed_ms: self.changed_ms, ..other.clone() };
         *self == other
     }
 
-    /// Notes that something changed now.
+    /// Sets the time of the change to now.
     pub(crate) fn changes(&mut self) {
         self.only_beats = false;
-        // Who watches tells changes apart by their moment.
+        // Watchers tell changes apart by their time.
         self.changed_ms = now_ms().max(self.changed_ms + 1);
     }
 }
 
 /// An entry as it was read.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct JobEntry {
     pub(crate) kept: JobState,
     pub(crate) revision: u64,
-    /// How old it was when it was read, by the servers' clock.
+    /// Its age when it was read, by the servers' clock.
     age: Duration,
 }
 
-impl Entry {
-    /// How the call is, for who asks. A worker that has said nothing for much too long is not at it any more: the call
-    /// waits for its next attempt, as soon as there is somebody to make it.
+impl JobEntry {
+    /// Returns the state to show. If the worker has been silent for much too long, the call counts as waiting for its
+    /// next attempt.
     pub(crate) fn state(&self, lost_after: Duration) -> QueueState {
         match self.kept.state {
             QueueState::Running if self.age > lost_after * 3 => QueueState::Queued,
@@ -133,42 +133,42 @@ impl Entry {
     }
 }
 
-/// How a call is; none where no such call is known.
-pub(crate) async fn get(cluster: &Cluster, call: CallId) -> Result<Option<Entry>, Error> {
+/// Returns the state of a call. `None` if there is no such call.
+pub(crate) async fn get(cluster: &Cluster, call: CallId) -> Result<Option<JobEntry>, Error> {
     let store = cluster.bucket(Bucket::Calls).await?;
     let (key, refused) = (call.to_string(), Error::refused(format!("look up the call {call}")));
     let entry = store.get(&key).await.map_err(refused)?;
-    let Some(transport::Entry { value: Some(value), revision, age, .. }) = entry else {
+    let Some(transport::KeyValueEntry { value: Some(value), revision, age, .. }) = entry else {
         return Ok(None);
     };
     let opened = cluster.signer().open(PURPOSE, &[&key], &value);
     let opened = opened.inspect_err(|error| cluster.signer().refused(PURPOSE, &key, error))?;
     let kept = wire::read("the entry of a call", &opened.body)?;
-    Ok(Some(Entry { kept, revision, age }))
+    Ok(Some(JobEntry { kept, revision, age }))
 }
 
-/// Writes the first entry of a call; none where there is one.
-pub(crate) async fn create(cluster: &Cluster, kept: JobState) -> Result<Option<Entry>, Error> {
+/// Creates the state of a call. Returns `None` if there is one.
+pub(crate) async fn create(cluster: &Cluster, kept: JobState) -> Result<Option<JobEntry>, Error> {
     let store = cluster.bucket(Bucket::Calls).await?;
     let key = kept.call.to_string();
     let value = cluster.signer().write(PURPOSE, &[&key], &kept)?;
     let refused = Error::refused(format!("note the call {}", kept.call));
     let created = store.create(&key, value).await.map_err(refused)?;
-    Ok(created.map(|revision| Entry { kept, revision, age: Duration::ZERO }))
+    Ok(created.map(|revision| JobEntry { kept, revision, age: Duration::ZERO }))
 }
 
-/// Writes an entry in the place of the one that was read; none where somebody else was faster.
+/// Replaces the entry that was read. Returns `None` if it has changed meanwhile.
 pub(crate) async fn update(
     cluster: &Cluster,
     kept: JobState,
     revision: u64,
-) -> Result<Option<Entry>, Error> {
+) -> Result<Option<JobEntry>, Error> {
     let store = cluster.bucket(Bucket::Calls).await?;
     let key = kept.call.to_string();
     let value = cluster.signer().write(PURPOSE, &[&key], &kept)?;
     let refused = Error::refused(format!("note how the call {} is", kept.call));
     let updated = store.update(&key, value, revision).await.map_err(refused)?;
-    Ok(updated.map(|revision| Entry { kept, revision, age: Duration::ZERO }))
+    Ok(updated.map(|revision| JobEntry { kept, revision, age: Duration::ZERO }))
 }
 
 #[cfg(test)]
@@ -177,17 +177,17 @@ mod tests {
     use switchboard_toolcall::CallContext;
 
     use super::*;
-    use crate::wire::Request;
+    use crate::wire::WorkerRequest;
 
     #[test]
     fn nobody_is_at_a_call_of_which_nothing_was_said_for_long() {
         let cx = CallContext::default();
-        let request = Request::new(CallId::generate(), "resize", Map::new(), &cx);
+        let request = WorkerRequest::new(CallId::generate(), "resize", Map::new(), &cx);
         let (name, group) = ("gpu__resize".to_owned(), "gpu".to_owned());
         let mut kept = JobState::new(&Job { name, group, may_repeat: true, request }, 1);
         let seen = |kept: &JobState, silent_ms: u64| {
             let age = Duration::from_millis(silent_ms);
-            Entry { kept: kept.clone(), revision: 1, age }.state(Duration::from_secs(30))
+            JobEntry { kept: kept.clone(), revision: 1, age }.state(Duration::from_secs(30))
         };
         assert_eq!(seen(&kept, 1_000_000), QueueState::Queued);
         kept.state = QueueState::Running;

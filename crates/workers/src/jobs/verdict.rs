@@ -1,19 +1,19 @@
-//! What an attempt's result means for the call: an answer, or another attempt.
+//! Decides whether an attempt's result is final or the call is retried.
 
 use switchboard_toolcall::ErrorKind;
 
 /// What follows from an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// This is what came of the call.
+pub(crate) enum AttemptVerdict {
+    /// The result is final.
     Answer,
-    /// It is to be tried again.
+    /// The call is retried.
     Again,
 }
 
-impl Verdict {
-    /// Judges an attempt by the kind of its failure, if it failed. Where the call must not run twice, only what certainly
-    /// did not run is tried again.
+impl AttemptVerdict {
+    /// Decides by the kind of error, if the attempt failed. A call that must not run twice is retried only if it
+    /// certainly did not run.
     pub(crate) fn of(failure: Option<ErrorKind>, may_repeat: bool) -> Self {
         use ErrorKind as Kind;
         match failure {
@@ -36,12 +36,14 @@ mod tests {
     fn only_what_may_pass_is_tried_again() {
         let again = |may_repeat| -> Vec<_> {
             let kinds = ErrorKind::ALL.iter().copied();
-            let again = |kind: &ErrorKind| Verdict::of(Some(*kind), may_repeat) == Verdict::Again;
+            let again = |kind: &ErrorKind| {
+                AttemptVerdict::of(Some(*kind), may_repeat) == AttemptVerdict::Again
+            };
             kinds.filter(again).map(ErrorKind::code).collect()
         };
         let passing = ["timeout", "unavailable", "overloaded", "internal", "outcome_unknown"];
         assert_eq!(again(true), passing);
         assert_eq!(again(false), ["overloaded"]);
-        assert_eq!(Verdict::of(None, true), Verdict::Answer);
+        assert_eq!(AttemptVerdict::of(None, true), AttemptVerdict::Answer);
     }
 }

@@ -1,4 +1,4 @@
-//! Buckets: every write has the next revision of its bucket, and entries expire without a word to those who watch.
+//! Buckets in memory: every write gets the bucket's next revision, and entries expire without notifying watchers.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -6,30 +6,30 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::{sync::mpsc, time::Instant};
 
-use super::{MemoryServers, Operation, State};
+use super::{MemoryOperation, MemoryServers, MemoryServersState};
 use crate::{
     Bucket,
-    transport::{Answer, Entry, KeyValue, Watch},
+    transport::{EntryStream, KeyValue, KeyValueEntry, TransportFuture},
 };
 
 #[derive(Default)]
-pub(super) struct Store {
-    entries: BTreeMap<String, Stored>,
+pub(super) struct MemoryBucketState {
+    entries: BTreeMap<String, StoredValue>,
     last: u64,
-    watchers: Vec<mpsc::UnboundedSender<Entry>>,
+    watchers: Vec<mpsc::UnboundedSender<KeyValueEntry>>,
 }
 
 #[derive(Clone)]
-struct Stored {
+struct StoredValue {
     /// `None` if it was removed.
     value: Option<Bytes>,
     revision: u64,
     written: Instant,
 }
 
-impl Stored {
-    fn entry(&self, key: &str, is_current: bool) -> Entry {
-        Entry {
+impl StoredValue {
+    fn entry(&self, key: &str, is_current: bool) -> KeyValueEntry {
+        KeyValueEntry {
             key: key.to_owned(),
             value: self.value.clone(),
             revision: self.revision,
@@ -39,30 +39,30 @@ impl Stored {
     }
 }
 
-impl Store {
+impl MemoryBucketState {
     fn write(&mut self, key: &str, value: Option<Bytes>) -> u64 {
         self.last += 1;
-        let stored = Stored { value, revision: self.last, written: Instant::now() };
+        let stored = StoredValue { value, revision: self.last, written: Instant::now() };
         let entry = stored.entry(key, true);
         self.watchers.retain(|watcher| watcher.send(entry.clone()).is_ok());
         self.entries.insert(key.to_owned(), stored);
         self.last
     }
 
-    /// Writes a value in the place of the one with this revision; 0 if there must be none.
+    /// Replaces the value with this revision; 0 if there must be none.
     fn update(&mut self, key: &str, value: Bytes, revision: u64) -> Option<u64> {
         let found = self.entries.get(key).map_or(0, |stored| stored.revision);
         (found == revision).then(|| self.write(key, Some(value)))
     }
 
-    fn watch(&mut self, with_current: bool) -> Watch {
+    fn watch(&mut self, with_current: bool) -> EntryStream {
         let (watcher, changes) = mpsc::unbounded_channel();
         self.watchers.push(watcher);
         let mut current: Vec<_> = match with_current {
             true => self.entries.iter().map(|(key, stored)| stored.entry(key, false)).collect(),
             false => Vec::new(),
         };
-        // As a stream has them: in the order in which they were written.
+        // In the order in which they were written, as a stream has them.
         current.sort_by_key(|entry| entry.revision);
         if let Some(last) = current.last_mut() {
             last.is_current = true;
@@ -86,10 +86,10 @@ impl MemoryBucket {
 
     fn perform<'a, T: Send + 'a>(
         &'a self,
-        operation: Operation,
-        work: impl FnOnce(&mut Store) -> T + Send + 'a,
-    ) -> Answer<'a, T> {
-        let work = move |state: &mut State| {
+        operation: MemoryOperation,
+        work: impl FnOnce(&mut MemoryBucketState) -> T + Send + 'a,
+    ) -> TransportFuture<'a, T> {
+        let work = move |state: &mut MemoryServersState| {
             let store = state.buckets.entry(self.name.clone()).or_default();
             if let Some(max_age) = self.max_age {
                 store.entries.retain(|_, stored| stored.written.elapsed() < max_age);
@@ -101,49 +101,54 @@ impl MemoryBucket {
 }
 
 impl KeyValue for MemoryBucket {
-    fn get<'a>(&'a self, key: &'a str) -> Answer<'a, Option<Entry>> {
-        self.perform(Operation::Read, |store| {
+    fn get<'a>(&'a self, key: &'a str) -> TransportFuture<'a, Option<KeyValueEntry>> {
+        self.perform(MemoryOperation::Read, |store| {
             store.entries.get(key).map(|stored| stored.entry(key, false))
         })
     }
 
-    fn put<'a>(&'a self, key: &'a str, value: Bytes) -> Answer<'a, u64> {
-        self.perform(Operation::Write, |store| store.write(key, Some(value)))
+    fn put<'a>(&'a self, key: &'a str, value: Bytes) -> TransportFuture<'a, u64> {
+        self.perform(MemoryOperation::Write, |store| store.write(key, Some(value)))
     }
 
-    fn create<'a>(&'a self, key: &'a str, value: Bytes) -> Answer<'a, Option<u64>> {
-        self.perform(Operation::Write, |store| match store.entries.get(key) {
-            Some(Stored { value: Some(_), .. }) => None,
+    fn create<'a>(&'a self, key: &'a str, value: Bytes) -> TransportFuture<'a, Option<u64>> {
+        self.perform(MemoryOperation::Write, |store| match store.entries.get(key) {
+            Some(StoredValue { value: Some(_), .. }) => None,
             _ => Some(store.write(key, Some(value))),
         })
     }
 
-    fn update<'a>(&'a self, key: &'a str, value: Bytes, revision: u64) -> Answer<'a, Option<u64>> {
-        self.perform(Operation::Write, move |store| store.update(key, value, revision))
+    fn update<'a>(
+        &'a self,
+        key: &'a str,
+        value: Bytes,
+        revision: u64,
+    ) -> TransportFuture<'a, Option<u64>> {
+        self.perform(MemoryOperation::Write, move |store| store.update(key, value, revision))
     }
 
-    fn remove<'a>(&'a self, key: &'a str) -> Answer<'a, ()> {
-        self.perform(Operation::Write, |store| _ = store.write(key, None))
+    fn remove<'a>(&'a self, key: &'a str) -> TransportFuture<'a, ()> {
+        self.perform(MemoryOperation::Write, |store| _ = store.write(key, None))
     }
 
-    fn erase<'a>(&'a self, key: &'a str) -> Answer<'a, ()> {
-        self.perform(Operation::Write, |store| _ = store.entries.remove(key))
+    fn erase<'a>(&'a self, key: &'a str) -> TransportFuture<'a, ()> {
+        self.perform(MemoryOperation::Write, |store| _ = store.entries.remove(key))
     }
 
-    fn watch(&self) -> Answer<'_, Watch> {
-        self.perform(Operation::Read, |store| store.watch(true))
+    fn watch(&self) -> TransportFuture<'_, EntryStream> {
+        self.perform(MemoryOperation::Read, |store| store.watch(true))
     }
 
-    fn watch_new(&self) -> Answer<'_, Watch> {
-        self.perform(Operation::Read, |store| store.watch(false))
+    fn watch_new(&self) -> TransportFuture<'_, EntryStream> {
+        self.perform(MemoryOperation::Read, |store| store.watch(false))
     }
 
-    fn count(&self) -> Answer<'_, u64> {
-        self.perform(Operation::Read, |store| store.entries.len() as u64)
+    fn count(&self) -> TransportFuture<'_, u64> {
+        self.perform(MemoryOperation::Read, |store| store.entries.len() as u64)
     }
 
-    fn keys(&self) -> Answer<'_, Vec<String>> {
-        self.perform(Operation::Read, |store| {
+    fn keys(&self) -> TransportFuture<'_, Vec<String>> {
+        self.perform(MemoryOperation::Read, |store| {
             let values = store.entries.iter().filter(|(_, stored)| stored.value.is_some());
             values.map(|(key, _)| key.clone()).collect()
         })

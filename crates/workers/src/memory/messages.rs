@@ -1,4 +1,4 @@
-//! Messages: every subscriber whose subject matches gets them, and one of each queue.
+//! Publish and subscribe in memory: every matching subscriber gets a message, but only one of each queue group.
 
 use std::{
     collections::BTreeMap,
@@ -11,25 +11,25 @@ use futures_util::Stream;
 use tokio::sync::mpsc;
 
 use super::MemoryServers;
-use crate::transport::{Answer, Message, Subscription};
+use crate::transport::{ClusterMessage, Subscription, TransportFuture};
 
 #[derive(Default)]
-pub(super) struct Subscribers {
-    all: BTreeMap<u64, Subscriber>,
+pub(super) struct MemorySubscribers {
+    all: BTreeMap<u64, MemorySubscriber>,
     last: u64,
-    /// Whose turn it is in a queue.
+    /// Which subscriber of a queue group is next.
     turn: usize,
 }
 
-struct Subscriber {
+struct MemorySubscriber {
     subject: String,
     queue: Option<String>,
-    messages: mpsc::UnboundedSender<Message>,
+    messages: mpsc::UnboundedSender<ClusterMessage>,
 }
 
-impl Subscribers {
+impl MemorySubscribers {
     pub(super) fn publish(&mut self, subject: String, reply: Option<String>, payload: Bytes) {
-        let mut queues: BTreeMap<&str, Vec<&Subscriber>> = BTreeMap::new();
+        let mut queues: BTreeMap<&str, Vec<&MemorySubscriber>> = BTreeMap::new();
         let mut receivers = Vec::new();
         for subscriber in self.all.values().filter(|one| matches(&one.subject, &subject)) {
             match &subscriber.queue {
@@ -40,14 +40,18 @@ impl Subscribers {
         self.turn = self.turn.wrapping_add(1);
         receivers.extend(queues.values().map(|members| members[self.turn % members.len()]));
         let is_heard = !receivers.is_empty();
-        let message = Message { subject, reply, payload, no_responders: false };
+        let message = ClusterMessage { subject, reply, payload, no_responders: false };
         for receiver in receivers {
-            // One that was dropped just now hears nothing any more.
+            // One that was just dropped gets nothing.
             _ = receiver.messages.send(message.clone());
         }
         if let (false, Some(reply)) = (is_heard, message.reply) {
-            let nobody =
-                Message { subject: reply, reply: None, payload: Bytes::new(), no_responders: true };
+            let nobody = ClusterMessage {
+                subject: reply,
+                reply: None,
+                payload: Bytes::new(),
+                no_responders: true,
+            };
             for receiver in self.all.values().filter(|one| matches(&one.subject, &nobody.subject)) {
                 _ = receiver.messages.send(nobody.clone());
             }
@@ -55,7 +59,7 @@ impl Subscribers {
     }
 }
 
-/// Whether a subject is meant by a pattern: `*` stands for one word, `>` for all that follow.
+/// Returns whether a subject matches a pattern: `*` is one token, `>` all that follow.
 pub(super) fn matches(pattern: &str, subject: &str) -> bool {
     let mut words = subject.split('.');
     for part in pattern.split('.') {
@@ -78,26 +82,26 @@ pub(super) fn subscribe(
     let subscribers = &mut servers.lock().subscribers;
     subscribers.last += 1;
     let number = subscribers.last;
-    subscribers.all.insert(number, Subscriber { subject, queue, messages: sender });
+    subscribers.all.insert(number, MemorySubscriber { subject, queue, messages: sender });
     MemorySubscription { servers: servers.clone(), number, messages }
 }
 
 pub(super) struct MemorySubscription {
     servers: MemoryServers,
     number: u64,
-    messages: mpsc::UnboundedReceiver<Message>,
+    messages: mpsc::UnboundedReceiver<ClusterMessage>,
 }
 
 impl Stream for MemorySubscription {
-    type Item = Message;
+    type Item = ClusterMessage;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Message>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ClusterMessage>> {
         self.messages.poll_recv(cx)
     }
 }
 
 impl Subscription for MemorySubscription {
-    fn drain(&mut self) -> Answer<'_, ()> {
+    fn drain(&mut self) -> TransportFuture<'_, ()> {
         self.servers.lock().subscribers.all.remove(&self.number);
         Box::pin(std::future::ready(Ok(())))
     }

@@ -1,5 +1,5 @@
-//! The queue: a job is stored once for each id, delivered to one worker of its group at a time, and delivered again unless
-//! it is acknowledged in time.
+//! The job queue in memory: a job is stored once for each id, delivered to one worker of its group at a time, and
+//! redelivered unless it is acknowledged in time.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,37 +9,37 @@ use std::{
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-use super::{MemoryServers, Operation, State, messages::matches};
+use super::{MemoryOperation, MemoryServers, MemoryServersState, messages::matches};
 use crate::{
-    Names,
+    ClusterNames,
     clock::now_ms,
-    jobs::Figures,
-    transport::{Ack, Acks, Answer, Consumer, Delivery, WorkQueue},
+    jobs::QueueFigures,
+    transport::{Ack, Acks, Consumer, Delivery, TransportFuture, WorkQueue},
 };
 
-/// How long a message is recognised that is published again.
+/// How long duplicates are recognised.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(10 * 60);
 
 /// The jobs, or the dead letters, of one prefix.
 #[derive(Default)]
-pub(super) struct Queue {
+pub(super) struct MemoryQueueState {
     last: u64,
-    messages: BTreeMap<u64, Stored>,
-    /// Which number an id was given, and when.
+    messages: BTreeMap<u64, StoredJob>,
+    /// The sequence number of each id, and when it was assigned.
     ids: HashMap<String, (u64, Instant)>,
 }
 
-struct Stored {
+struct StoredJob {
     subject: String,
     payload: Bytes,
     published_ms: u64,
     published: Instant,
     delivered: u64,
-    /// When it is delivered again; `None` if it was never delivered, or at once.
+    /// When it is redelivered; `None` if it was never delivered, or immediately.
     due: Option<Instant>,
 }
 
-impl Queue {
+impl MemoryQueueState {
     fn publish(&mut self, subject: &str, id: &str, payload: Bytes) -> u64 {
         self.ids.retain(|_, (_, at)| at.elapsed() < DUPLICATE_WINDOW);
         if let Some((number, _)) = self.ids.get(id) {
@@ -47,7 +47,7 @@ impl Queue {
         }
         self.last += 1;
         self.ids.insert(id.to_owned(), (self.last, Instant::now()));
-        let stored = Stored {
+        let stored = StoredJob {
             subject: subject.to_owned(),
             payload,
             published_ms: now_ms(),
@@ -59,8 +59,8 @@ impl Queue {
         self.last
     }
 
-    /// Delivers the next job of these subjects; or says when one is delivered again.
-    fn deliver(&mut self, subjects: &str, ack_wait: Duration) -> Result<Found, Option<Instant>> {
+    /// Delivers the next job of these subjects, or returns when one will be redelivered.
+    fn deliver(&mut self, subjects: &str, ack_wait: Duration) -> Result<FoundJob, Option<Instant>> {
         let now = Instant::now();
         let mut found = self.messages.iter_mut().filter(|(_, job)| matches(subjects, &job.subject));
         let ready = found.find(|(_, job)| job.due.is_none_or(|due| due <= now));
@@ -70,7 +70,7 @@ impl Queue {
         };
         job.delivered += 1;
         job.due = Some(now + ack_wait);
-        Ok(Found {
+        Ok(FoundJob {
             number: *number,
             subject: job.subject.clone(),
             payload: job.payload.clone(),
@@ -84,13 +84,13 @@ impl Queue {
         match ack {
             Ack::Done | Ack::Discard => _ = self.messages.remove(&number),
             Ack::Progress => job.due = Some(Instant::now() + ack_wait),
-            // Of an earlier delivery, too: NATS does not ask which one it was.
+            // Also for an earlier delivery: NATS does not distinguish them.
             Ack::Retry(pause) => job.due = Some(Instant::now() + pause),
         }
     }
 }
 
-struct Found {
+struct FoundJob {
     number: u64,
     subject: String,
     payload: Bytes,
@@ -100,15 +100,15 @@ struct Found {
 
 pub(super) struct MemoryQueue {
     servers: MemoryServers,
-    names: Names,
+    names: ClusterNames,
 }
 
 impl MemoryQueue {
-    pub(super) fn new(servers: MemoryServers, names: Names) -> Self {
+    pub(super) fn new(servers: MemoryServers, names: ClusterNames) -> Self {
         Self { servers, names }
     }
 
-    /// The name of the stream that has this subject.
+    /// Returns the name of the stream with this subject.
     fn stream_of(&self, subject: &str) -> String {
         let is_job = matches(&format!("{}.job.>", self.names.prefix()), subject);
         self.names.stream(if is_job { "jobs" } else { "dead" })
@@ -116,10 +116,15 @@ impl MemoryQueue {
 }
 
 impl WorkQueue for MemoryQueue {
-    fn publish<'a>(&'a self, subject: &'a str, id: &'a str, payload: Bytes) -> Answer<'a, u64> {
+    fn publish<'a>(
+        &'a self,
+        subject: &'a str,
+        id: &'a str,
+        payload: Bytes,
+    ) -> TransportFuture<'a, u64> {
         let stream = self.stream_of(subject);
         Box::pin(async move {
-            let stored = self.servers.perform(Operation::Enqueue, |state| {
+            let stored = self.servers.perform(MemoryOperation::Enqueue, |state| {
                 state.queues.entry(stream).or_default().publish(subject, id, payload)
             });
             let stored = stored.await;
@@ -128,7 +133,11 @@ impl WorkQueue for MemoryQueue {
         })
     }
 
-    fn consumer<'a>(&'a self, group: &'a str, ack_wait: Duration) -> Answer<'a, Box<dyn Consumer>> {
+    fn consumer<'a>(
+        &'a self,
+        group: &'a str,
+        ack_wait: Duration,
+    ) -> TransportFuture<'a, Box<dyn Consumer>> {
         Box::pin(async move {
             self.servers.online().await;
             Ok(Box::new(MemoryConsumer {
@@ -140,20 +149,20 @@ impl WorkQueue for MemoryQueue {
         })
     }
 
-    fn delete(&self, number: u64) -> Answer<'_, ()> {
+    fn delete(&self, number: u64) -> TransportFuture<'_, ()> {
         let stream = self.names.stream("jobs");
-        Box::pin(self.servers.perform(Operation::Write, move |state| {
+        Box::pin(self.servers.perform(MemoryOperation::Write, move |state| {
             state.queues.entry(stream).or_default().messages.remove(&number);
         }))
     }
 
-    fn figures(&self) -> Answer<'_, Vec<Figures>> {
-        Box::pin(self.servers.perform(Operation::Read, |state| figures(state, &self.names)))
+    fn figures(&self) -> TransportFuture<'_, Vec<QueueFigures>> {
+        Box::pin(self.servers.perform(MemoryOperation::Read, |state| figures(state, &self.names)))
     }
 }
 
-fn figures(state: &State, names: &Names) -> Vec<Figures> {
-    let mut groups: BTreeMap<String, Figures> = BTreeMap::new();
+fn figures(state: &MemoryServersState, names: &ClusterNames) -> Vec<QueueFigures> {
+    let mut groups: BTreeMap<String, QueueFigures> = BTreeMap::new();
     let now = Instant::now();
     for word in ["jobs", "dead"] {
         let queue = state.queues.get(&names.stream(word));
@@ -185,7 +194,7 @@ struct MemoryConsumer {
 }
 
 impl MemoryConsumer {
-    fn deliver(&self) -> Result<Found, Option<Instant>> {
+    fn deliver(&self) -> Result<FoundJob, Option<Instant>> {
         let mut state = self.servers.lock();
         let queue = state.queues.entry(self.stream.clone()).or_default();
         queue.deliver(&self.subjects, self.ack_wait)
@@ -193,7 +202,7 @@ impl MemoryConsumer {
 }
 
 impl Consumer for MemoryConsumer {
-    fn next(&mut self, wait: Duration) -> Answer<'_, Option<Delivery>> {
+    fn next(&mut self, wait: Duration) -> TransportFuture<'_, Option<Delivery>> {
         Box::pin(async move {
             let end = Instant::now() + wait;
             loop {
@@ -216,8 +225,8 @@ impl Consumer for MemoryConsumer {
 }
 
 impl MemoryConsumer {
-    fn delivery(&self, found: Found) -> Delivery {
-        let Found { number, subject, payload, delivered, published_ms } = found;
+    fn delivery(&self, found: FoundJob) -> Delivery {
+        let FoundJob { number, subject, payload, delivered, published_ms } = found;
         let acks = MemoryAcks {
             servers: self.servers.clone(),
             stream: self.stream.clone(),
@@ -236,9 +245,9 @@ struct MemoryAcks {
 }
 
 impl Acks for MemoryAcks {
-    fn ack(&self, ack: Ack) -> Answer<'_, ()> {
+    fn ack(&self, ack: Ack) -> TransportFuture<'_, ()> {
         Box::pin(async move {
-            let acked = self.servers.perform(Operation::Ack(ack), |state| {
+            let acked = self.servers.perform(MemoryOperation::Ack(ack), |state| {
                 let queue = state.queues.entry(self.stream.clone()).or_default();
                 queue.ack(self.number, ack, self.ack_wait);
             });

@@ -1,4 +1,4 @@
-//! How the connection is: what is wrong with it, said once.
+//! The state of the connection; each problem is logged once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,31 +6,31 @@ use async_nats::Event;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-/// What was last wrong with the connection, and how often it was made. Cheap to clone.
+/// The last problem of the connection, and how often it was made. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Health {
+pub(crate) struct ConnectionHealth {
     problem: Arc<Mutex<Option<String>>>,
     connected: watch::Sender<u64>,
 }
 
-impl Health {
-    /// What is wrong; none while all is well, or nothing was tried yet.
+impl ConnectionHealth {
+    /// Returns the problem. `None` if connected, or before the first try.
     pub(crate) fn problem(&self) -> Option<String> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Counts how often a connection was made.
+    /// Counts the connections that were made.
     pub(crate) fn connected(&self) -> watch::Receiver<u64> {
         self.connected.subscribe()
     }
 
-    /// Hears of an event. Servers that are away are tried every few seconds, and each problem is logged once.
+    /// Handles an event. Unreachable servers are retried every few seconds, and each problem is logged once.
     pub(crate) fn hear(&self, address: &str, event: &Event) {
         let problem = match event {
             Event::Connected => None,
             Event::Disconnected => Some("the connection was lost".to_owned()),
             Event::ClientError(error) => Some(plain(&error.to_string())),
-            // A permission that is missing, too: the connection goes on without it.
+            // Also a missing permission: the connection continues without it.
             Event::ServerError(error) => return warn!("NATS at {address} says: {error}"),
             Event::SlowConsumer(_) => return warn!("NATS says more than we can follow"),
             _ => return,
@@ -53,12 +53,12 @@ impl Health {
     }
 }
 
-/// The words of the library without what it puts before them.
+/// Returns the library's message without its prefix.
 fn plain(text: &str) -> String {
     text.strip_prefix("nats: ").unwrap_or(text).to_owned()
 }
 
-/// What to do about it, where that is known.
+/// Returns what to do about a problem, if that is known.
 pub(crate) fn hint(problem: &str) -> &'static str {
     match problem.contains("authorization") || problem.contains("authentication") {
         true => {

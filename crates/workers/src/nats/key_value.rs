@@ -12,10 +12,10 @@ use futures_util::{StreamExt, TryStreamExt};
 
 use crate::{
     Bucket, Error,
-    transport::{Answer, Entry, KeyValue, Watch},
+    transport::{EntryStream, KeyValue, KeyValueEntry, TransportFuture},
 };
 
-/// Opens a bucket, which is created if it does not exist.
+/// Opens a bucket; creates it if it does not exist.
 pub(super) async fn open(
     jetstream: &jetstream::Context,
     name: String,
@@ -33,7 +33,7 @@ pub(super) async fn open(
     let refused = Error::refused(format!("open the bucket `{name}`"));
     match jetstream.create_key_value(config).await {
         Ok(store) => Ok(store),
-        // It may be there with other settings, which somebody chose.
+        // It may exist with other settings, which somebody chose.
         Err(error) => match jetstream.get_key_value(name).await {
             Ok(store) => Ok(store),
             Err(_) => Err(refused(error.into())),
@@ -42,15 +42,15 @@ pub(super) async fn open(
 }
 
 impl KeyValue for Store {
-    fn get<'a>(&'a self, key: &'a str) -> Answer<'a, Option<Entry>> {
-        Box::pin(async move { Ok(self.entry(key).await?.map(Entry::from)) })
+    fn get<'a>(&'a self, key: &'a str) -> TransportFuture<'a, Option<KeyValueEntry>> {
+        Box::pin(async move { Ok(self.entry(key).await?.map(KeyValueEntry::from)) })
     }
 
-    fn put<'a>(&'a self, key: &'a str, value: Bytes) -> Answer<'a, u64> {
+    fn put<'a>(&'a self, key: &'a str, value: Bytes) -> TransportFuture<'a, u64> {
         Box::pin(async move { Ok(Store::put(self, key, value).await?) })
     }
 
-    fn create<'a>(&'a self, key: &'a str, value: Bytes) -> Answer<'a, Option<u64>> {
+    fn create<'a>(&'a self, key: &'a str, value: Bytes) -> TransportFuture<'a, Option<u64>> {
         Box::pin(async move {
             match Store::create(self, key, value).await {
                 Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(None),
@@ -59,7 +59,12 @@ impl KeyValue for Store {
         })
     }
 
-    fn update<'a>(&'a self, key: &'a str, value: Bytes, revision: u64) -> Answer<'a, Option<u64>> {
+    fn update<'a>(
+        &'a self,
+        key: &'a str,
+        value: Bytes,
+        revision: u64,
+    ) -> TransportFuture<'a, Option<u64>> {
         Box::pin(async move {
             match Store::update(self, key, value, revision).await {
                 Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
@@ -68,41 +73,41 @@ impl KeyValue for Store {
         })
     }
 
-    fn remove<'a>(&'a self, key: &'a str) -> Answer<'a, ()> {
-        // Not `delete`, which would leave earlier values in a bucket that keeps a history.
+    fn remove<'a>(&'a self, key: &'a str) -> TransportFuture<'a, ()> {
+        // Not `delete`, which would keep earlier values in a bucket with history.
         Box::pin(async move { Ok(self.purge(key).await?) })
     }
 
-    fn erase<'a>(&'a self, key: &'a str) -> Answer<'a, ()> {
+    fn erase<'a>(&'a self, key: &'a str) -> TransportFuture<'a, ()> {
         Box::pin(async move {
             let purged = self.stream.purge().filter(format!("{}{key}", self.prefix)).await;
             Ok(purged.map(drop)?)
         })
     }
 
-    fn watch(&self) -> Answer<'_, Watch> {
+    fn watch(&self) -> TransportFuture<'_, EntryStream> {
         Box::pin(async { Ok(watched(self.watch_with_history(">").await?)) })
     }
 
-    fn watch_new(&self) -> Answer<'_, Watch> {
+    fn watch_new(&self) -> TransportFuture<'_, EntryStream> {
         Box::pin(async { Ok(watched(self.watch_all().await?)) })
     }
 
-    fn count(&self) -> Answer<'_, u64> {
-        // `status` says how many there were when the bucket was opened.
+    fn count(&self) -> TransportFuture<'_, u64> {
+        // `status` has the count from when the bucket was opened.
         Box::pin(async { Ok(self.stream.get_info().await?.state.messages) })
     }
 
-    fn keys(&self) -> Answer<'_, Vec<String>> {
+    fn keys(&self) -> TransportFuture<'_, Vec<String>> {
         Box::pin(async { Ok(Store::keys(self).await?.try_collect().await?) })
     }
 }
 
-fn watched(entries: kv::Watch) -> Watch {
+fn watched(entries: kv::Watch) -> EntryStream {
     entries.map(|entry| Ok(entry?.into())).boxed()
 }
 
-impl From<kv::Entry> for Entry {
+impl From<kv::Entry> for KeyValueEntry {
     fn from(entry: kv::Entry) -> Self {
         let created = SystemTime::from(entry.created);
         Self {

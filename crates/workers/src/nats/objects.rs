@@ -12,7 +12,7 @@ use tokio::{io::AsyncReadExt, sync::OnceCell};
 
 use crate::{
     Error,
-    transport::{Answer, Objects},
+    transport::{Objects, TransportFuture},
 };
 
 /// How long an object is kept: as long as the result of a call.
@@ -30,7 +30,7 @@ impl NatsObjects {
         Self { jetstream, bucket, replicas, store: OnceCell::new() }
     }
 
-    /// The store, which is created if it does not exist.
+    /// Returns the store; creates it if it does not exist.
     async fn store(&self) -> Result<&ObjectStore, BoxError> {
         self.store.get_or_try_init(|| self.open()).await
     }
@@ -44,7 +44,7 @@ impl NatsObjects {
         };
         match self.jetstream.create_object_store(config).await {
             Ok(store) => Ok(store),
-            // It may be there with other settings, which somebody chose.
+            // It may exist with other settings, which somebody chose.
             Err(error) => match self.jetstream.get_object_store(&self.bucket).await {
                 Ok(store) => Ok(store),
                 Err(_) => {
@@ -57,14 +57,14 @@ impl NatsObjects {
 }
 
 impl Objects for NatsObjects {
-    fn put<'a>(&'a self, name: &'a str, bytes: Bytes) -> Answer<'a, ()> {
+    fn put<'a>(&'a self, name: &'a str, bytes: Bytes) -> TransportFuture<'a, ()> {
         Box::pin(async move {
             let mut reader = &bytes[..];
             Ok(self.store().await?.put(name, &mut reader).await.map(drop)?)
         })
     }
 
-    fn get<'a>(&'a self, name: &'a str) -> Answer<'a, Bytes> {
+    fn get<'a>(&'a self, name: &'a str) -> TransportFuture<'a, Bytes> {
         Box::pin(async move {
             let mut object = self.store().await?.get(name).await?;
             let mut bytes = Vec::with_capacity(object.info().size);
@@ -73,7 +73,7 @@ impl Objects for NatsObjects {
         })
     }
 
-    fn delete<'a>(&'a self, name: &'a str) -> Answer<'a, ()> {
+    fn delete<'a>(&'a self, name: &'a str) -> TransportFuture<'a, ()> {
         Box::pin(async move { Ok(self.store().await?.delete(name).await?) })
     }
 }

@@ -1,4 +1,4 @@
-//! How to connect to NATS: the settings of `[cluster]` as addresses and options, and what is unsafe about them.
+//! Connection options for NATS from `[cluster]`, and warnings about unsafe ones.
 
 use std::{net::IpAddr, path::Path};
 
@@ -13,16 +13,16 @@ pub(super) fn addresses(config: &Config) -> Result<Vec<ServerAddr>, Error> {
     if addresses.is_empty() {
         return Err(wrong("it names no server (such as nats://127.0.0.1:4222)".to_owned()));
     }
-    // What cannot be read may hold a password anywhere, so it is not shown.
+    // An unparsable address may contain a password anywhere, so it is not shown.
     let read =
         |address: &str| address.parse::<ServerAddr>().map_err(|error| wrong(error.to_string()));
     addresses.into_iter().map(read).collect()
 }
 
-/// What is unsafe about these settings, a sentence each.
+/// Returns what is unsafe about these settings, one sentence each.
 ///
 /// # Errors
-/// The addresses cannot be used.
+/// The addresses are invalid.
 pub fn warnings(config: &Config) -> Result<Vec<String>, Error> {
     let addresses = addresses(config)?;
     let mut warnings = Vec::new();
@@ -62,7 +62,7 @@ fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// The addresses without what is secret in them.
+/// Returns the addresses without secrets.
 pub(super) fn shown(addresses: &[ServerAddr]) -> String {
     let one = |address: &ServerAddr| {
         let scheme = if address.tls_required() { "tls" } else { "nats" };

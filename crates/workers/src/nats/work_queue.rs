@@ -17,35 +17,35 @@ use switchboard_toolcall::BoxError;
 use tokio::{sync::OnceCell, time::timeout};
 
 use crate::{
-    Error, Names,
-    jobs::Figures,
+    ClusterNames, Error,
+    jobs::QueueFigures,
     names::token,
-    transport::{Ack, Acks, Answer, Consumer, Delivery, WorkQueue},
+    transport::{Ack, Acks, Consumer, Delivery, TransportFuture, WorkQueue},
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a call may wait for a worker: as long as its state is kept.
+/// How long a call may wait for a worker: as long as its state is stored.
 const JOBS_MAX_AGE: Duration = Duration::from_secs(7 * DAY.as_secs());
 /// How long dead letters are kept.
 const DEAD_MAX_AGE: Duration = Duration::from_secs(30 * DAY.as_secs());
-/// How long a stream recognises a message that is published again because nobody confirmed the first.
+/// How long a stream recognises duplicates of a message whose confirmation was lost.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(10 * 60);
-/// How much longer than the servers wait for a job their answer may take.
+/// How much longer than a pull's own timeout its response may take.
 const SLACK: Duration = Duration::from_secs(3);
 
 pub(super) struct NatsQueue {
     jetstream: jetstream::Context,
-    names: Names,
+    names: ClusterNames,
     replicas: usize,
     jobs: OnceCell<Stream>,
 }
 
 impl NatsQueue {
-    pub(super) fn new(jetstream: jetstream::Context, names: Names, replicas: usize) -> Self {
+    pub(super) fn new(jetstream: jetstream::Context, names: ClusterNames, replicas: usize) -> Self {
         Self { jetstream, names, replicas, jobs: OnceCell::new() }
     }
 
-    /// The stream of jobs, which is created if it does not exist.
+    /// Returns the stream of jobs; creates it if it does not exist.
     async fn jobs(&self) -> Result<&Stream, Error> {
         self.jobs.get_or_try_init(|| self.open(self.config_of_jobs())).await
     }
@@ -64,7 +64,7 @@ impl NatsQueue {
     fn config_of_dead(&self) -> stream::Config {
         stream::Config {
             name: self.names.stream("dead"),
-            description: Some("Switchboard: durable calls that were given up".to_owned()),
+            description: Some("Switchboard: durable calls that failed".to_owned()),
             subjects: vec![format!("{}.dead.>", self.names.prefix())],
             retention: RetentionPolicy::Limits,
             max_age: DEAD_MAX_AGE,
@@ -87,7 +87,7 @@ impl NatsQueue {
         let refused = Error::refused(format!("open the stream `{name}`"));
         match self.jetstream.create_stream(config).await {
             Ok(stream) => Ok(stream),
-            // It may be there with other settings, which somebody chose.
+            // It may exist with other settings, which somebody chose.
             Err(error) => match self.jetstream.get_stream(name).await {
                 Ok(stream) => Ok(stream),
                 Err(_) => Err(refused(error.into())),
@@ -108,7 +108,12 @@ impl NatsQueue {
 }
 
 impl WorkQueue for NatsQueue {
-    fn publish<'a>(&'a self, subject: &'a str, id: &'a str, payload: Bytes) -> Answer<'a, u64> {
+    fn publish<'a>(
+        &'a self,
+        subject: &'a str,
+        id: &'a str,
+        payload: Bytes,
+    ) -> TransportFuture<'a, u64> {
         Box::pin(async move {
             match self.publish_once(subject, id, payload.clone()).await {
                 // It was never created, or the servers have lost it.
@@ -122,15 +127,19 @@ impl WorkQueue for NatsQueue {
         })
     }
 
-    fn consumer<'a>(&'a self, group: &'a str, ack_wait: Duration) -> Answer<'a, Box<dyn Consumer>> {
+    fn consumer<'a>(
+        &'a self,
+        group: &'a str,
+        ack_wait: Duration,
+    ) -> TransportFuture<'a, Box<dyn Consumer>> {
         Box::pin(async move {
             let config = pull::Config {
                 durable_name: Some(token(group)),
                 ack_policy: AckPolicy::Explicit,
                 ack_wait,
-                // Attempts that were begun are counted; a delivery that nobody took up is none.
+                // Attempts are counted in the state; a delivery alone is not an attempt.
                 max_deliver: -1,
-                // Jobs that wait for their next attempt count as well, and must not hold up others.
+                // Jobs that wait for their next attempt count too, and must not block others.
                 max_ack_pending: -1,
                 filter_subject: self.names.jobs_of(group),
                 ..pull::Config::default()
@@ -140,11 +149,11 @@ impl WorkQueue for NatsQueue {
         })
     }
 
-    fn delete(&self, number: u64) -> Answer<'_, ()> {
+    fn delete(&self, number: u64) -> TransportFuture<'_, ()> {
         Box::pin(async move { Ok(self.jobs().await?.delete_message(number).await.map(drop)?) })
     }
 
-    fn figures(&self) -> Answer<'_, Vec<Figures>> {
+    fn figures(&self) -> TransportFuture<'_, Vec<QueueFigures>> {
         Box::pin(figures::figures(self))
     }
 }
@@ -169,11 +178,11 @@ impl NatsConsumer {
 }
 
 impl Consumer for NatsConsumer {
-    fn next(&mut self, wait: Duration) -> Answer<'_, Option<Delivery>> {
+    fn next(&mut self, wait: Duration) -> TransportFuture<'_, Option<Delivery>> {
         Box::pin(async move {
             match timeout(wait + SLACK, self.pull(wait)).await {
                 Ok(delivery) => delivery,
-                // The servers went away, or came back and know nothing of the request.
+                // The servers were unreachable or restarted, and lost the request.
                 Err(_) => Ok(None),
             }
         })
@@ -183,7 +192,7 @@ impl Consumer for NatsConsumer {
 struct NatsAcks(jetstream::Message);
 
 impl Acks for NatsAcks {
-    fn ack(&self, ack: Ack) -> Answer<'_, ()> {
+    fn ack(&self, ack: Ack) -> TransportFuture<'_, ()> {
         let kind = match ack {
             Ack::Done => return Box::pin(self.0.double_ack()),
             Ack::Retry(Duration::ZERO) => AckKind::Nak(None),

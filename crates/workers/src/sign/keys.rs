@@ -1,4 +1,4 @@
-//! The keys of a cluster: one for each purpose, made from the secret in the config.
+//! The keys of a cluster: one for each purpose, derived from the secret in the config.
 
 use std::fmt;
 
@@ -10,59 +10,59 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, names::Bucket};
 
-/// Secrets shorter than this could be guessed.
+/// Shorter secrets could be guessed.
 const SHORTEST: usize = 32;
 
-/// What all keys are made for.
+/// The context of all derived keys.
 const CLUSTER: &[u8] = b"switchboard cluster 1";
 
 /// The secrets of `[cluster] key`: one, or several while one is replaced.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged, expecting = "a secret, or a list of secrets whose first one signs")]
-pub enum Secrets {
+pub enum ClusterSecrets {
     /// Signs and verifies.
     One(String),
     /// The first one signs, all of them verify.
     Several(Vec<String>),
 }
 
-impl fmt::Debug for Secrets {
+impl fmt::Debug for ClusterSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[redacted]")
     }
 }
 
-impl From<&str> for Secrets {
+impl From<&str> for ClusterSecrets {
     fn from(secret: &str) -> Self {
         Self::One(secret.to_owned())
     }
 }
 
-/// What a signature is for. What was signed for one purpose is worth nothing for another.
+/// What a signature is for. A signature for one purpose is invalid for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// A call that a worker is asked to run.
+    /// A call for a worker.
     Request,
-    /// What a worker says of a call.
+    /// A worker's reply.
     Reply,
-    /// That a call may begin, or that nobody waits for it.
+    /// That a call may start, or that nobody waits for it.
     Word,
-    /// That a call is cancelled.
+    /// The cancellation of a call.
     Notice,
     /// A call in the queue.
     Job,
-    /// What is too large for a message.
+    /// An object that is too large for a message.
     Large,
-    /// What gateways tell each other of MCP sessions.
+    /// A message between gateways about MCP sessions.
     Session,
-    /// What they answer.
+    /// The reply to it.
     SessionReply,
     /// An entry of a bucket.
     Entry(Bucket),
 }
 
 impl Purpose {
-    /// Those that have nothing to do with buckets.
+    /// The purposes besides buckets.
     const MESSAGES: [Self; 8] = [
         Self::Request,
         Self::Reply,
@@ -85,7 +85,7 @@ impl Purpose {
         }
     }
 
-    /// What the key is made for.
+    /// Returns the context of the derived key.
     fn word(self) -> (&'static str, &'static str) {
         match self {
             Self::Request => ("message", "request"),
@@ -100,7 +100,7 @@ impl Purpose {
         }
     }
 
-    /// What it is, for messages.
+    /// Returns its name, for errors.
     pub(super) fn what(self) -> &'static str {
         match self {
             Self::Request => "the request",
@@ -121,18 +121,18 @@ impl Purpose {
     }
 }
 
-/// All keys that are made from one secret.
-pub(super) struct Keys {
+/// All keys that are derived from one secret.
+pub(super) struct SigningKeys {
     secret: Prk,
     of_purposes: Vec<hmac::Key>,
 }
 
-impl Keys {
-    pub(super) fn derive(secrets: &Secrets) -> Result<Vec<Self>, Error> {
+impl SigningKeys {
+    pub(super) fn derive(secrets: &ClusterSecrets) -> Result<Vec<Self>, Error> {
         let wrong = |reason: String| Error::Setting { key: "key", reason };
         let secrets = match secrets {
-            Secrets::One(secret) => std::slice::from_ref(secret),
-            Secrets::Several(secrets) => secrets,
+            ClusterSecrets::One(secret) => std::slice::from_ref(secret),
+            ClusterSecrets::Several(secrets) => secrets,
         };
         if secrets.is_empty() {
             return Err(wrong("the list is empty".to_owned()));
@@ -165,7 +165,7 @@ impl Keys {
         &self.of_purposes[purpose.number()]
     }
 
-    /// A secret for another use than signatures.
+    /// Derives a secret for another use.
     pub(super) fn secret(&self, purpose: &str) -> Option<[u8; 32]> {
         let mut secret = [0; 32];
         let info = [b"secret ", purpose.as_bytes()];

@@ -96,7 +96,7 @@ fn a_request_is_taken_around_its_moment_alone() {
 fn keys_can_be_replaced_one_node_after_the_other() {
     let several = |secrets: &[&str]| {
         let secrets = secrets.iter().map(|secret| (*secret).to_owned()).collect();
-        Signer::new(Some(&Secrets::Several(secrets))).unwrap()
+        Signer::new(Some(&ClusterSecrets::Several(secrets))).unwrap()
     };
     let old = signer(ONE).sign(Purpose::Job, &["s"], &body());
     let is_current = |signer: &Signer, bytes| {
@@ -128,18 +128,24 @@ fn without_a_key_nothing_is_signed_and_everything_believed() {
 #[test]
 fn secrets_that_could_be_guessed_are_refused() {
     let cases = [
-        (Secrets::from("short"), "`cluster.key`: a key has 5 characters and needs at least 32"),
         (
-            Secrets::from("  padded with blanks only          "),
+            ClusterSecrets::from("short"),
+            "`cluster.key`: a key has 5 characters and needs at least 32",
+        ),
+        (
+            ClusterSecrets::from("  padded with blanks only          "),
             "`cluster.key`: a key has 23 characters",
         ),
-        (Secrets::Several(vec![]), "`cluster.key`: the list is empty"),
-        (Secrets::Several(vec![ONE.to_owned(), String::new()]), "`cluster.key`: a key has 0"),
+        (ClusterSecrets::Several(vec![]), "`cluster.key`: the list is empty"),
+        (
+            ClusterSecrets::Several(vec![ONE.to_owned(), String::new()]),
+            "`cluster.key`: a key has 0",
+        ),
     ];
     for (secrets, expected) in cases {
         let error = Signer::new(Some(&secrets)).err().unwrap().to_string();
         assert!(error.starts_with(expected), "{error}");
     }
-    let shown = format!("{:?}", Secrets::from(ONE));
+    let shown = format!("{:?}", ClusterSecrets::from(ONE));
     assert!(!shown.contains("secret of"), "{shown}");
 }

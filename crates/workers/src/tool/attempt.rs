@@ -1,4 +1,4 @@
-//! One attempt at a call: asked, followed, and told to stop where nobody waits for it any more.
+//! One attempt at a call: sent, followed, and cancelled if nobody waits for it any more.
 
 use std::{fmt, time::Duration};
 
@@ -13,55 +13,55 @@ use super::WorkerTool;
 use crate::{
     Cluster, Error, Purpose,
     replies::{self, ReplyReceiver},
-    sign::Opened,
-    transport::Message,
-    wire::{self, Notice, Outcome, Refusal, Reply, Request},
+    sign::VerifiedMessage,
+    transport::ClusterMessage,
+    wire::{self, WireOutcome, WorkerNotice, WorkerRefusal, WorkerReply, WorkerRequest},
 };
 
-/// How long a worker may be silent until it counts as lost; it says that it is alive each second.
+/// How long a worker may be silent before it counts as lost; it sends a heartbeat each second.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// How long a worker may take to say that it has a call that waits to begin: it can be asked for again.
+/// How long a worker may take to accept a call that it must not start yet: it can be sent again.
 const TAKEN: Duration = Duration::from_secs(2);
 
-/// How much of that time is for what was said while we stood still ourselves.
+/// The part of that time for messages that arrived while this process was suspended.
 const MEANWHILE: Duration = Duration::from_secs(1);
 
-/// How an attempt ended.
-pub(super) enum Ending {
-    /// With what came of the call.
+/// The outcome of an attempt.
+pub(super) enum AttemptEnding {
+    /// The call's outcome.
     Answered(Result<ToolOutput, ToolError>),
     /// It was refused: it did not run.
-    Refused(Refusal),
-    /// Nobody was there: it did not run.
+    Refused(WorkerRefusal),
+    /// No worker received it: it did not run.
     Nobody,
-    /// Nobody has said to have it, so that nobody was told to begin: it did not run, and never will.
+    /// No worker accepted it, so none was told to start: it did not run, and never will.
     Untaken,
-    /// Nobody knows.
-    Lost(Lost),
+    /// Unknown.
+    Lost(LostReason),
 }
 
-/// What was heard of a call.
-enum Heard {
-    /// What a worker says, and where it hears what is said to it.
+/// What was received about a call.
+enum ReplyEvent {
+    /// A worker's message, and the worker's own subject.
     Answer(Bytes, Option<String>),
-    /// Nobody listens there.
+    /// Nobody subscribes to the subject.
     Nobody,
-    /// Nothing that may be believed; if something else came, why that may be.
-    Silence(Option<Refusal>),
+    /// Nothing valid; if something invalid was received, the likely reason.
+    Silence(Option<WorkerRefusal>),
 }
 
-/// Why nobody knows what became of a call.
-pub(super) enum Lost {
-    /// Nobody said that it has the call.
+/// Why the outcome of a call is unknown.
+pub(super) enum LostReason {
+    /// No worker accepted the call.
     Untaken { group: String },
-    /// Whoever had it went silent.
+    /// The worker that had it went silent.
     Silent { group: String, worker: String },
-    /// What came of it cannot be had.
+    /// The outcome cannot be fetched.
     Unread { group: String, error: Error },
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for LostReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Untaken { group } => {
@@ -78,17 +78,17 @@ impl fmt::Display for Lost {
 }
 
 impl WorkerTool {
-    /// Sends the call there, and follows it to its end.
+    /// Sends the call, and follows it to its end.
     pub(super) async fn attempt(
         &self,
         subject: String,
-        request: &Request,
+        request: &WorkerRequest,
         payload: Bytes,
         cx: &CallContext,
-    ) -> Ending {
+    ) -> AttemptEnding {
         let cluster = self.group.cluster();
         let mut waiting = self.group.replies().wait();
-        let mut notice = Cancel::unless_over(cluster, self.group.name(), request.call);
+        let mut notice = CancelCallOnDrop::unless_over(cluster, self.group.name(), request.call);
         let address = waiting.address.clone();
         let payload = cluster.signer().sign(Purpose::Request, &[&subject, &address], &payload);
         let sent = cluster.publish(subject, Some(address), payload).await;
@@ -96,10 +96,10 @@ impl WorkerTool {
             notice.over();
             let text = format!("Tool '{}' could not be sent to a worker", self.spec.name);
             let error = ToolError::new(ErrorKind::Unavailable, text).caused_by(error);
-            return Ending::Answered(Err(error));
+            return AttemptEnding::Answered(Err(error));
         }
         let ending = self.follow(&mut waiting, &mut notice, request.waits, cx).await;
-        if !matches!(ending, Ending::Lost(_) | Ending::Untaken) {
+        if !matches!(ending, AttemptEnding::Lost(_) | AttemptEnding::Untaken) {
             notice.over();
         }
         ending
@@ -108,113 +108,121 @@ impl WorkerTool {
     async fn follow(
         &self,
         waiting: &mut ReplyReceiver,
-        notice: &mut Cancel,
+        notice: &mut CancelCallOnDrop,
         waits: bool,
         cx: &CallContext,
-    ) -> Ending {
+    ) -> AttemptEnding {
         let mut node = None;
         loop {
             let is_certain = waits && notice.worker.is_none();
             let patience = if is_certain { TAKEN } else { SILENCE };
             let (body, reply) = match self.next(waiting, patience, &mut node).await {
-                Heard::Answer(body, reply) => (body, reply),
-                Heard::Nobody => return Ending::Nobody,
-                // Nobody of this cluster has said to have the call.
-                Heard::Silence(Some(refusal)) if notice.worker.is_none() => {
-                    return Ending::Refused(refusal);
+                ReplyEvent::Answer(body, reply) => (body, reply),
+                ReplyEvent::Nobody => return AttemptEnding::Nobody,
+                // No worker of this cluster has accepted the call.
+                ReplyEvent::Silence(Some(refusal)) if notice.worker.is_none() => {
+                    return AttemptEnding::Refused(refusal);
                 }
-                Heard::Silence(_) if is_certain => return Ending::Untaken,
-                Heard::Silence(_) => return Ending::Lost(self.silent(notice.worker.clone())),
+                ReplyEvent::Silence(_) if is_certain => return AttemptEnding::Untaken,
+                ReplyEvent::Silence(_) => {
+                    return AttemptEnding::Lost(self.silent(notice.worker.clone()));
+                }
             };
             match wire::read("an answer", &body) {
-                // It is told to begin once: whoever else says to have it has it from somebody who repeats what we said.
-                Ok(Reply::Accepted { .. }) if notice.worker.is_some() => {}
-                Ok(Reply::Accepted { worker }) => {
+                // One worker is told to start, once: another acceptance can only be a replay.
+                Ok(WorkerReply::Accepted { .. }) if notice.worker.is_some() => {}
+                Ok(WorkerReply::Accepted { worker }) => {
                     notice.worker = Some(worker);
                     if let (true, Some(to)) = (waits, reply) {
                         let (cluster, go) = (self.group.cluster(), Bytes::from_static(wire::GO));
                         let go = cluster.signer().sign(Purpose::Word, &[&to], &go);
-                        // Whoever does not hear it refuses the call after a while.
+                        // A worker that misses it refuses the call after a while.
                         _ = cluster.publish(to, None, go).await;
                     }
                 }
-                Ok(Reply::Refused(refusal)) => return Ending::Refused(refusal),
-                Ok(Reply::Progress(step)) => cx.progress.report(step.into()),
-                Ok(Reply::Alive) => {}
-                Ok(Reply::Result(outcome)) => return Ending::Answered(outcome.into_result()),
-                Ok(Reply::Large(place)) => return self.pick_up(&place).await,
-                Err(error) => return Ending::Lost(self.unread(error)),
+                Ok(WorkerReply::Refused(refusal)) => return AttemptEnding::Refused(refusal),
+                Ok(WorkerReply::Progress(step)) => cx.progress.report(step.into()),
+                Ok(WorkerReply::Alive) => {}
+                Ok(WorkerReply::Result(outcome)) => {
+                    return AttemptEnding::Answered(outcome.into_result());
+                }
+                Ok(WorkerReply::Large(place)) => return self.pick_up(&place).await,
+                Err(error) => return AttemptEnding::Lost(self.unread(error)),
             }
         }
     }
 
-    /// The next answer of a worker of this cluster: of any, until one has said to have the call, and then of that one. What
-    /// others say is passed over, and does not count as a sign of life.
+    /// Returns the next reply of a worker of this cluster: of any worker until one has accepted the call, then of that
+    /// one. Other messages are ignored, and do not count as heartbeats.
     async fn next(
         &self,
         waiting: &mut ReplyReceiver,
         patience: Duration,
         node: &mut Option<String>,
-    ) -> Heard {
+    ) -> ReplyEvent {
         let (cluster, end) = (self.group.cluster(), Instant::now() + patience);
         let mut refusal = None;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            let Some(message) = hear(waiting, left).await else { return Heard::Silence(refusal) };
+            let Some(message) = hear(waiting, left).await else {
+                return ReplyEvent::Silence(refusal);
+            };
             if message.no_responders && node.is_none() {
-                return Heard::Nobody;
+                return ReplyEvent::Nobody;
             }
             match replies::open(cluster, &message) {
-                Ok(Opened { body, signed: None }) => return Heard::Answer(body, message.reply),
-                Ok(Opened { body, signed: Some(signed) }) => {
+                Ok(VerifiedMessage { body, signed: None }) => {
+                    return ReplyEvent::Answer(body, message.reply);
+                }
+                Ok(VerifiedMessage { body, signed: Some(signed) }) => {
                     let expected = node.get_or_insert_with(|| signed.node.clone());
                     if *expected == signed.node {
-                        return Heard::Answer(body, message.reply);
+                        return ReplyEvent::Answer(body, message.reply);
                     }
                 }
                 Err(error) => {
                     cluster.signer().refused(Purpose::Reply, &self.spec.name, &error);
-                    // Whoever says it may not be believed; it only chooses the words.
+                    // An unsigned refusal is not trusted; it only selects the error message.
                     refusal = Some(match wire::read("an answer", &message.payload) {
-                        Ok(Reply::Refused(Refusal::Stale)) => Refusal::Stale,
-                        _ => Refusal::Unsigned,
+                        Ok(WorkerReply::Refused(WorkerRefusal::Stale)) => WorkerRefusal::Stale,
+                        _ => WorkerRefusal::Unsigned,
                     });
                 }
             }
             if Instant::now() >= end {
-                return Heard::Silence(refusal);
+                return ReplyEvent::Silence(refusal);
             }
         }
     }
 
-    async fn pick_up(&self, place: &str) -> Ending {
+    async fn pick_up(&self, place: &str) -> AttemptEnding {
         let cluster = self.group.cluster();
         let bytes = cluster.pick_up(place).await;
         let (owned, away) = (cluster.clone(), place.to_owned());
         // Nobody has to wait for that.
         tokio::spawn(async move { owned.take_away(&away).await });
-        match bytes.and_then(|bytes| wire::read::<Outcome>("a result", &bytes)) {
-            Ok(outcome) => Ending::Answered(outcome.into_result()),
-            Err(error) => Ending::Lost(self.unread(error)),
+        match bytes.and_then(|bytes| wire::read::<WireOutcome>("a result", &bytes)) {
+            Ok(outcome) => AttemptEnding::Answered(outcome.into_result()),
+            Err(error) => AttemptEnding::Lost(self.unread(error)),
         }
     }
 
-    fn silent(&self, worker: Option<String>) -> Lost {
+    fn silent(&self, worker: Option<String>) -> LostReason {
         let group = self.group.name().to_string();
         match worker {
-            Some(worker) => Lost::Silent { group, worker },
-            None => Lost::Untaken { group },
+            Some(worker) => LostReason::Silent { group, worker },
+            None => LostReason::Untaken { group },
         }
     }
 
-    fn unread(&self, error: Error) -> Lost {
-        Lost::Unread { group: self.group.name().to_string(), error }
+    fn unread(&self, error: Error) -> LostReason {
+        LostReason::Unread { group: self.group.name().to_string(), error }
     }
 }
 
-/// The next answer, unless there is none for so long.
-async fn hear(waiting: &mut ReplyReceiver, patience: Duration) -> Option<Message> {
-    // Where it is us who stood still, what was said meanwhile is still to come.
+/// Returns the next message, `None` after `patience`.
+async fn hear(waiting: &mut ReplyReceiver, patience: Duration) -> Option<ClusterMessage> {
+    // If this process was suspended, messages may be waiting to be read.
     for part in [patience.saturating_sub(MEANWHILE), MEANWHILE.min(patience)] {
         if let Ok(message) = timeout(part, waiting.answers.recv()).await {
             return message;
@@ -223,17 +231,17 @@ async fn hear(waiting: &mut ReplyReceiver, patience: Duration) -> Option<Message
     None
 }
 
-/// Tells whoever has the call that nobody waits for it, when dropped before it is over.
-struct Cancel {
+/// Notifies the worker that nobody waits for the call, if dropped before the call has ended.
+struct CancelCallOnDrop {
     cluster: Cluster,
     group: String,
     call: CallId,
-    /// Who has it, as soon as that is known.
+    /// The worker, once it is known.
     worker: Option<String>,
     is_over: bool,
 }
 
-impl Cancel {
+impl CancelCallOnDrop {
     fn unless_over(cluster: &Cluster, group: &str, call: CallId) -> Self {
         let (cluster, group) = (cluster.clone(), group.to_owned());
         Self { cluster, group, call, worker: None, is_over: false }
@@ -244,7 +252,7 @@ impl Cancel {
     }
 }
 
-impl Drop for Cancel {
+impl Drop for CancelCallOnDrop {
     fn drop(&mut self) {
         let (false, Ok(runtime)) = (self.is_over, Handle::try_current()) else { return };
         let names = self.cluster.names();
@@ -252,7 +260,7 @@ impl Drop for Cancel {
             Some(worker) => names.worker(worker),
             None => names.group(&self.group),
         };
-        let notice = Notice::Cancel(self.call);
+        let notice = WorkerNotice::Cancel(self.call);
         let notice = self.cluster.signer().write(Purpose::Notice, &[&subject], &notice);
         let cluster = self.cluster.clone();
         runtime.spawn(async move {

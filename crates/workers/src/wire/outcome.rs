@@ -1,58 +1,58 @@
-//! What came of a call, whole: it is cut and shaped by whoever asked for it.
+//! The whole outcome of a call: the gateway normalises and truncates it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use switchboard_toolcall::{Content, ErrorKind, Part, ToolError, ToolOutput, ToolResult};
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// The tool's answer.
-    Answer(Output),
-    /// Why there is none.
-    Failure(Failure),
+pub enum WireOutcome {
+    /// The tool's output.
+    Answer(WireOutput),
+    /// The error.
+    Failure(WireFailure),
 }
 
-/// A tool's answer.
+/// A tool's output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Output {
+pub enum WireOutput {
     /// Any JSON.
     Value(Value),
-    /// Content in parts, as MCP has it.
+    /// Content parts, as in MCP.
     Content {
         /// The parts.
         parts: Vec<Map<String, Value>>,
-        /// What stands beside them.
+        /// The other fields.
         fields: Map<String, Value>,
     },
 }
 
-/// Why there is no answer.
+/// The error of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Failure {
-    /// Of which kind it is.
+pub struct WireFailure {
+    /// Its kind.
     pub kind: ErrorKind,
     /// What the model reads.
     pub text: String,
-    /// What to do.
+    /// The hint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What the tool answered all the same.
+    /// The tool's own error output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<Output>,
+    pub output: Option<WireOutput>,
 }
 
-impl Outcome {
-    /// As a tool returns it.
+impl WireOutcome {
+    /// Converts it to what a tool returns.
     ///
     /// # Errors
     /// The call failed.
-    pub fn into_result(self) -> Result<ToolOutput, ToolError> {
+    pub(crate) fn into_result(self) -> Result<ToolOutput, ToolError> {
         match self {
             Self::Answer(output) => Ok(output.into()),
-            Self::Failure(Failure { kind, text, hint, output }) => {
+            Self::Failure(WireFailure { kind, text, hint, output }) => {
                 let mut error = ToolError::new(kind, text);
                 error.hint = hint;
                 error.output = output.map(|output| Box::new(output.into()));
@@ -62,7 +62,7 @@ impl Outcome {
     }
 }
 
-impl From<&ToolResult> for Outcome {
+impl From<&ToolResult> for WireOutcome {
     fn from(result: &ToolResult) -> Self {
         match &result.outcome {
             Ok(answer) => Self::Answer(answer.output.clone().into()),
@@ -71,7 +71,7 @@ impl From<&ToolResult> for Outcome {
     }
 }
 
-impl From<&ToolError> for Failure {
+impl From<&ToolError> for WireFailure {
     fn from(error: &ToolError) -> Self {
         Self {
             kind: error.kind,
@@ -82,7 +82,7 @@ impl From<&ToolError> for Failure {
     }
 }
 
-impl From<ToolOutput> for Output {
+impl From<ToolOutput> for WireOutput {
     fn from(output: ToolOutput) -> Self {
         match output {
             ToolOutput::Value(value) => Self::Value(value),
@@ -93,11 +93,11 @@ impl From<ToolOutput> for Output {
     }
 }
 
-impl From<Output> for ToolOutput {
-    fn from(output: Output) -> Self {
+impl From<WireOutput> for ToolOutput {
+    fn from(output: WireOutput) -> Self {
         match output {
-            Output::Value(value) => Self::Value(value),
-            Output::Content { parts, fields } => {
+            WireOutput::Value(value) => Self::Value(value),
+            WireOutput::Content { parts, fields } => {
                 Self::Content(Content { parts: parts.into_iter().map(Part).collect(), fields })
             }
         }

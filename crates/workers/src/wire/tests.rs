@@ -5,7 +5,7 @@ use switchboard_toolcall::{ErrorKind, Part, ToolError, ToolOutput};
 
 use super::*;
 
-fn there_and_back(reply: &Reply) -> Reply {
+fn there_and_back(reply: &WorkerReply) -> WorkerReply {
     read("a reply", &write(reply).unwrap()).unwrap()
 }
 
@@ -19,8 +19,8 @@ fn answers_keep_digits_parts_and_fields() {
         fields: Map::from_iter([("structuredContent".to_owned(), number.clone())]),
     };
     for output in [ToolOutput::Value(number), ToolOutput::Content(content)] {
-        let reply = Reply::Result(Outcome::Answer(output.clone().into()));
-        let Reply::Result(outcome) = there_and_back(&reply) else { panic!("{reply:?}") };
+        let reply = WorkerReply::Result(WireOutcome::Answer(output.clone().into()));
+        let WorkerReply::Result(outcome) = there_and_back(&reply) else { panic!("{reply:?}") };
         assert_eq!(outcome.into_result().unwrap(), output);
     }
 }
@@ -30,8 +30,8 @@ fn answers_keep_digits_parts_and_fields() {
 fn failures_keep_kind_hint_and_what_the_tool_said() {
     for kind in ErrorKind::ALL {
         let error = ToolError::new(*kind, "no").with_hint("do");
-        let reply = Reply::Result(Outcome::Failure((&error).into()));
-        let Reply::Result(outcome) = there_and_back(&reply) else { panic!("{reply:?}") };
+        let reply = WorkerReply::Result(WireOutcome::Failure((&error).into()));
+        let WorkerReply::Result(outcome) = there_and_back(&reply) else { panic!("{reply:?}") };
         let error = outcome.into_result().unwrap_err();
         assert_eq!(
             (error.kind, &*error.for_model, error.hint.as_deref()),
@@ -39,13 +39,13 @@ fn failures_keep_kind_hint_and_what_the_tool_said() {
         );
     }
     let answered = ToolError::answered(ToolOutput::Value(json!("it broke")));
-    let outcome = Outcome::Failure((&answered).into()).into_result();
+    let outcome = WireOutcome::Failure((&answered).into()).into_result();
     assert_eq!(outcome.unwrap_err().output, answered.output);
 }
 
 #[test]
 fn what_is_something_else_is_named() {
-    let error = read::<Reply>("a worker's reply", b"{}").unwrap_err();
+    let error = read::<WorkerReply>("a worker's reply", b"{}").unwrap_err();
     assert_eq!(error.to_string(), "a worker's reply is not to be understood");
 }
 
@@ -58,8 +58,8 @@ async fn a_request_carries_what_surrounds_the_call() {
     cx.claims = Some(Arc::new(json!({"team": "a"})));
     cx.trace = TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", None)
         .map(Arc::new);
-    let request = Request::new(CallId::generate(), "resize", Map::new(), &cx);
-    let request: Request = read("a request", &write(&request).unwrap()).unwrap();
+    let request = WorkerRequest::new(CallId::generate(), "resize", Map::new(), &cx);
+    let request: WorkerRequest = read("a request", &write(&request).unwrap()).unwrap();
     let there = request.context();
     assert_eq!(there.timeout, Some(Duration::from_secs(5)));
     // GW-5, GW-8

@@ -1,28 +1,28 @@
-//! Says that we are there and what we offer, again and again, and takes it back.
+//! Renews the worker's presence and offer, and withdraws them.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep, timeout};
 
-use super::Shared;
+use super::WorkerInner;
 use crate::{
     Error, Purpose,
     names::Bucket,
-    offer::{Offer, RENEWED},
+    offer::{RENEWED, WorkerOffer},
     wire,
 };
 
-/// How often what we offer is said again: it lapses after days.
+/// How often the offer is renewed: it expires after days.
 const OFFERED_AGAIN: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// How long NATS may take to hear it.
+/// How long NATS may take to confirm.
 const HEARD: Duration = Duration::from_secs(3);
 
-/// How long we wait until we say it again when it was not heard.
+/// The pause before a failed announcement is repeated.
 const SOON: Duration = Duration::from_millis(500);
 
-/// Says it until dropped.
-pub(super) async fn run(shared: Arc<Shared>) {
+/// Renews until dropped.
+pub(super) async fn run(shared: Arc<WorkerInner>) {
     let mut connected = shared.cluster.connections();
     let mut said = Announcer::default();
     loop {
@@ -35,34 +35,34 @@ pub(super) async fn run(shared: Arc<Shared>) {
         };
         tokio::select! {
             () = shared.bell.notified() => {}
-            // The servers may have forgotten everything.
+            // The servers may have lost everything.
             _ = connected.changed() => said.offer = None,
             () = sleep(pause) => {}
         }
     }
 }
 
-/// Takes back what we said.
-pub(super) async fn withdraw(shared: &Shared) {
+/// Withdraws the presence.
+pub(super) async fn withdraw(shared: &WorkerInner) {
     let key = shared.cluster.names().member(&shared.group, &shared.id);
     for bucket in [Bucket::Workers, Bucket::Tools] {
         if let Ok(store) = shared.cluster.bucket(bucket).await {
-            // What stays lapses.
+            // Otherwise it expires.
             _ = store.remove(&key).await;
         }
     }
 }
 
-/// What was heard of us.
+/// What was announced.
 #[derive(Default)]
 struct Announcer {
     offer: Option<(String, Instant)>,
-    /// How many tools people were told of; none, while nobody hears us.
+    /// How many tools were logged as offered; `None` while NATS is unreachable.
     told: Option<usize>,
 }
 
 impl Announcer {
-    async fn say(&mut self, shared: &Shared) -> Result<(), Error> {
+    async fn say(&mut self, shared: &WorkerInner) -> Result<(), Error> {
         let offer = shared.offer();
         let key = shared.cluster.names().member(&shared.group, &shared.id);
         let is_said =
@@ -83,8 +83,8 @@ impl Announcer {
         Ok(())
     }
 
-    /// Says that nobody heard us, once, and makes the buckets anew, which the servers may have lost.
-    async fn unheard(&mut self, shared: &Shared, error: &Error) -> Duration {
+    /// Logs the failure once, and creates the buckets again, which the servers may have lost.
+    async fn unheard(&mut self, shared: &WorkerInner, error: &Error) -> Duration {
         if self.told.take().is_some() {
             tracing::warn!("worker {} cannot say that it is there: {error}", shared.id);
         } else {
@@ -98,11 +98,11 @@ impl Announcer {
     }
 }
 
-async fn offer_tools(shared: &Shared, key: &str, offer: &Offer) -> Result<(), Error> {
+async fn offer_tools(shared: &WorkerInner, key: &str, offer: &WorkerOffer) -> Result<(), Error> {
     let mut bytes = wire::write(offer)?;
     if shared.cluster.is_large(bytes.len()) {
         let place = shared.cluster.lay_down(&bytes).await?;
-        bytes = wire::write(&wire::LargeObject { large: place })?;
+        bytes = wire::write(&wire::LargeObjectRef { large: place })?;
     }
     let bytes = shared.cluster.signer().sign(Purpose::Entry(Bucket::Tools), &[key], &bytes);
     let store = shared.cluster.bucket(Bucket::Tools).await?;

@@ -1,4 +1,4 @@
-//! One call at a worker: taken or refused, run through its own executor, answered.
+//! One call at a worker: accepted or refused, run by its executor, replied to.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -11,62 +11,64 @@ use tokio::{
     time::sleep,
 };
 
-use super::{Shared, running::RunningCall};
+use super::{WorkerInner, running_calls::RunningCall};
 use crate::{
     Error, Purpose,
     clock::now_ms,
-    transport::Message,
-    wire::{self, Outcome, Refusal, Reply, Request, Step},
+    transport::ClusterMessage,
+    wire::{self, ProgressStep, WireOutcome, WorkerRefusal, WorkerReply, WorkerRequest},
 };
 
-/// How long a worker waits until it is told to begin.
+/// How long a worker waits to be told to start.
 const TOLD: Duration = Duration::from_secs(5);
 
-/// How much longer than whoever asks a worker waits for its tool, so that the end of the call is told once, there.
+/// How much longer than the gateway a worker waits for its tool, so that the gateway reports the timeout, once.
 const LONGER: Duration = Duration::from_millis(500);
 
-impl Shared {
-    /// Takes a call, or says why not.
-    pub(super) async fn take(self: &Arc<Self>, message: Message) {
-        // Without an address for answers nobody would hear what came of it.
+impl WorkerInner {
+    /// Accepts a call, or refuses it.
+    pub(super) async fn take(self: &Arc<Self>, message: ClusterMessage) {
+        // Without a reply subject nobody would get the outcome.
         let Some(reply) = message.reply.clone() else { return };
         let body = match self.open(&message, &reply) {
             Ok(Some(body)) => body,
             Ok(None) => return,
             Err(refusal) => return self.refuse_unsigned(reply, refusal).await,
         };
-        let request: Request = match wire::read("a call", &body) {
+        let request: WorkerRequest = match wire::read("a call", &body) {
             Ok(request) => request,
             Err(error) => {
                 let error = ToolError::new(ErrorKind::Internal, error.to_string());
-                return self.say(&reply, &Reply::Result(Outcome::Failure((&error).into()))).await;
+                return self
+                    .say(&reply, &WorkerReply::Result(WireOutcome::Failure((&error).into())))
+                    .await;
             }
         };
         match self.slot_for(&request) {
             Ok(permit) => {
-                // It counts as running before anybody can ask whether something does.
+                // It counts as running before anybody can check whether something runs.
                 let begun = self.running.begin(request.call, &reply);
                 let shared = self.clone();
                 tokio::spawn(async move { shared.run(request, reply, begun, permit).await });
             }
-            Err(refusal) => self.say(&reply, &Reply::Refused(refusal)).await,
+            Err(refusal) => self.say(&reply, &WorkerReply::Refused(refusal)).await,
         }
     }
 
-    /// Returns what is asked, if it is signed for us, now, and for the first time; `None` if it was asked before.
-    fn open(&self, message: &Message, reply: &str) -> Result<Option<Bytes>, Refusal> {
+    /// Returns the request, if it is signed for us, recent and new. `None` if it was received before.
+    fn open(&self, message: &ClusterMessage, reply: &str) -> Result<Option<Bytes>, WorkerRefusal> {
         let (signer, subject) = (self.cluster.signer(), &message.subject);
         let place = [subject.as_str(), reply];
         let opened = signer.open_fresh(Purpose::Request, &place, &message.payload, now_ms());
         let opened = opened.map_err(|error| {
             signer.refused(Purpose::Request, subject, &error);
             match error {
-                Error::Stale { .. } => Refusal::Stale,
-                _ => Refusal::Unsigned,
+                Error::Stale { .. } => WorkerRefusal::Stale,
+                _ => WorkerRefusal::Unsigned,
             }
         })?;
         match opened.signed {
-            // Nobody is told: whoever made the call would take it for the end of the first request.
+            // No reply: the gateway would take it for the end of the first request.
             Some(signed) if !self.seen.is_new(signed.id) => {
                 let error = Error::Repeated { what: "the request" };
                 signer.refused(Purpose::Request, subject, &error);
@@ -76,69 +78,69 @@ impl Shared {
         }
     }
 
-    /// Refuses a request that nobody of this cluster has signed. That is not signed either: whoever sent it chose where this
-    /// goes, and may have chosen the address of another call.
-    async fn refuse_unsigned(&self, reply: String, refusal: Refusal) {
-        if let Ok(bytes) = wire::write(&Reply::Refused(refusal)) {
+    /// Refuses a request that is not signed by this cluster. The refusal is not signed either: the sender chose the
+    /// reply subject, which may belong to another call.
+    async fn refuse_unsigned(&self, reply: String, refusal: WorkerRefusal) {
+        if let Ok(bytes) = wire::write(&WorkerReply::Refused(refusal)) {
             _ = self.cluster.publish(reply, None, bytes).await;
         }
     }
 
-    fn slot_for(&self, request: &Request) -> Result<OwnedSemaphorePermit, Refusal> {
+    fn slot_for(&self, request: &WorkerRequest) -> Result<OwnedSemaphorePermit, WorkerRefusal> {
         if self.is_leaving() {
-            return Err(Refusal::Leaving);
+            return Err(WorkerRefusal::Leaving);
         }
         if !self.offer().tools.iter().any(|tool| tool.name == request.tool) {
-            return Err(Refusal::Unknown);
+            return Err(WorkerRefusal::Unknown);
         }
-        self.slots.clone().try_acquire_owned().map_err(|_| Refusal::Busy)
+        self.slots.clone().try_acquire_owned().map_err(|_| WorkerRefusal::Busy)
     }
 
     async fn run(
         &self,
-        request: Request,
+        request: WorkerRequest,
         reply: String,
         begun: RunningCall,
         permit: OwnedSemaphorePermit,
     ) {
-        let accepted = Reply::Accepted { worker: self.id.clone() };
+        let accepted = WorkerReply::Accepted { worker: self.id.clone() };
         self.ask(&reply, request.call, &accepted).await;
-        // It is on its way before the call computes anything.
+        // It is sent before the call computes anything.
         yield_now().await;
         if request.waits && !is_told(&begun).await {
-            return self.say(&reply, &Reply::Refused(Refusal::Untold)).await;
+            return self.say(&reply, &WorkerReply::Refused(WorkerRefusal::Untold)).await;
         }
         let (steps, mut reported) = mpsc::unbounded_channel();
         let mut work = pin!(self.answer(request, &reply, &begun, steps));
         let answer = loop {
             tokio::select! {
                 biased;
-                Some(step) = reported.recv() => self.say(&reply, &Reply::Progress(step)).await,
+                Some(step) = reported.recv() => self.say(&reply, &WorkerReply::Progress(step)).await,
                 answer = &mut work => break answer,
             }
         };
         while let Ok(step) = reported.try_recv() {
-            self.say(&reply, &Reply::Progress(step)).await;
+            self.say(&reply, &WorkerReply::Progress(step)).await;
         }
         self.send(&reply, answer).await;
-        // Whoever waits for us to be idle waits for the answer too, and so for `begun`.
+        // Waiting until the worker is idle includes sending this reply, so `begun` is kept until here.
         drop(permit);
     }
 
-    /// Runs the call as any other of this executor, and returns the message that says what came of it.
+    /// Runs the call by the executor. Returns the reply with its outcome.
     async fn answer(
         &self,
-        request: Request,
+        request: WorkerRequest,
         reply: &str,
         begun: &RunningCall,
-        steps: mpsc::UnboundedSender<Step>,
+        steps: mpsc::UnboundedSender<ProgressStep>,
     ) -> Bytes {
         let mut cx = request.context();
         cx.cancel = begun.cancel.clone();
         cx.timeout = cx.timeout.map(|left| left.saturating_add(LONGER));
         if request.wants_progress {
             cx.progress = Progress::to(move |update| {
-                // Nobody reads on when the call is over.
+                // Nobody reads progress when the call is over.
                 _ = steps.send(update.into());
             });
         }
@@ -151,24 +153,28 @@ impl Shared {
                 self.executor.refuse(call, error, &cx).await
             }
         };
-        self.written(reply, &Outcome::from(&result)).await
+        self.written(reply, &WireOutcome::from(&result)).await
     }
 
-    async fn arguments(&self, request: Request) -> Result<Map<String, Value>, Error> {
+    async fn arguments(&self, request: WorkerRequest) -> Result<Map<String, Value>, Error> {
         match request.large_args {
             None => Ok(request.args),
             Some(place) => wire::read("arguments", &self.cluster.pick_up(&place).await?),
         }
     }
 
-    /// What came of a call as a message; what is too large for one is laid down elsewhere.
-    async fn written(&self, to: &str, outcome: &Outcome) -> Bytes {
+    /// Serializes an outcome; one that is too large for a message is stored as an object.
+    async fn written(&self, to: &str, outcome: &WireOutcome) -> Bytes {
         let whole = async {
             let bytes = wire::write(outcome)?;
             if self.cluster.is_large(bytes.len()) {
-                return self.signed(to, "", &Reply::Large(self.cluster.lay_down(&bytes).await?));
+                return self.signed(
+                    to,
+                    "",
+                    &WorkerReply::Large(self.cluster.lay_down(&bytes).await?),
+                );
             }
-            self.signed(to, "", &Reply::Result(outcome.clone()))
+            self.signed(to, "", &WorkerReply::Result(outcome.clone()))
         };
         match whole.await {
             Ok(bytes) => bytes,
@@ -176,18 +182,18 @@ impl Shared {
                 let text =
                     format!("the tool has run, but its result could not be passed on: {error}");
                 let error = ToolError::new(ErrorKind::Internal, text);
-                let reply = Reply::Result(Outcome::Failure((&error).into()));
+                let reply = WorkerReply::Result(WireOutcome::Failure((&error).into()));
                 self.signed(to, "", &reply).unwrap_or_default()
             }
         }
     }
 
-    /// A reply for an address, signed with where we hear what is said to it.
-    fn signed(&self, to: &str, callers: &str, reply: &Reply) -> Result<Bytes, Error> {
+    /// Signs a reply for a subject, with our own subject for responses.
+    fn signed(&self, to: &str, callers: &str, reply: &WorkerReply) -> Result<Bytes, Error> {
         self.cluster.signer().write(Purpose::Reply, &[to, callers], reply)
     }
 
-    async fn say(&self, to: &str, reply: &Reply) {
+    async fn say(&self, to: &str, reply: &WorkerReply) {
         match self.signed(to, "", reply) {
             Ok(bytes) => self.send(to, bytes).await,
             Err(error) => tracing::warn!("{error}"),
@@ -200,8 +206,8 @@ impl Shared {
         }
     }
 
-    /// Says something in a way that tells us if nobody hears it.
-    pub(super) async fn ask(&self, to: &str, call: CallId, reply: &Reply) {
+    /// Sends a reply such that we are notified if nobody receives it.
+    pub(super) async fn ask(&self, to: &str, call: CallId, reply: &WorkerReply) {
         let callers = format!("{}.{call}", self.inbox);
         if let Ok(bytes) = self.signed(to, &callers, reply) {
             _ = self.cluster.publish(to, Some(callers), bytes).await;
@@ -209,7 +215,7 @@ impl Shared {
     }
 }
 
-/// Waits until a call may begin; not for ever.
+/// Waits until a call may start, for a limited time.
 async fn is_told(begun: &RunningCall) -> bool {
     tokio::select! {
         biased;

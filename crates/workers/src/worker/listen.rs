@@ -1,4 +1,4 @@
-//! Hears what a worker is asked: calls of its tools, and that calls are cancelled.
+//! Receives requests: calls of the worker's tools, and cancellations.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,27 +10,27 @@ use tokio_util::{
     task::{AbortOnDropHandle, TaskTracker},
 };
 
-use super::Shared;
+use super::WorkerInner;
 use crate::{
     Error, Purpose,
-    transport::{Message, Subscription},
-    wire::{self, Notice},
+    transport::{ClusterMessage, Subscription},
+    wire::{self, WorkerNotice},
 };
 
-/// What a worker listens to.
-pub(super) struct Subscriptions {
-    /// The tools that it takes calls of.
+/// What a worker subscribes to.
+pub(super) struct WorkerSubscriptions {
+    /// The tools with a subscription.
     tools: HashMap<String, CancellationToken>,
-    /// Fires when no more calls are to be taken.
+    /// Fires when no more calls are taken.
     drain: CancellationToken,
-    /// Those who take calls.
+    /// The tasks that take calls.
     takers: TaskTracker,
     _notices: Vec<AbortOnDropHandle<()>>,
 }
 
-impl Subscriptions {
-    /// Begins to hear what concerns the worker itself.
-    pub(super) async fn start(shared: &Arc<Shared>) -> Result<Self, Error> {
+impl WorkerSubscriptions {
+    /// Subscribes to the worker's own subjects.
+    pub(super) async fn start(shared: &Arc<WorkerInner>) -> Result<Self, Error> {
         let names = shared.cluster.names();
         let (own, all) = (names.worker(&shared.id), names.group(&shared.group));
         let mut notices = Vec::new();
@@ -47,8 +47,8 @@ impl Subscriptions {
         Ok(Self { tools: HashMap::new(), drain, takers, _notices: notices })
     }
 
-    /// Takes calls of the tools that are offered now, and of no others.
-    pub(super) async fn adjust(&mut self, shared: &Arc<Shared>) -> Result<(), Error> {
+    /// Subscribes to calls of exactly the tools that are offered now.
+    pub(super) async fn adjust(&mut self, shared: &Arc<WorkerInner>) -> Result<(), Error> {
         let offer = shared.offer();
         let names = shared.cluster.names();
         self.tools.retain(|name, ended| {
@@ -77,13 +77,13 @@ impl Subscriptions {
         self.takers.close();
     }
 
-    /// Waits until what was on its way has been answered.
+    /// Waits until messages that were already sent have been handled.
     pub(super) async fn drained(&self) {
         self.takers.wait().await;
     }
 }
 
-impl Drop for Subscriptions {
+impl Drop for WorkerSubscriptions {
     fn drop(&mut self) {
         self.drain.cancel();
     }
@@ -94,7 +94,7 @@ fn spawn(work: impl Future<Output = ()> + Send + 'static) -> AbortOnDropHandle<(
 }
 
 async fn subscribe(
-    shared: &Shared,
+    shared: &WorkerInner,
     subject: String,
     queue: Option<&str>,
 ) -> Result<Box<dyn Subscription>, Error> {
@@ -104,7 +104,7 @@ async fn subscribe(
 
 async fn hear_calls(
     mut calls: Box<dyn Subscription>,
-    shared: Arc<Shared>,
+    shared: Arc<WorkerInner>,
     ended: CancellationToken,
 ) {
     loop {
@@ -116,7 +116,7 @@ async fn hear_calls(
             () = ended.cancelled() => break,
         }
     }
-    // What the servers have sent already still comes, and is answered.
+    // Messages that were already sent still arrive, and are handled.
     if calls.drain().await.is_ok() {
         while let Some(message) = calls.next().await {
             shared.take(message).await;
@@ -124,18 +124,19 @@ async fn hear_calls(
     }
 }
 
-async fn hear_notices(mut messages: Box<dyn Subscription>, shared: Arc<Shared>) {
+async fn hear_notices(mut messages: Box<dyn Subscription>, shared: Arc<WorkerInner>) {
     while let Some(message) = messages.next().await {
         let Some(body) = opened(&shared, Purpose::Notice, &message) else { continue };
         match wire::read("a notice", &body) {
-            Ok(Notice::Cancel(call)) => shared.running.cancel(call),
+            Ok(WorkerNotice::Cancel(call)) => shared.running.cancel(call),
             Err(error) => tracing::debug!("{error}"),
         }
     }
 }
 
-/// Hears that a call may begin; or that nobody waits for it: from NATS, that nobody listens there, or from whoever does.
-async fn hear_callers(mut messages: Box<dyn Subscription>, shared: Arc<Shared>) {
+/// Receives that a call may start, or that nobody waits for it: from NATS, if nobody subscribes to the reply subject,
+/// or from the gateway.
+async fn hear_callers(mut messages: Box<dyn Subscription>, shared: Arc<WorkerInner>) {
     while let Some(message) = messages.next().await {
         let Some(call) = call_of(&message) else { continue };
         if message.no_responders {
@@ -150,14 +151,14 @@ async fn hear_callers(mut messages: Box<dyn Subscription>, shared: Arc<Shared>) 
     }
 }
 
-/// Returns what a gateway says, if it is one of this cluster.
-fn opened(shared: &Shared, purpose: Purpose, message: &Message) -> Option<Bytes> {
+/// Returns a gateway's message, if it is signed by this cluster.
+fn opened(shared: &WorkerInner, purpose: Purpose, message: &ClusterMessage) -> Option<Bytes> {
     let signer = shared.cluster.signer();
     let opened = signer.open(purpose, &[&message.subject], &message.payload);
     let opened = opened.inspect_err(|error| signer.refused(purpose, &message.subject, error));
     opened.ok().map(|opened| opened.body)
 }
 
-fn call_of(message: &Message) -> Option<CallId> {
+fn call_of(message: &ClusterMessage) -> Option<CallId> {
     CallId::parse(message.subject.rsplit('.').next()?)
 }

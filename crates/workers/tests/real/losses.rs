@@ -3,7 +3,7 @@
 use serde_json::json;
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{Annotations, CallContext, ErrorKind};
-use switchboard_workers::wire::{Notice, Outcome, Output, Reply};
+use switchboard_workers::wire::{WireOutcome, WireOutput, WorkerNotice, WorkerReply};
 
 use crate::{
     Own,
@@ -24,14 +24,14 @@ enum Loss {
     Garbled,
 }
 
-async fn lose(puppet: &mut Puppet, loss: Loss) -> Notice {
+async fn lose(puppet: &mut Puppet, loss: Loss) -> WorkerNotice {
     let (request, to) = puppet.asked().await;
     match loss {
         Loss::AfterTaking => puppet.accept(&to, request.waits).await,
         Loss::BeforeTaking => {}
         Loss::Garbled => puppet.send(&to, "nonsense".into()).await,
     }
-    Notice::Cancel(request.call)
+    WorkerNotice::Cancel(request.call)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -85,8 +85,9 @@ async fn a_worker_that_comes_back_late_is_told_to_stop_and_not_believed() {
     let (second, to) = puppet.asked().await;
     assert_ne!(first.call, second.call);
     let told = within("a notice", puppet.notices.recv()).await;
-    assert_eq!(told, Some(Notice::Cancel(first.call)));
-    let answer = |word: &str| Reply::Result(Outcome::Answer(Output::Value(json!(word))));
+    assert_eq!(told, Some(WorkerNotice::Cancel(first.call)));
+    let answer =
+        |word: &str| WorkerReply::Result(WireOutcome::Answer(WireOutput::Value(json!(word))));
     puppet.say(&late, &answer("late")).await;
     puppet.say(&to, &answer("in time")).await;
     let result = within("an answer", call).await.unwrap();

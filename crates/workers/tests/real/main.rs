@@ -20,7 +20,7 @@ mod shared;
 use std::path::PathBuf;
 
 use switchboard_testkit::Nats;
-use switchboard_workers::{Cluster, Config, Secrets};
+use switchboard_workers::{Cluster, ClusterSecrets, Config};
 use tempfile::TempDir;
 
 /// Where `cargo xtask parts` put the parts.
@@ -32,7 +32,7 @@ fn parts() -> PathBuf {
 /// A NATS of a test's own.
 struct Own {
     nats: Nats,
-    key: Option<Secrets>,
+    key: Option<ClusterSecrets>,
     _folder: TempDir,
 }
 

@@ -10,8 +10,8 @@ use switchboard_testkit::Fake;
 use switchboard_toolcall::{CallContext, ToolCall, ToolResult};
 use switchboard_workers::{
     Bucket, Cluster, Groups, Worker,
-    offer::{Offer, OfferedTool, Presence},
-    wire::{self, Notice, Reply, Request},
+    offer::{OfferedTool, Presence, WorkerOffer},
+    wire::{self, WorkerNotice, WorkerReply, WorkerRequest},
 };
 use tokio::{
     sync::{mpsc, watch},
@@ -120,9 +120,9 @@ impl Gateway {
 pub(crate) struct Puppet {
     cluster: Cluster,
     /// The calls that it is asked to run, with where answers go.
-    pub(crate) calls: mpsc::UnboundedReceiver<(Request, String)>,
+    pub(crate) calls: mpsc::UnboundedReceiver<(WorkerRequest, String)>,
     /// What it is told beside calls.
-    pub(crate) notices: mpsc::UnboundedReceiver<Notice>,
+    pub(crate) notices: mpsc::UnboundedReceiver<WorkerNotice>,
     _alive: watch::Sender<()>,
 }
 
@@ -154,7 +154,7 @@ impl Puppet {
                 }
             });
         }
-        let offer = Offer::new(vec![tool]).unwrap();
+        let offer = WorkerOffer::new(vec![tool]).unwrap();
         let alive = watch::Sender::new(());
         let gone = alive.subscribe();
         tokio::spawn(be_there(cluster.clone(), group.to_owned(), id, offer, gone));
@@ -162,11 +162,11 @@ impl Puppet {
     }
 
     /// The next call that it is asked to run.
-    pub(crate) async fn asked(&mut self) -> (Request, String) {
+    pub(crate) async fn asked(&mut self) -> (WorkerRequest, String) {
         within("a call", self.calls.recv()).await.unwrap()
     }
 
-    pub(crate) async fn say(&self, to: &str, reply: &Reply) {
+    pub(crate) async fn say(&self, to: &str, reply: &WorkerReply) {
         self.send(to, wire::write(reply).unwrap()).await;
     }
 
@@ -175,7 +175,7 @@ impl Puppet {
         let client = self.cluster.nats().unwrap().client();
         let inbox = client.new_inbox();
         let mut told = client.subscribe(inbox.clone()).await.unwrap();
-        let accepted = wire::write(&Reply::Accepted { worker: "w".to_owned() }).unwrap();
+        let accepted = wire::write(&WorkerReply::Accepted { worker: "w".to_owned() }).unwrap();
         client.publish_with_reply(to.to_owned(), inbox, accepted).await.unwrap();
         if waits {
             let message = within("a word", told.next()).await.unwrap();
@@ -192,7 +192,7 @@ async fn be_there(
     cluster: Cluster,
     group: String,
     worker: String,
-    offer: Offer,
+    offer: WorkerOffer,
     mut gone: watch::Receiver<()>,
 ) {
     let key = cluster.names().member(&group, &worker);

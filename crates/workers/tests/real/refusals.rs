@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use switchboard_testkit::{Fake, Witness};
 use switchboard_toolcall::{CallContext, ErrorKind};
-use switchboard_workers::wire::{Refusal, Reply};
+use switchboard_workers::wire::{WorkerRefusal, WorkerReply};
 
 use crate::{Own, place::within};
 
@@ -43,9 +43,9 @@ async fn a_worker_that_is_full_refuses_and_others_are_asked() {
 async fn a_refusal_is_told_as_what_it_is() {
     let own = Own::start();
     let cases = [
-        (Refusal::Busy, ErrorKind::Overloaded),
-        (Refusal::Leaving, ErrorKind::Unavailable),
-        (Refusal::Unknown, ErrorKind::Unavailable),
+        (WorkerRefusal::Busy, ErrorKind::Overloaded),
+        (WorkerRefusal::Leaving, ErrorKind::Unavailable),
+        (WorkerRefusal::Unknown, ErrorKind::Unavailable),
     ];
     for (place, (refusal, kind)) in cases.into_iter().enumerate() {
         let group = format!("g{place}");
@@ -56,7 +56,7 @@ async fn a_refusal_is_told_as_what_it_is() {
         let refusing = async {
             loop {
                 let (_, to) = puppet.asked().await;
-                puppet.say(&to, &Reply::Refused(refusal)).await;
+                puppet.say(&to, &WorkerReply::Refused(refusal)).await;
             }
         };
         let result = tokio::select! {
@@ -78,7 +78,7 @@ async fn nobody_there_is_known_at_once() {
     let executor = switchboard_runtime::ToolExecutor::default();
     executor.tools().add(Fake::echoes("silent")).unwrap();
     let tool = switchboard_workers::offer::OfferedTool::from(&*executor.tools().all()[0]);
-    let offer = switchboard_workers::offer::Offer::new(vec![tool]).unwrap();
+    let offer = switchboard_workers::offer::WorkerOffer::new(vec![tool]).unwrap();
     let presence = switchboard_workers::offer::Presence {
         group: "deaf".to_owned(),
         worker: "w".to_owned(),

@@ -16,8 +16,8 @@ use switchboard_runtime::{DurableCalls, QueueState};
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolCall, ToolOutput};
 use switchboard_workers::{
-    Bucket, Cluster, Queue,
-    wire::{self, Outcome, Output, Refusal, Reply, Request},
+    Bucket, Cluster, JobQueue,
+    wire::{self, WireOutcome, WireOutput, WorkerRefusal, WorkerReply, WorkerRequest},
 };
 use tokio::{
     sync::mpsc,
@@ -73,7 +73,7 @@ async fn ask(stranger: &Cluster, subject: &str, payload: Bytes) -> Option<Messag
 
 fn forged(tool: &str) -> Bytes {
     let cx = CallContext::for_caller("admin");
-    let mut request = Request::new(CallId::generate(), tool, Map::new(), &cx);
+    let mut request = WorkerRequest::new(CallId::generate(), tool, Map::new(), &cx);
     request.claims = Some(json!({"role": "admin"}));
     wire::write(&request).unwrap()
 }
@@ -96,7 +96,7 @@ async fn signed_calls_are_answered_as_any_others_are() {
             result.text()
         );
     }
-    let queue = Queue::new(gateway.groups.jobs().clone(), gateway.executor.clone());
+    let queue = JobQueue::new(gateway.groups.jobs().clone(), gateway.executor.clone());
     let call = ToolCall::new("gpu__twice", Map::new());
     let id = gateway.executor.submit(call, &CallContext::for_caller("ada")).await.unwrap();
     let ended = within("it ends", async {
@@ -124,8 +124,8 @@ async fn a_forged_request_does_not_run() {
     let direct = stranger.names().calls_to(&worker.id);
     for subject in ["switchboard.call.gpu.resize", &*direct] {
         let answer = ask(&stranger, subject, forged("resize")).await.expect("an answer");
-        let answer: Reply = wire::read("an answer", &answer.payload).unwrap();
-        assert_eq!(answer, Reply::Refused(Refusal::Unsigned));
+        let answer: WorkerReply = wire::read("an answer", &answer.payload).unwrap();
+        assert_eq!(answer, WorkerReply::Refused(WorkerRefusal::Unsigned));
     }
     // Neither does one in the queue.
     let jobs = stranger.jobs();
@@ -241,8 +241,8 @@ async fn a_worker_without_the_key_is_not_offered_and_its_answers_are_nothing() {
     let forge = tokio::spawn(async move {
         while let Some((_, to)) = thief.calls.recv().await {
             thief.accept(&to, false).await;
-            let answer = Outcome::Answer(Output::Value(json!("forged")));
-            thief.say(&to, &Reply::Result(answer)).await;
+            let answer = WireOutcome::Answer(WireOutput::Value(json!("forged")));
+            thief.say(&to, &WorkerReply::Result(answer)).await;
         }
     });
     for _ in 0..6 {
@@ -280,7 +280,7 @@ async fn what_came_of_a_queued_call_cannot_be_forged() {
     let (runs, stranger) = (Arc::<AtomicUsize>::default(), own.stranger().await);
     let _worker = own.worker("gpu", 4, vec![idempotent(counts("resize", &runs))]).await;
     let gateway = own.gateway("gpu__resize").await;
-    let queue = Queue::new(gateway.groups.jobs().clone(), gateway.executor.clone());
+    let queue = JobQueue::new(gateway.groups.jobs().clone(), gateway.executor.clone());
     let mut heard = tap(&stranger, "switchboard.job.>").await;
     let call = ToolCall::new("gpu__resize", Map::new());
     let id = gateway.executor.submit(call, &CallContext::for_caller("ada")).await.unwrap();

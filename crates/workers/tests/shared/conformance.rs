@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use switchboard_workers::{
     Bucket, Cluster,
-    transport::{Ack, Consumer, Delivery, Entry, Message},
+    transport::{Ack, ClusterMessage, Consumer, Delivery, KeyValueEntry},
 };
 use tokio::time::{sleep, timeout};
 
@@ -84,7 +84,7 @@ pub(crate) async fn watches(one: &Cluster, other: &Cluster) {
     let mut seen = Vec::new();
     let mut current = Vec::new();
     while seen.last().is_none_or(|(key, _)| key != "e") {
-        let Entry { key, value, is_current, .. } = next(&mut all).await.unwrap();
+        let KeyValueEntry { key, value, is_current, .. } = next(&mut all).await.unwrap();
         current.push(is_current);
         seen.push((key, value));
     }
@@ -97,7 +97,7 @@ pub(crate) async fn watches(one: &Cluster, other: &Cluster) {
     assert!(current[2..].iter().all(|is_current| *is_current), "{current:?}");
     assert!(!current[0], "{current:?}");
     for change in changes {
-        let Entry { key, value, .. } = next(&mut new).await.unwrap();
+        let KeyValueEntry { key, value, .. } = next(&mut new).await.unwrap();
         assert_eq!((key, value), change);
     }
 }
@@ -120,7 +120,7 @@ pub(crate) async fn messages(one: &Cluster, other: &Cluster) {
         one.publish(subject(&["q"]), None, format!("{number}").into()).await.unwrap();
     }
     one.publish(subject(&["a", "z"]), None, "last".into()).await.unwrap();
-    let Message { reply, payload, no_responders, .. } = next(&mut exact).await;
+    let ClusterMessage { reply, payload, no_responders, .. } = next(&mut exact).await;
     assert_eq!((reply.as_deref(), &*payload, no_responders), (Some("back"), &b"1"[..], false));
     assert_eq!([next(&mut word).await.payload, next(&mut word).await.payload], ["1", "last"]);
     let mut all = Vec::new();

@@ -13,7 +13,7 @@ use switchboard_toolcall::{
     BoxFuture, CallContext, CallId, CancellationToken, ErrorKind, HumanDuration, Tool, ToolCall,
     ToolError, ToolOutput, ToolResult, ToolSpec,
 };
-use switchboard_workers::{Cluster, Jobs, Queue, Runner, jobs};
+use switchboard_workers::{Cluster, JobQueue, JobRunner, Jobs, jobs};
 use tokio::{sync::Semaphore, task::JoinHandle};
 
 /// The longest that anything may take on a busy machine.
@@ -145,7 +145,7 @@ impl Tool for Remote {
 /// A gateway: `gpu__NAME` for each tool of the tools, idempotent, and `gpu__NAME_once`, which does not say so.
 pub(crate) struct TestGateway {
     pub(crate) executor: ToolExecutor,
-    pub(crate) queue: Queue,
+    pub(crate) queue: JobQueue,
 }
 
 impl TestGateway {
@@ -166,7 +166,7 @@ impl TestGateway {
         executor.tools().set_server_tools("gpu", all("gpu", true));
         executor.tools().set_server_tools("tools", all("tools", false));
         executor.tools().add(Fake::echoes("local")).unwrap();
-        Self { queue: Queue::new(jobs, executor.clone()), executor }
+        Self { queue: JobQueue::new(jobs, executor.clone()), executor }
     }
 
     pub(crate) async fn submit(&self, name: &str, args: Value) -> Result<CallId, Box<ToolResult>> {
@@ -217,7 +217,7 @@ impl TestWorker {
         slots: usize,
     ) -> Self {
         let slots = Arc::new(Semaphore::new(slots));
-        let runner = Runner::new(jobs, group, name, executor, Arc::new(|_| true), slots);
+        let runner = JobRunner::new(jobs, group, name, executor, Arc::new(|_| true), slots);
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let run = async move { runner.run(stopped, Duration::from_secs(1)).await };

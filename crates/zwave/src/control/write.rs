@@ -1,4 +1,4 @@
-//! One write to a device, and how it becomes known whether the device did it.
+//! One write to a device, and the confirmation that the device did it.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use crate::{
     network::{Error, Network, ValueId, WriteAck},
 };
 
-/// How often a device is asked whether it has done it.
+/// How often a device is polled for the new value.
 const ASK_EVERY: Duration = Duration::from_millis(500);
-/// How soon it is asked first, if what is reported proves nothing.
+/// The delay of the first poll, if reports prove nothing.
 const ASK_FIRST: Duration = Duration::from_millis(100);
 
 /// One device that is written to.
@@ -24,7 +24,7 @@ pub(super) struct Write<'a> {
     device: Device<'a>,
     state: &'a ValueId,
     target: ValueId,
-    /// What the device was last seen to be since.
+    /// The last value reported since.
     pub(super) seen: Option<Value>,
     reports: BoxStream<'static, Value>,
 }
@@ -37,7 +37,7 @@ impl<'a> Write<'a> {
         Some(Self { network, device, state, target, seen: None, reports })
     }
 
-    /// Writes, and waits until the device is known to have done it.
+    /// Writes, and waits until the device has confirmed it.
     ///
     /// # Errors
     /// The device refuses, or cannot be reached.
@@ -58,7 +58,7 @@ impl<'a> Write<'a> {
         }
         let confirmed = self.is_confirmed(&telling.wanted, written.is_supervised());
         let in_time = timeout_at(end, confirmed).await.is_ok();
-        // A lamp that was still getting brighter is on all the same.
+        // A lamp that is still getting brighter is on.
         let is_as_wanted = self.seen.as_ref().is_some_and(|seen| telling.wanted.is(seen));
         match in_time || is_as_wanted {
             true => Ok(WriteOutcome::Confirmed(written)),
@@ -66,10 +66,10 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// Waits until the device is known to be as wanted.
+    /// Waits until the device has the expected value.
     ///
-    /// Unless the device itself said that it did it, a report of the wanted value may be the gateway's guess
-    /// ([`WriteAck::is_supervised`]): then only what the device answers when it is asked counts. A report of another value
+    /// Unless the device itself confirmed the write, a report of the expected value may be the gateway's guess
+    /// ([`WriteAck::is_supervised`]): then only the device's response to a poll counts. A report of another value
     /// is never a guess.
     async fn is_confirmed(&mut self, wanted: &ExpectedValue, is_supervised: bool) {
         let first = if is_supervised { ASK_EVERY } else { ASK_FIRST };
@@ -84,7 +84,7 @@ impl<'a> Write<'a> {
                 }
                 _ = ask.tick() => {
                     let polled = self.network.poll(self.device.node(), self.state).await;
-                    // It did not answer, or not in time.
+                    // It did not respond, or not in time.
                     (polled.ok().filter(|value| !value.is_null()), false)
                 }
             };
@@ -95,7 +95,7 @@ impl<'a> Write<'a> {
             }
             let is_settled = match wanted {
                 ExpectedValue::Exactly(_) => true,
-                // On its way to a level that nobody knows, a lamp shows others.
+                // A lamp that dims to an unknown level reports other levels on the way.
                 ExpectedValue::On => self.seen.as_ref() == Some(&seen),
             };
             self.seen = Some(seen);

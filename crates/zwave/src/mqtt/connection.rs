@@ -1,4 +1,4 @@
-//! The connection to the broker, and what is heard over it.
+//! The connection to the broker, and its messages.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,24 +20,24 @@ use crate::replies::PendingReplies;
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 /// How many requests may wait to be sent.
 const REQUESTS: usize = 64;
-/// How many reported values wait for who watches.
+/// How many reported values are buffered for watchers.
 const VALUES: usize = 1024;
 
-/// What all who use the connection share.
+/// What all users of the connection share.
 pub(super) struct MqttConnection {
     pub(super) address: BrokerAddress,
     pub(super) prefix: String,
-    /// The gateway of the settings, as topics have it.
+    /// The gateway of the settings, as in topics.
     pub(super) gateway: Option<String>,
     pub(super) state: watch::Sender<MqttState>,
-    /// Told when somebody needs the connection, so that the next attempt does not wait.
+    /// Notified when a request needs the connection, so that the next attempt does not wait.
     pub(super) wanted: Notify,
     pub(super) replies: PendingReplies,
-    /// What is reported on value topics.
+    /// Reports on value topics.
     pub(super) values: broadcast::Sender<Arc<MqttMessage>>,
 }
 
-/// What was reported on a topic below the prefix.
+/// A report on a topic below the prefix.
 pub(super) struct MqttMessage {
     pub(super) topic: String,
     pub(super) payload: Vec<u8>,
@@ -56,10 +56,10 @@ impl MqttConnection {
         }
     }
 
-    /// Connects, listens, and begins anew when the connection is lost.
+    /// Connects, receives, and reconnects when the connection is lost.
     ///
-    /// Each connection has a client of its own: what an old one has not sent is dropped, so that no light is switched on
-    /// minutes after somebody asked for it.
+    /// Each connection has its own client: what an old one has not sent is dropped, so that no light is switched on minutes
+    /// after the request.
     pub(super) async fn run(&self) {
         let mut pause = PAUSES.0;
         loop {
@@ -107,7 +107,7 @@ impl MqttConnection {
         }
     }
 
-    /// Tells all that the connection is gone; returns whether there was one.
+    /// Marks the connection as lost; returns whether there was one.
     fn lost(&self, reason: String) -> bool {
         let mut was_up = false;
         self.state.send_modify(|state| {
@@ -116,7 +116,7 @@ impl MqttConnection {
             if is_news {
                 tracing::warn!(broker = %self.address, reason, "no connection to the MQTT broker; trying again");
             }
-            // The broker will tell anew what it knows of gateways.
+            // The broker will send the gateways' statuses again.
             let announcements = state.announcements;
             *state = MqttState { broker: BrokerState::Down(reason), announcements, ..MqttState::default() };
         });
@@ -147,14 +147,14 @@ impl MqttConnection {
                     self.state.send_modify(|state| state.driver(is_up, message.retain));
                 }
             }
-            // Somebody's request, ours included.
+            // A request, ours or another client's.
             [.., "set"] => {}
-            // What is retained was so before anybody asked.
+            // Retained values are older than any request.
             _ if message.retain => {}
             _ => {
                 let message =
                     MqttMessage { topic: topic.to_owned(), payload: message.payload.to_vec() };
-                // Nobody may be watching.
+                // There may be no watcher.
                 let _ = self.values.send(Arc::new(message));
             }
         }
@@ -162,7 +162,7 @@ impl MqttConnection {
 
     fn gateway_is(&self, gateway: &str, message: &Publish) {
         if message.payload.is_empty() {
-            // That is how a retained message is deleted: people do so when they rename a gateway.
+            // An empty message deletes a retained one: people do so when they rename a gateway.
             self.state.send_if_modified(|state| state.gateways.remove(gateway).is_some());
             return;
         }
@@ -185,7 +185,7 @@ impl MqttConnection {
         }
     }
 
-    /// Notes a sign of life. A retained message is not one: its gateway may be long gone.
+    /// Records that a gateway is alive. A retained message does not show that: its gateway may be long gone.
     fn gateway_lives(&self, gateway: &str, message: &Publish) {
         if !message.retain {
             self.state.send_if_modified(|state| state.mark_alive(gateway));
@@ -197,11 +197,11 @@ impl MqttConnection {
             tracing::debug!("an answer of the gateway is not JSON");
             return;
         };
-        // The API does nothing without its driver, whatever was once said of it and retained.
+        // The API does nothing without its driver, whatever a retained message says.
         if let Some(is_up) = wire::is_driver_up(&reply) {
             self.state.send_if_modified(|state| replace(&mut state.driver, Some(is_up)));
         }
-        // Answers to others carry other ids, or none.
+        // Replies to other clients have other ids, or none.
         if let Some(id) = reply["origin"]["id"].as_str().map(str::to_owned) {
             self.replies.answer(&id, reply);
         }
@@ -212,7 +212,7 @@ fn json(payload: &[u8]) -> Option<Value> {
     serde_json::from_slice(payload).ok()
 }
 
-/// Whether it was another value before.
+/// Replaces the value; returns whether it was another one before.
 fn replace<T: PartialEq>(place: &mut T, value: T) -> bool {
     std::mem::replace(place, value) != *place
 }

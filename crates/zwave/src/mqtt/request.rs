@@ -1,4 +1,4 @@
-//! Requests to the gateway's API: who is asked, for how long, and what no answer means.
+//! Requests to the gateway's API: the target, the timeout, and what a missing reply means.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::network::Error;
 
-/// How long a call waits for a connection that is being made.
+/// How long a call waits for a connection that is being opened.
 const CONNECT: Duration = Duration::from_secs(3);
 /// How long a call waits for one more attempt if the broker was down.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -37,50 +37,50 @@ pub(super) struct ApiRequest {
     api: &'static str,
     args: Value,
     within: Duration,
-    /// Whether it is sent again if the gateway announces itself while it is waited for. A write is not: it may have
+    /// Whether it is sent again if the gateway announces itself while the reply is pending. Writes are not: they may have
     /// arrived.
     may_repeat: bool,
-    /// Whether the gateway answers by itself, without asking a device: no answer then means that it is not there.
+    /// Whether the gateway replies without asking a device: then no reply means that the gateway is gone.
     by_gateway_alone: bool,
 }
 
 impl ApiRequest {
-    /// Asks for what the gateway knows.
+    /// Requests what the gateway knows.
     pub(super) fn read(api: &'static str, args: Value) -> Self {
         Self { api, args, within: ANSWER, may_repeat: true, by_gateway_alone: true }
     }
 
-    /// Asks for what a device knows.
+    /// Requests what a device knows.
     pub(super) fn poll(api: &'static str, args: Value) -> Self {
         Self { by_gateway_alone: false, ..Self::read(api, args) }
     }
 
-    /// Has a device do something.
+    /// Makes a device do something.
     pub(super) fn write(api: &'static str, args: Value) -> Self {
         Self { api, args, within: WRITTEN, may_repeat: false, by_gateway_alone: false }
     }
 
-    /// Asks for a sign of life.
+    /// Checks whether the gateway is alive.
     fn probe() -> Self {
         Self { within: PROBE, ..Self::read(PROBE_API, json!([])) }
     }
 }
 
 impl MqttConnection {
-    /// Asks the gateway's API, as soon as there is a gateway.
+    /// Sends a request to the gateway's API, as soon as there is a gateway.
     pub(super) async fn ask(&self, request: ApiRequest) -> Result<Value, Error> {
         let (client, gateway) = self.ready().await?;
         self.send(&client, &gateway, request).await
     }
 
-    /// Finds out whether the gateway is still there each time that its driver is said to be down, so that no call has to.
+    /// Probes the gateway each time that its driver is reported as down, so that no call has to.
     pub(super) async fn probe_when_needed(&self) {
         let mut state = self.state.subscribe();
         let is_open =
             |state: &MqttState| state.needs_probe && matches!(state.broker, BrokerState::Up(..));
         while state.wait_for(is_open).await.is_ok() {
             if let Ok((client, gateway)) = self.find_gateway().await {
-                // An answer, or none, is noted where it is waited for.
+                // A reply, or a timeout, is handled by the waiting request.
                 let _ = self.send(&client, &gateway, ApiRequest::probe()).await;
             }
             self.state.send_if_modified(|state| std::mem::take(&mut state.needs_probe));
@@ -117,7 +117,7 @@ impl MqttConnection {
             let answer = tokio::select! {
                 answer = timeout_at(end, awaited.answer()) => answer,
                 is_back = news, if request.may_repeat => match is_back {
-                    // It was not there when it was asked.
+                    // The gateway was not there when the request was sent.
                     true => continue,
                     false => return Err(lost("it does not answer".to_owned())),
                 },
@@ -139,21 +139,21 @@ impl MqttConnection {
     async fn ready(&self) -> Result<(AsyncClient, String), Error> {
         let mut state = self.state.subscribe();
         let is_settled = |state: &MqttState| !matches!(state.broker, BrokerState::Connecting);
-        // Whether it is settled or not is looked at below.
+        // Whether it is settled is checked below.
         let _ = timeout(CONNECT, state.wait_for(is_settled)).await;
         let is_down = matches!(state.borrow_and_update().broker, BrokerState::Down(_));
         if is_down {
-            // It may be back: one more attempt, whatever comes of it.
+            // The broker may be back: one more attempt.
             self.wanted.notify_one();
             let _ = timeout(AGAIN, state.changed()).await;
         }
         self.find_gateway().await?;
-        // A gateway that may have been stopped is being asked for a sign of life.
+        // A gateway that may have been stopped is being probed.
         let _ = timeout(PROBE * 2, state.wait_for(|state| !state.needs_probe)).await;
         self.find_gateway().await
     }
 
-    /// Returns the client and the gateway to ask, as soon as the broker has told of one.
+    /// Returns the client and the gateway to ask, once the broker has announced one.
     async fn find_gateway(&self) -> Result<(AsyncClient, String), Error> {
         let mut state = self.state.subscribe();
         let (client, since) = match &state.borrow().broker {
@@ -181,16 +181,16 @@ impl MqttConnection {
         Ok((client, chosen.map_err(unreachable)?))
     }
 
-    /// Asks silent gateways for a sign of life, without waiting for it.
+    /// Probes silent gateways, without waiting for replies.
     ///
-    /// QoS 0: no broker keeps it for a gateway that is not there.
+    /// QoS 0, so that no broker keeps it for a gateway that is gone.
     fn probe_silent_gateways(&self, client: &AsyncClient) {
         let state = self.state.borrow();
         let silent = state.gateways.iter().filter(|(_, known)| **known == GatewayPresence::Silent);
         for (gateway, _) in silent {
             let topic = topics::api(&self.prefix, gateway, PROBE_API);
             let payload = json!({"args": [], "id": "sign-of-life"}).to_string();
-            // If there is no room for it, others are asking.
+            // If the queue is full, other requests are on their way.
             let _ = client.try_publish(topic, payload, PublishOptions::new(QoS::AtMostOnce));
         }
     }

@@ -1,4 +1,4 @@
-//! What is known of the way to the devices, and how each message of a gateway changes it.
+//! The state of the connection to the devices, and how each message changes it.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use super::topics;
 pub(super) const CHECK_GATEWAY: &str = "is zwave-js-ui running, is MQTT on in its settings, and are prefix and gateway name the same as there?";
 const CHECK_SEVERAL: &str = "is each of them still in use? One that is gone is forgotten as soon as its retained status is deleted: mosquitto_pub -r -n -t PREFIX/_CLIENTS/NAME/status";
 
-/// What is known of the way to the devices.
+/// The state of the connection to the devices.
 #[derive(Default)]
 pub(super) struct MqttState {
     pub(super) broker: BrokerState,
-    /// Every gateway that was heard of.
+    /// Every known gateway.
     pub(super) gateways: BTreeMap<String, GatewayPresence>,
     /// Whether the stick works, if the gateway has said so.
     pub(super) driver: Option<bool>,
-    /// Whether the driver is said to be down, and it is not known yet whether the gateway has gone with it: one that is
-    /// stopped sends no last will, so that its retained status still says that it is online.
+    /// Whether the driver was reported as down, and it is not known yet whether the gateway is gone too: a gateway that is
+    /// stopped sends no last will, so its retained status still says that it is online.
     pub(super) needs_probe: bool,
-    /// How often a gateway has announced itself. What was asked before may have reached nobody.
+    /// How often a gateway has announced itself. Earlier requests may be lost.
     pub(super) announcements: u64,
 }
 
@@ -37,15 +37,15 @@ pub(super) enum BrokerState {
 /// Whether a gateway is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GatewayPresence {
-    /// It says so.
+    /// It reports that it is online.
     Online,
-    /// It, or its last will, says that it is not.
+    /// It, or its last will, reports that it is offline.
     Offline,
-    /// It says that it is, but has not answered and has sent nothing since.
+    /// It reported that it is online, but has not responded and has sent nothing since.
     Silent,
 }
 
-/// Why no gateway can be asked, and what people can look at.
+/// Why no gateway can be used, and what people can check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoGateway {
     pub(super) reason: String,
@@ -59,9 +59,9 @@ impl NoGateway {
 }
 
 impl MqttState {
-    /// Notes the status of a gateway. Returns whether it has changed.
+    /// Applies the status of a gateway. Returns whether it has changed.
     ///
-    /// A retained status is old: it tells of gateways that nothing else is known of, and of nothing more.
+    /// A retained status is old: it counts only for gateways that nothing else is known about.
     pub(super) fn status(&mut self, gateway: &str, is_up: bool, is_retained: bool) -> bool {
         let presence = if is_up { GatewayPresence::Online } else { GatewayPresence::Offline };
         if is_retained && self.gateways.contains_key(gateway) {
@@ -74,25 +74,25 @@ impl MqttState {
         self.gateways.insert(gateway.to_owned(), presence) != Some(presence)
     }
 
-    /// Notes that a gateway has just sent something. Returns whether that is news.
+    /// Records that a gateway has just sent something. Returns whether that is a change.
     pub(super) fn mark_alive(&mut self, gateway: &str) -> bool {
         let needed_probe = std::mem::take(&mut self.needs_probe);
         let before = self.gateways.insert(gateway.to_owned(), GatewayPresence::Online);
         needed_probe || before != Some(GatewayPresence::Online)
     }
 
-    /// Notes that a gateway has not answered. Returns whether that is news.
+    /// Records that a gateway has not responded. Returns whether that is a change.
     pub(super) fn mark_silent(&mut self, gateway: &str) -> bool {
         self.needs_probe = false;
         self.gateways.insert(gateway.to_owned(), GatewayPresence::Silent)
             != Some(GatewayPresence::Silent)
     }
 
-    /// Notes what is said of the driver.
+    /// Applies a message about the driver.
     pub(super) fn driver(&mut self, is_up: bool, is_retained: bool) {
         self.needs_probe = !is_up;
         if is_up && !is_retained {
-            // A gateway has just said so; which one, its topic does not tell.
+            // A gateway has just reported it; its topic does not say which one.
             let silent =
                 self.gateways.values_mut().filter(|known| **known == GatewayPresence::Silent);
             silent.for_each(|known| *known = GatewayPresence::Online);
@@ -100,10 +100,10 @@ impl MqttState {
         self.driver = Some(is_up);
     }
 
-    /// Chooses the gateway to ask, or says why none can be asked; `None` if none has been heard of.
+    /// Chooses the gateway to ask, or returns why none can be; `None` if none is known.
     pub(super) fn choose(&self, configured: Option<&str>) -> Option<Result<String, NoGateway>> {
         if let Some(gateway) = configured {
-            // Unless statuses are retained, one that runs has not been heard of.
+            // Without retained statuses, a running one may be unknown.
             let presence = self.gateways.get(gateway).copied().unwrap_or(GatewayPresence::Online);
             return Some(usable(gateway, presence));
         }

@@ -1,24 +1,24 @@
-//! The gateway's topics, as it makes them of names.
+//! The gateway's topics, as it derives them from names.
 
 use serde_json::Value;
 
 use crate::network::{ValueId, ZwaveNode};
 
-/// Under which id a gateway of this name is known; the whole id is taken too.
+/// Returns the id of the gateway with this name; accepts a whole id, too.
 pub(super) fn gateway(name: &str) -> String {
     let bare = name.strip_prefix(GATEWAY).unwrap_or(name);
     sanitized(&format!("{GATEWAY}{bare}"))
 }
 
-/// What ids of gateways begin with.
+/// The prefix of gateway ids.
 pub(super) const GATEWAY: &str = "ZWAVE_GATEWAY-";
 
-/// Where the gateway is asked for `api`.
+/// Returns the topic for requests of `api`.
 pub(super) fn api(prefix: &str, gateway: &str, api: &str) -> String {
     format!("{prefix}/_CLIENTS/{gateway}/api/{api}/set")
 }
 
-/// Every topic, below the prefix, on which a value may be reported: which one it is lies in the gateway's settings.
+/// Returns every topic, below the prefix, on which a value may be reported: the gateway's settings decide which one it is.
 pub(super) fn of_value(node: &ZwaveNode, id: &ValueId) -> Vec<String> {
     let name = match sanitized(&node.name) {
         name if name.is_empty() => format!("nodeID_{}", node.id),
@@ -41,7 +41,7 @@ pub(super) fn of_value(node: &ZwaveNode, id: &ValueId) -> Vec<String> {
     topics
 }
 
-/// The property, and its key where it has one.
+/// The property, and its key if it has one.
 fn tail(id: &ValueId) -> String {
     let part = |part: &Value| match part {
         Value::String(text) => sanitized(&text.replace('/', "-")),
@@ -53,7 +53,7 @@ fn tail(id: &ValueId) -> String {
     }
 }
 
-/// Spaces become `_`, and all but letters up to `ÿ`, digits, `-`, `_` and `/` is dropped.
+/// Replaces spaces by `_`, and drops everything but letters up to `ÿ`, digits, `-`, `_` and `/`.
 fn sanitized(text: &str) -> String {
     let spaced = text.chars().map(|c| if c.is_whitespace() { '_' } else { c });
     let is_kept = |c: &char| {

@@ -1,15 +1,15 @@
-//! What the gateway's messages mean.
+//! Parses the gateway's messages.
 
 use serde_json::{Value, json};
 
 use crate::network::{Error, NodeStatus, ValueId, ValueReading, WriteAck, ZwaveNode};
 
-/// What the API answers with if it has no driver.
+/// The API's reply if it has no driver.
 const NO_DRIVER: &str = "client not connected";
 const CHECK_DRIVER: &str =
     "is the Z-Wave stick plugged in, and does zwave-js-ui show it as connected?";
 
-/// What the API answered.
+/// A reply of the API.
 pub(super) fn result(api: &str, mut reply: Value) -> Result<Value, Error> {
     if reply["success"] == true {
         return Ok(reply["result"].take());
@@ -22,7 +22,7 @@ pub(super) fn result(api: &str, mut reply: Value) -> Result<Value, Error> {
     Err(Error::Refused { asked: api.to_owned(), reason })
 }
 
-/// Returns whether the driver works, if an answer of the API tells it.
+/// Returns whether the driver works, if a reply of the API shows it.
 pub(super) fn is_driver_up(reply: &Value) -> Option<bool> {
     match (reply["success"].as_bool(), reply["message"].as_str()) {
         (Some(true), _) => Some(true),
@@ -79,7 +79,7 @@ pub(super) fn value_id(node: &ZwaveNode, id: &ValueId) -> Value {
     value
 }
 
-/// What the gateway says of a write; without a status it failed.
+/// The gateway's reply to a write; without a status it failed.
 pub(super) fn written(result: &Value) -> WriteAck {
     WriteAck {
         status: result["status"].as_u64().unwrap_or(2),
@@ -87,7 +87,7 @@ pub(super) fn written(result: &Value) -> WriteAck {
     }
 }
 
-/// The value of a message on a value topic, in whichever form the gateway is set to; not that of another node.
+/// Parses the value of a message on a value topic, in any format of the gateway; `None` if it is of another node.
 pub(super) fn value(payload: &[u8], node: u64) -> Option<Value> {
     let Ok(value) = serde_json::from_slice::<Value>(payload) else {
         return Some(String::from_utf8_lossy(payload).into());

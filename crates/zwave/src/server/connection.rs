@@ -1,4 +1,4 @@
-//! The connection to the server, and what is heard over it.
+//! The connection to the server, and its messages.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,37 +20,37 @@ use crate::{network::ValueId, replies::PendingReplies};
 
 /// The first and the longest time between two attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
-/// How long the server may take to let us in.
+/// How long the handshake may take.
 const GREETING: Duration = Duration::from_secs(5);
-/// How often a silent server is asked for a sign of life, and how long it may stay silent.
+/// How often a silent server is pinged, and how long it may stay silent.
 const SILENCE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(20));
 /// The largest message that is read: all nodes of a big network with all their values.
 const LARGEST: usize = 64 << 20;
-/// How many commands may wait to be sent, and changes for who watches.
+/// How many commands may wait to be sent, and how many changes are buffered for watchers.
 const WAITING: (usize, usize) = (64, 1024);
 
-/// Takes commands.
+/// Sends commands.
 pub(super) type RequestSender = mpsc::Sender<String>;
 type WebSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// What all who use the connection share.
+/// What all users of the connection share.
 pub(super) struct ServerConnection {
     pub(super) address: String,
-    /// How TLS is spoken, where it is.
+    /// The TLS config, if TLS is used.
     tls: Option<Arc<ClientConfig>>,
-    pub(super) link: watch::Sender<ServerLink>,
-    /// Told when somebody needs the connection, so that the next attempt does not wait.
+    pub(super) link: watch::Sender<ConnectionState>,
+    /// Notified when a request needs the connection, so that the next attempt does not wait.
     pub(super) wanted: Notify,
     pub(super) replies: PendingReplies,
     pub(super) changes: broadcast::Sender<Arc<ValueUpdate>>,
 }
 
-/// Whether the server is there.
+/// The state of the connection.
 #[derive(Default)]
-pub(super) enum ServerLink {
+pub(super) enum ConnectionState {
     #[default]
     Connecting,
-    /// With where commands are taken, and what drives the stick.
+    /// Connected: with the sender of commands, and the version of the driver.
     Up(RequestSender, String),
     Down(String),
 }
@@ -74,7 +74,7 @@ impl ServerConnection {
         }
     }
 
-    /// Connects, listens, and begins anew when the connection is lost.
+    /// Connects, receives, and reconnects when the connection is lost.
     pub(super) async fn run(self: Arc<Self>) {
         let mut pause = PAUSES.0;
         loop {
@@ -92,7 +92,7 @@ impl ServerConnection {
         }
     }
 
-    /// Connects, and agrees on how to speak.
+    /// Connects, and agrees on a schema version.
     async fn greet(&self) -> Result<(WebSocket, String), String> {
         let config = WebSocketConfig::default()
             .max_message_size(Some(LARGEST))
@@ -119,11 +119,11 @@ impl ServerConnection {
         Ok((socket, format!("zwave-js {version}")))
     }
 
-    /// Sends commands and hears answers until the connection ends; returns why it ended.
+    /// Sends commands and receives replies until the connection ends. Returns why it ended.
     async fn listen(&self, socket: WebSocket, version: String) -> String {
         let (requests, mut commands) = mpsc::channel::<String>(WAITING.0);
         tracing::info!(server = self.address, version, "connected to the zwave-js-server");
-        self.link.send_replace(ServerLink::Up(requests, version));
+        self.link.send_replace(ConnectionState::Up(requests, version));
         let (mut sink, mut messages) = socket.split();
         let mut heard = tokio::time::Instant::now();
         loop {
@@ -149,12 +149,12 @@ impl ServerConnection {
         }
     }
 
-    /// Tells all that the connection is gone; returns whether there was one.
+    /// Marks the connection as lost; returns whether there was one.
     fn lost(&self, reason: String) -> bool {
         let mut was_up = false;
         self.link.send_modify(|link| {
-            was_up = matches!(link, ServerLink::Up(..));
-            let is_news = !matches!(link, ServerLink::Down(known) if *known == reason);
+            was_up = matches!(link, ConnectionState::Up(..));
+            let is_news = !matches!(link, ConnectionState::Down(known) if *known == reason);
             if is_news {
                 let server = &self.address;
                 tracing::warn!(
@@ -163,7 +163,7 @@ impl ServerConnection {
                     "no connection to the zwave-js-server; trying again"
                 );
             }
-            *link = ServerLink::Down(reason);
+            *link = ConnectionState::Down(reason);
         });
         self.replies.give_up();
         was_up
@@ -179,7 +179,7 @@ impl ServerConnection {
             (Some("result"), Some(id)) => self.replies.answer(&id, message),
             (Some("event"), _) => {
                 if let Some(changed) = wire::changed(&message["event"]) {
-                    // Nobody may be watching.
+                    // There may be no watcher.
                     let _ = self.changes.send(Arc::new(changed));
                 }
             }
@@ -195,7 +195,7 @@ async fn next(socket: &mut WebSocket) -> Result<Value, String> {
             Some(Ok(Message::Text(text))) => {
                 let message: Result<Value, _> = serde_json::from_str(&text);
                 let message = message.map_err(|error| error.to_string())?;
-                // Events may come before the answer that is waited for.
+                // Events may come before the expected reply.
                 if message["type"] != "event" {
                     return Ok(message);
                 }

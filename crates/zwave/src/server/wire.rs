@@ -1,4 +1,4 @@
-//! What the server's messages mean.
+//! Parses the server's messages.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,16 +6,16 @@ use serde_json::Value;
 use super::connection::ValueUpdate;
 use crate::network::{Error, NodeStatus, ValueId, ValueReading, WriteAck, ZwaveNode};
 
-/// The newest form of the API that we know: with a status of writes (29) and when nodes were last seen (30).
+/// The newest schema version that we know: with a status of writes (29) and when nodes were last seen (30).
 const SCHEMA: u64 = 31;
 
-/// The form to speak in, of a server's greeting.
+/// Returns the schema version to use, from a server's greeting.
 pub(super) fn schema(hello: &Value) -> Option<u64> {
     let newest = hello["maxSchemaVersion"].as_u64().filter(|_| hello["type"] == "version")?;
     Some(newest.min(SCHEMA))
 }
 
-/// What a command answered.
+/// The reply to a command.
 pub(super) fn result(command: &str, mut reply: Value) -> Result<Value, Error> {
     match reply["success"] == true {
         true => Ok(reply["result"].take()),
@@ -65,7 +65,7 @@ fn reading(value: &Value) -> Option<ValueReading> {
     let metadata = &value["metadata"];
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let states = metadata["states"].as_object().into_iter().flatten();
-    // Keys of JSON objects are text, whatever they stand for.
+    // Keys of JSON objects are always text, even if they are numbers.
     let key = |key: &str| serde_json::from_str(key).unwrap_or_else(|_| key.into());
     Some(ValueReading {
         id: value_id(value)?,
@@ -93,7 +93,7 @@ fn given(value: &Value, key: &str) -> Option<Value> {
     value.get(key).filter(|given| !given.is_null()).cloned()
 }
 
-/// What the server says of a write; before schema 29 only whether it worked.
+/// The server's reply to a write; before schema 29 only whether it worked.
 pub(super) fn written(result: &Value) -> WriteAck {
     let status = match result["success"].as_bool() {
         Some(true) => 254,
@@ -103,7 +103,7 @@ pub(super) fn written(result: &Value) -> WriteAck {
     WriteAck { status, message: result["result"]["message"].as_str().map(str::to_owned) }
 }
 
-/// The value that an event reports, where it reports one.
+/// Returns the value that an event reports, if it reports one.
 pub(super) fn changed(event: &Value) -> Option<ValueUpdate> {
     let is_value = event["event"] == "value updated" || event["event"] == "value added";
     if event["source"] != "node" || !is_value {

@@ -1,4 +1,4 @@
-//! Fetches a key set: within a time, up to a size, and never in the clear from afar.
+//! Fetches a key set: with a timeout and a size limit, and never unencrypted from another machine.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -7,27 +7,27 @@ use serde::Deserialize;
 
 use super::KeysError;
 
-/// How long an answer may take.
+/// How long a response may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// How large it may be.
 const MOST: usize = 1 << 20;
 
 /// Where a key set can be fetched.
 #[derive(Clone)]
-pub(super) struct Address {
+pub(super) struct KeySetUrl {
     url: Url,
     client: Client,
-    /// Set where the address only tells where the keys of this issuer are.
+    /// Set if this is the issuer's discovery document.
     issuer: Option<Arc<str>>,
 }
 
-impl Address {
-    /// The place of the keys themselves.
+impl KeySetUrl {
+    /// The URL of the keys themselves.
     pub(super) fn of_keys(address: &str) -> Result<Self, KeysError> {
         Self::new(address, None)
     }
 
-    /// The place where an issuer says where its keys are (OpenID Connect Discovery).
+    /// The URL of the issuer's discovery document (OpenID Connect Discovery).
     pub(super) fn of_issuer(issuer: &str) -> Result<Self, KeysError> {
         let address = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
         Self::new(&address, Some(issuer.into()))
@@ -36,7 +36,7 @@ impl Address {
     fn new(address: &str, issuer: Option<Arc<str>>) -> Result<Self, KeysError> {
         let wrong = |reason: String| KeysError::Address { address: address.to_owned(), reason };
         let url = guarded(address).map_err(wrong)?;
-        // reqwest is built without a provider of its own; one may be installed already.
+        // reqwest is built without a crypto provider; one may be installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // A redirect could lead away from https.
         let client = Client::builder().timeout(TIMEOUT).redirect(Policy::none()).build();
@@ -78,7 +78,7 @@ impl Address {
     }
 }
 
-/// Where the issuer says that its keys are.
+/// Returns the URL of the keys from the discovery document.
 fn place_of_keys(issuer: &str, text: &[u8]) -> Result<Url, String> {
     #[derive(Deserialize)]
     struct DiscoveryDocument {
@@ -95,7 +95,7 @@ fn place_of_keys(issuer: &str, text: &[u8]) -> Result<Url, String> {
     }
 }
 
-/// The address, where nobody on the way can change what comes from it.
+/// Parses a URL that nobody on the network can tamper with.
 fn guarded(address: &str) -> Result<Url, String> {
     let url: Url = address.parse().map_err(|error| format!("is no address: {error}"))?;
     match url.scheme() {

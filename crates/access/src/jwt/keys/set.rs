@@ -1,4 +1,4 @@
-//! A JSON Web Key Set, as far as signatures can be checked with it.
+//! Parses a JSON Web Key Set, as far as its keys can verify signatures.
 
 use jsonwebtoken::{
     Algorithm, AlgorithmFamily, DecodingKey, Header,
@@ -11,18 +11,18 @@ use super::KeysError;
 
 /// A key that may have signed a token.
 #[derive(Clone)]
-pub(in super::super) struct Key {
+pub(in super::super) struct VerifyingKey {
     id: Option<String>,
-    /// What the set itself says that the key is for.
+    /// The key's use, as the set says.
     algorithm: Option<KeyAlgorithm>,
     pub(in super::super) key: DecodingKey,
 }
 
-impl Key {
+impl VerifyingKey {
     pub(super) fn fits(&self, header: &Header) -> bool {
         let same_id = match (&self.id, &header.kid) {
             (Some(own), Some(wanted)) => own == wanted,
-            // Either does not say.
+            // One of them does not say.
             _ => true,
         };
         let algorithm = self.algorithm.map(Algorithm::try_from);
@@ -32,8 +32,8 @@ impl Key {
     }
 }
 
-/// The keys of a set that signatures can be checked with.
-pub(super) fn keys(from: &str, text: &[u8]) -> Result<Vec<Key>, KeysError> {
+/// Returns the keys of a set that can verify signatures.
+pub(super) fn keys(from: &str, text: &[u8]) -> Result<Vec<VerifyingKey>, KeysError> {
     #[derive(Deserialize)]
     struct KeySetDocument {
         keys: Vec<Value>,
@@ -48,10 +48,14 @@ pub(super) fn keys(from: &str, text: &[u8]) -> Result<Vec<Key>, KeysError> {
     }
 }
 
-fn usable(key: Value) -> Option<Key> {
+fn usable(key: Value) -> Option<VerifyingKey> {
     let jwk: Jwk = serde_json::from_value(key).ok()?;
     let key = DecodingKey::from_jwk(&jwk).ok()?;
     let signs = !matches!(jwk.common.public_key_use, Some(PublicKeyUse::Encryption));
     let usable = signs && key.family() != AlgorithmFamily::Hmac;
-    usable.then_some(Key { id: jwk.common.key_id, algorithm: jwk.common.key_algorithm, key })
+    usable.then_some(VerifyingKey {
+        id: jwk.common.key_id,
+        algorithm: jwk.common.key_algorithm,
+        key,
+    })
 }

@@ -16,16 +16,24 @@ use crate::{
     terminal::is_watched,
 };
 
+/// Why a server has no tools to list.
+pub(super) enum CheckFailure {
+    /// It does not answer.
+    Silent(String),
+    /// A person has to sign in first.
+    SignIn,
+}
+
 /// Returns the names of the server's tools, or why it does not answer.
 ///
 /// # Errors
-/// Its settings make no sense, or somebody pressed Ctrl-C.
+/// Its settings are invalid, or somebody pressed Ctrl-C.
 pub(super) fn tools_of(
     name: &str,
     entry: &ServerEntry,
     file: &Path,
     is_for_programs: bool,
-) -> anyhow::Result<Result<Vec<String>, String>> {
+) -> anyhow::Result<Result<Vec<String>, CheckFailure>> {
     let text = json!({"servers": {name: Value::Object(entry.clone())}}).to_string();
     // Relative paths mean the same as in the config that it is for.
     let loaded = Arc::new(settings::load_text(&text, &file.with_extension("json"))?);
@@ -40,28 +48,36 @@ pub(super) fn tools_of(
     })
 }
 
-async fn outcome(name: &str, app: &App, connections: &Connections) -> Result<Vec<String>, String> {
+async fn outcome(
+    name: &str,
+    app: &App,
+    connections: &Connections,
+) -> Result<Vec<String>, CheckFailure> {
     let servers = connections.all();
     let Some(server) = servers.iter().find(|server| server.name().as_ref() == name) else {
-        return Err("it is switched off".to_owned());
+        return Err(CheckFailure::Silent("it is switched off".to_owned()));
     };
     let limit = connections.startup_wait();
-    // One that takes longer is reported as connecting.
+    // A server that takes longer is reported as connecting.
     _ = timeout(limit, server.settled()).await;
-    match server.state() {
+    let failure = match server.state() {
         ServerState::Ready(_) => {
             let tools = app.executor.tools().all();
             let own = tools.iter().filter(|tool| tool.spec().server() == Some(server.name()));
-            Ok(own.map(|tool| tool.name().to_string()).collect())
+            return Ok(own.map(|tool| tool.name().to_string()).collect());
         }
-        ServerState::Failed(reason) => Err(with_stderr(name, &reason, connections)),
-        ServerState::Skipped(reason) => Err(reason.to_string()),
+        ServerState::Failed(_) if server.needs_sign_in().is_some() => {
+            return Err(CheckFailure::SignIn);
+        }
+        ServerState::Failed(reason) => with_stderr(name, &reason, connections),
+        ServerState::Skipped(reason) => reason.to_string(),
         ServerState::Connecting => {
             let reason = format!("not connected within {}", HumanDuration(limit));
-            Err(with_stderr(name, &reason, connections))
+            with_stderr(name, &reason, connections)
         }
-        ServerState::Idle | ServerState::Stopped => Err("it ended".to_owned()),
-    }
+        ServerState::Idle | ServerState::Stopped => "it ended".to_owned(),
+    };
+    Err(CheckFailure::Silent(failure))
 }
 
 fn with_stderr(name: &str, reason: &str, connections: &Connections) -> String {

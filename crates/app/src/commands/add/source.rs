@@ -1,4 +1,4 @@
-//! What `add` is given: a command, a URL or a package, and the name that follows from it.
+//! The server that the arguments of `add` describe: a command, a URL or a package, and the name that follows from it.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::ServerEntry;
 use crate::cli::AddArgs;
 
-/// What a server is started by, or where it is.
+/// How a server is started, or where it is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ServerSource<'a> {
     /// The name that the person gave it.
@@ -28,7 +28,7 @@ enum SourceKind<'a> {
 
 impl<'a> ServerSource<'a> {
     /// # Errors
-    /// It says neither what to start nor where the server is, or both.
+    /// The arguments name neither a command nor a URL, or both.
     pub(super) fn of(add: &'a AddArgs) -> anyhow::Result<Self> {
         let (given, place) = match (&add.source, package_or_url(&add.name, &add.command)) {
             (None, Some(kind)) => (None, Some(kind)),
@@ -64,7 +64,7 @@ impl<'a> ServerSource<'a> {
         Ok(Self { given, kind })
     }
 
-    /// The server's name: as given, or what its package or address is called.
+    /// Returns the server's name: the given one, or one made from its package or address.
     ///
     /// # Errors
     /// The given name has white space or the separator in it, so that its tools could not be called.
@@ -88,7 +88,7 @@ impl<'a> ServerSource<'a> {
         }
     }
 
-    /// What stands under `[servers.NAME]`.
+    /// Returns the entries of `[servers.NAME]`.
     ///
     /// # Errors
     /// A header or a variable has no value.

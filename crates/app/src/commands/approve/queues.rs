@@ -6,7 +6,7 @@ use switchboard_cluster::ClusterView;
 
 use crate::{approvals, cluster, runtime::on_runtime, settings::Loaded};
 
-/// The queues that a command looks at: that of this machine first.
+/// The queues that a command reads, this machine's first.
 pub(super) struct ApprovalQueues(Vec<ApprovalQueue>);
 
 /// Does `work` at all queues.
@@ -70,7 +70,7 @@ impl ApprovalQueues {
         }
     }
 
-    /// What is allowed for good.
+    /// Returns the rules that people asked to be remembered.
     ///
     /// # Errors
     /// A queue cannot be read.

@@ -1,4 +1,4 @@
-//! The question: words of the command line, and what comes on stdin.
+//! The question: words of the command line, and the text on stdin.
 
 use std::{
     fs::File,
@@ -16,13 +16,13 @@ use crate::terminal;
 /// The word that stands for stdin.
 const STDIN: &str = "-";
 
-/// How long a pipe that nobody asked for may be silent: a program that started us may have left one open.
+/// How long to wait for stdin if the command line has no `-`: the program that started us may have left a pipe open.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Puts the question together.
 ///
 /// # Errors
-/// There is none, or stdin cannot be read.
+/// There is no question, or stdin cannot be read.
 pub(super) fn read(words: &[String]) -> anyhow::Result<String> {
     let is_named = words.iter().any(|word| word == STDIN);
     let more = match is_named {
@@ -37,7 +37,7 @@ pub(super) fn read(words: &[String]) -> anyhow::Result<String> {
     Ok(question)
 }
 
-/// The words with the text where `-` stands, or behind them.
+/// Joins the words, with the text of stdin in place of `-`, or after them.
 fn joined(words: &[String], more: Option<&str>) -> String {
     let more = more.unwrap_or_default().trim();
     let is_named = words.iter().any(|word| word == STDIN);
@@ -50,7 +50,7 @@ fn joined(words: &[String], more: Option<&str>) -> String {
     }
 }
 
-/// Whether a pipe or a file was put on stdin, rather than a terminal, a socket or nothing.
+/// Whether stdin is a pipe or a file, rather than a terminal, a socket or closed.
 fn is_fed() -> bool {
     if io::stdin().is_terminal() {
         return false;
@@ -59,14 +59,14 @@ fn is_fed() -> bool {
     kind.is_ok_and(|kind| kind.is_file() || kind.file_type().is_fifo())
 }
 
-/// All of stdin, however long it takes.
+/// Reads all of stdin, however long it takes.
 fn whole() -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes).context("failed to read stdin")?;
     text(bytes)
 }
 
-/// All of stdin, unless nothing comes and there is a question without it.
+/// Reads all of stdin; returns `None` if nothing arrives in time and the words are a question without it.
 fn unasked(has_words: bool) -> anyhow::Result<Option<String>> {
     if !has_words {
         return whole().map(Some);
@@ -77,7 +77,7 @@ fn unasked(has_words: bool) -> anyhow::Result<Option<String>> {
         let mut bytes = vec![0; 8192];
         let first = stdin.read(&mut bytes)?;
         bytes.truncate(first);
-        // Nobody waits any more where this fails.
+        // Fails if the receiver has stopped waiting.
         let _ = sender.send(());
         if first > 0 {
             stdin.read_to_end(&mut bytes)?;

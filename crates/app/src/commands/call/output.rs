@@ -1,4 +1,4 @@
-//! What `call` prints: to people what they read of the result (SPEC RS-3), to programs the envelope.
+//! What `call` prints: text of the result for people (SPEC RS-3), the envelope for programs.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use base64::{Engine, prelude::BASE64_STANDARD};
-use switchboard_toolcall::{Answer, ErrorKind, Part, ToolError, ToolOutput, ToolResult};
+use switchboard_toolcall::{BoundedOutput, ErrorKind, Part, ToolError, ToolOutput, ToolResult};
 
 use crate::{
     cli::{CallArgs, Cli},
@@ -19,7 +19,7 @@ use crate::{
 /// Prints the result of a call, and writes its binary content to the file that was asked for.
 ///
 /// # Errors
-/// Stdout takes no more, or there is nothing to write to the file, or it cannot be written.
+/// Writing to stdout fails, the result does not have exactly one binary part, or the file cannot be written.
 pub(super) fn print(result: &ToolResult, call: &CallArgs, cli: &Cli) -> anyhow::Result<()> {
     if call.json {
         return Ok(terminal::print(&serde_json::to_string(result)?)?);
@@ -45,10 +45,10 @@ pub(super) fn print(result: &ToolResult, call: &CallArgs, cli: &Cli) -> anyhow::
     Ok(())
 }
 
-/// Tells on stderr what went wrong, and the way out.
+/// Prints the error and its hint to stderr.
 fn tell_failure(error: &ToolError, paint: Paint) {
     terminal::tell(&paint.red(&text::lines(&error.text())));
-    // The text of wrong arguments says it already.
+    // The text of an error about arguments contains the hint already.
     let hint = error.hint.as_deref().filter(|_| error.kind != ErrorKind::InvalidParameters);
     if let Some(hint) = hint {
         terminal::tell(&text::lines(hint));
@@ -67,7 +67,7 @@ fn status(result: &ToolResult, paint: Paint) -> String {
 }
 
 /// Writes the one binary part of the answer to the file.
-fn save(result: &ToolResult, answer: &Answer, file: &Path) -> anyhow::Result<()> {
+fn save(result: &ToolResult, answer: &BoundedOutput, file: &Path) -> anyhow::Result<()> {
     let name = text::one_line(&result.tool_name);
     let shown = file.display();
     let parts = match &answer.output {
@@ -85,7 +85,7 @@ fn save(result: &ToolResult, answer: &Answer, file: &Path) -> anyhow::Result<()>
             ),
         }));
     };
-    // What is not base64 is still what the tool sent; the artifact holds the same bytes.
+    // Invalid base64 is written as the tool sent it; the artifact holds the same bytes.
     let bytes = BASE64_STANDARD.decode(binary.data).unwrap_or_else(|_| binary.data.into());
     fs::write(file, &bytes).with_context(|| CommandFailed(format!("failed to write `{shown}`")))?;
     terminal::tell(&format!("{} bytes written to {shown}", bytes.len()));

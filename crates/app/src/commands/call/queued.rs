@@ -8,18 +8,20 @@ use super::{CallCommand, CallReport};
 
 /// A call that is in the queue.
 pub(super) struct SubmittedCall {
-    id: CallId,
-    state: QueueState,
-    name: String,
+    pub(super) id: CallId,
+    /// The state's code, as in REST.
+    pub(super) state: String,
+    pub(super) name: String,
 }
 
 impl SubmittedCall {
-    /// The id, or the object that REST answers with.
+    /// Returns the id, or with `json` the object that REST responds with.
     pub(super) fn text(&self, json: bool) -> String {
         let Self { id, state, name } = self;
         match json {
-            true => json!({"call_id": id.to_string(), "state": state.code(), "tool_name": name})
-                .to_string(),
+            true => {
+                json!({"call_id": id.to_string(), "state": state, "tool_name": name}).to_string()
+            }
             false => id.to_string(),
         }
     }
@@ -34,16 +36,16 @@ impl CallCommand<'_> {
             return CallReport::Ended(Box::new(executor.refuse(call, error, cx).await));
         };
         let name = call.name.clone();
-        // Ids are greater than those that were made before them.
+        // Ids sort by the time they were generated, so an earlier call has a smaller one.
         let before = CallId::generate();
         match executor.submit(call, cx).await {
             Ok(id) => {
                 let state = match id < before {
-                    // The idempotency key stands for an earlier call, which may have ended.
+                    // With an idempotency key this may be an earlier call, which may have ended.
                     true => queue.look(id).await.ok().flatten().map(|call| call.state),
                     false => None,
                 };
-                let state = state.unwrap_or(QueueState::Queued);
+                let state = state.unwrap_or(QueueState::Queued).code().to_owned();
                 CallReport::Queued(SubmittedCall { id, state, name })
             }
             Err(result) => CallReport::Ended(result),

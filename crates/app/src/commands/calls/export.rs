@@ -12,7 +12,7 @@ use switchboard_audit::{CallDetail, Reader, Record};
 
 use super::{failed, format::counted, mocks, open};
 use crate::{
-    cli::{ExportArgs, ExportAs, ExportFormat},
+    cli::{Cli, ExportArgs, ExportAs, ExportFormat},
     settings::Loaded,
     terminal::{self, CommandFailed},
 };
@@ -20,7 +20,7 @@ use crate::{
 /// The names of the columns.
 const COLUMNS: &str = "id,tool,server,arguments,outcome,error_kind,duration_ms,started,caller,conversation,bytes,reused,result,error";
 
-pub(super) fn run(export: &ExportArgs, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+pub(super) fn run(export: &ExportArgs, cli: &Cli, loaded: &Loaded) -> anyhow::Result<ExitCode> {
     if export.format == ExportFormat::Parquet {
         bail!(
             "parquet is not written; `--format jsonl` and `--format csv` are, and DuckDB, pandas and their kin read both"
@@ -33,7 +33,7 @@ pub(super) fn run(export: &ExportArgs, loaded: &Loaded) -> anyhow::Result<ExitCo
     records.reverse();
     let done = match export.form {
         Some(ExportAs::Mocks) => {
-            let made = mocks::of(&mut reader, &records, loaded)?;
+            let made = mocks::of(&mut reader, &records, cli, loaded)?;
             write_to(export.output.as_deref(), |out| out.write_all(made.json.as_bytes()))?;
             made.summary
         }
@@ -54,7 +54,7 @@ pub(super) fn run(export: &ExportArgs, loaded: &Loaded) -> anyhow::Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes to the file, or to stdout; a reader that has seen enough is no error.
+/// Writes to the file, or to stdout. A pipe that its reader has closed is not an error.
 fn write_to(
     file: Option<&Path>,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -78,7 +78,7 @@ fn write_to(
     write(&mut out).and_then(|()| out.flush()).with_context(tried)
 }
 
-/// Writes a line per call; what the store cannot give is the `problem`.
+/// Writes a line per call; an error of the store ends the list, and is put into `problem`.
 fn rows(
     reader: &mut Reader,
     records: &[Record],
@@ -92,7 +92,7 @@ fn rows(
     for record in records {
         let detail = match reader.show(record.id) {
             Ok(Some(detail)) => detail,
-            // Retention was quicker.
+            // Retention has deleted the call since it was listed.
             Ok(None) => continue,
             Err(error) => {
                 *problem = Some(failed(error));
@@ -133,7 +133,7 @@ fn csv(detail: &CallDetail) -> String {
     fields.map(|field| field.map(quoted).unwrap_or_default()).join(",")
 }
 
-/// A field as RFC 4180 has it.
+/// Quotes a field as RFC 4180 says.
 fn quoted(field: String) -> String {
     match field.contains(['"', ',', '\n', '\r']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),

@@ -4,7 +4,7 @@ use std::{cell::Cell, time::Duration};
 
 use anyhow::{anyhow, bail};
 use switchboard_audit::{CallDetail, Filter, Record, StoreNode};
-use switchboard_cluster::records::{Follow, Reading, Records};
+use switchboard_cluster::records::{ClusterFollower, ReadProgress, Records};
 use switchboard_workers::Error;
 
 use super::failed;
@@ -17,23 +17,29 @@ use crate::{
     terminal::{CommandFailed, spinner, text},
 };
 
-/// How long servers may take to answer at first.
+/// How long the NATS servers may take to answer at first.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How much of a node's id tells it from others on its machine.
 const DIGITS: usize = 4;
 
-/// The calls that pass, newest first.
+/// Returns the calls that match the filter, newest first.
 pub(super) fn list(filter: &Filter, loaded: &Loaded, json: bool) -> anyhow::Result<Vec<Record>> {
-    let passes = filter.matcher().map_err(failed)?;
     let reading = Cell::new(None);
-    on_runtime(watched(json, &reading, async {
-        let records = open(loaded).await?;
-        let watch = |now: Reading| reading.set(Some(now));
-        records.list(filter, passes, watch).await.map_err(refused)
-    }))
+    let watch = |now: ReadProgress| reading.set(Some(now));
+    on_runtime(watched(json, &reading, listed(filter, loaded, watch)))
 }
 
-/// All about the calls whose ids begin so.
+/// As [`list`]; reports its progress to `watch`.
+pub(super) async fn listed(
+    filter: &Filter,
+    loaded: &Loaded,
+    watch: impl Fn(ReadProgress),
+) -> anyhow::Result<Vec<Record>> {
+    let passes = filter.matcher().map_err(failed)?;
+    open(loaded).await?.list(filter, passes, watch).await.map_err(refused)
+}
+
+/// Returns the details of the calls whose ids begin with `beginning`.
 pub(super) fn show(
     beginning: &str,
     most: usize,
@@ -45,8 +51,8 @@ pub(super) fn show(
     }))
 }
 
-/// Follows what ends from now on.
-pub(super) async fn follow(loaded: &Loaded) -> anyhow::Result<Follow> {
+/// Follows the calls that end from now on.
+pub(super) async fn follow(loaded: &Loaded) -> anyhow::Result<ClusterFollower> {
     open(loaded).await?.follow().await.map_err(refused)
 }
 
@@ -70,14 +76,14 @@ fn refused(error: Error) -> anyhow::Error {
     anyhow!(CommandFailed(format!("{:#}", anyhow!(error))))
 }
 
-/// Does `work`, with how far it is if people watch.
+/// Does `work`, and shows its progress if people watch.
 async fn watched<T>(
     json: bool,
-    reading: &Cell<Option<Reading>>,
+    reading: &Cell<Option<ReadProgress>>,
     work: impl Future<Output = anyhow::Result<T>>,
 ) -> anyhow::Result<T> {
     let label = || match reading.get() {
-        Some(Reading { read, all }) => format!("reading records: {read} of {all}…"),
+        Some(ReadProgress { read, all }) => format!("reading records: {read} of {all}…"),
         None => "asking the cluster…".to_owned(),
     };
     let work = unless_interrupted(work);

@@ -1,4 +1,5 @@
-//! `switchboard calls --follow`: calls as they end, whichever process makes them, and queued calls as they change.
+//! `switchboard calls --follow`: calls as they end, whichever process makes them, and queued calls as they change. With `--limit`
+//! the latest that have ended come first, as with `tail -n 5 -f`.
 
 use std::{
     future::pending,
@@ -6,9 +7,9 @@ use std::{
     process::ExitCode,
 };
 
-use switchboard_audit::{self as audit, Record};
+use switchboard_audit::{self as audit, CallOutcome, Record};
 use switchboard_cluster::records;
-use switchboard_workers::jobs::Change;
+use switchboard_workers::jobs::JobChange;
 
 use super::{failed, fleet, format, list, open, queued};
 use crate::{
@@ -28,10 +29,18 @@ pub(super) fn run(calls: &CallsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Resu
     let work = async {
         let mut source = FollowSource::begin(calls, loaded).await?;
         let changes = queued::changes(loaded).await?;
+        // Read after the source has begun, so that no call is missed between the two; but one may be in both.
+        let earlier = earlier(calls, loaded).await?;
+        for record in &earlier {
+            if !is_read(&form.record(record)?)? {
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+        let is_shown = |record: &Record| earlier.iter().any(|shown| shown.id == record.id);
         let ended = async {
             loop {
                 let records = source.next().await?;
-                for record in records.iter().filter(|record| passes(record)) {
+                for record in records.iter().filter(|record| passes(record) && !is_shown(record)) {
                     if !is_read(&form.record(record)?)? {
                         return anyhow::Ok(ExitCode::SUCCESS);
                     }
@@ -58,10 +67,24 @@ pub(super) fn run(calls: &CallsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Resu
     }
 }
 
+/// Returns the latest calls that have ended, at most `--limit` of them, oldest first.
+async fn earlier(calls: &CallsArgs, loaded: &Loaded) -> anyhow::Result<Vec<Record>> {
+    let Some(limit) = calls.limit else { return Ok(Vec::new()) };
+    let mut filter = calls.filters.filter(loaded.settings.executor.slow_call);
+    filter.limit = (limit > 0).then_some(limit);
+    let mut records = match calls.fleet {
+        true => fleet::listed(&filter, loaded, |_| ()).await?,
+        false => open(loaded)?.list(&filter).map_err(failed)?,
+    };
+    records.retain(|record| record.outcome != CallOutcome::Running);
+    records.reverse();
+    Ok(records)
+}
+
 /// Whose calls are followed.
 enum FollowSource {
     Here(Box<audit::RecordFollower>),
-    Fleet(Box<records::Follow>),
+    Fleet(Box<records::ClusterFollower>),
 }
 
 impl FollowSource {
@@ -96,7 +119,7 @@ impl LineFormat {
         })
     }
 
-    fn change(&self, change: &Change) -> anyhow::Result<String> {
+    fn change(&self, change: &JobChange) -> anyhow::Result<String> {
         match (self.json, self.is_terminal) {
             (true, _) => queued::change_object(change),
             (false, true) => Ok(queued::line(change, self.paint)),
@@ -106,9 +129,10 @@ impl LineFormat {
 }
 
 fn shown(record: &Record, paint: Paint) -> String {
+    let name = (terminal::width() / 3).clamp(16, 28);
     let code = text::pad(record.outcome.code(), 7);
     let outcome = format::coloured(&code, record.outcome, paint);
-    let tool = text::pad(&text::shorten(&record.tool, 32), 24);
+    let tool = text::pad(&text::shorten_name(&record.tool, name), name);
     let took = format!("{:>8}", format::duration_of(record));
     let room = terminal::width().saturating_sub(8 + tool.len() + code.len() + took.len() + 8);
     let arguments = text::shorten(&record.arguments, room.max(8));
@@ -116,7 +140,7 @@ fn shown(record: &Record, paint: Paint) -> String {
     format!("{}  {}  {outcome}  {took}  {arguments}", paint.dim(&clock), paint.bold(&tool))
 }
 
-/// Prints a line; false where the reader has seen enough, as `head` has.
+/// Prints a line; returns false if the reader of the pipe has closed it, as `head` does.
 fn is_read(line: &str) -> anyhow::Result<bool> {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{}", terminal::for_stdout(line)).and_then(|()| stdout.flush()) {

@@ -8,7 +8,7 @@ use switchboard_audit::{CallOutcome, Record};
 use crate::terminal::Paint;
 
 /// How long ago something was, in one unit: `now`, `5s ago`, `3d ago`.
-pub(in crate::commands) fn ago(then: SystemTime, now: SystemTime) -> String {
+pub(crate) fn ago(then: SystemTime, now: SystemTime) -> String {
     let seconds = now.duration_since(then).unwrap_or_default().as_secs();
     let units = [(86400, "d"), (3600, "h"), (60, "m"), (1, "s")];
     match units.into_iter().find(|(length, _)| seconds >= *length) {

@@ -8,6 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use switchboard_audit::Record;
+use switchboard_toolcall::CallId;
 use unicode_width::UnicodeWidthStr;
 
 use super::{failed, fleet, format, open};
@@ -17,13 +18,15 @@ use crate::{
     terminal::{self, Paint, text},
 };
 
-/// How many are shown to people unless they say otherwise.
+/// How many are shown to people without `--limit`.
 const FOR_PEOPLE: usize = 50;
-/// How many are given to programs unless they say otherwise.
+/// How many are given to programs without `--limit`.
 const FOR_PROGRAMS: usize = 1000;
 /// How many columns of arguments are worth showing.
 const LEAST_ARGUMENTS: usize = 8;
-/// Ids begin with the time; shorter beginnings are seldom one call's.
+/// How narrow the column of names may become on a narrow terminal, and how wide it may be.
+const NAMES: std::ops::RangeInclusive<usize> = 12..=32;
+/// Ids begin with the time, so that shorter prefixes are seldom unique.
 const SHORTEST_ID: usize = 10;
 
 pub(super) fn run(calls: &CallsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
@@ -58,7 +61,7 @@ pub(super) fn run(calls: &CallsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whole texts between tabs, for `cut` and its kin.
+/// The columns in full, separated by tabs, for `cut` and similar programs.
 pub(super) fn between_tabs(record: &Record) -> String {
     let started = Timestamp::try_from(record.started).unwrap_or_default();
     let duration = record.duration.map(|took| (took.as_nanos() as f64 / 1e6).to_string());
@@ -77,12 +80,12 @@ pub(super) fn between_tabs(record: &Record) -> String {
 /// Columns, the arguments cut to fit.
 fn table(records: &[Record], paint: Paint) -> String {
     let now = SystemTime::now();
-    let ids = shortened(records);
-    let cells: Vec<_> = records
+    let ids = shortened(&records.iter().map(|record| record.id).collect::<Vec<_>>());
+    let mut cells: Vec<_> = records
         .iter()
         .zip(&ids)
         .map(|(record, id)| {
-            let tool = text::shorten(&record.tool, 32);
+            let tool = text::shorten_name(&record.tool, *NAMES.end());
             let outcome = record.outcome.code().to_owned();
             let node = record.node.as_ref().map(fleet::short).unwrap_or_default();
             let took = format::duration_of(record);
@@ -90,9 +93,23 @@ fn table(records: &[Record], paint: Paint) -> String {
         })
         .collect();
     let width = |column: usize| cells.iter().map(|row| row[column].width()).max().unwrap_or(0);
-    let widths: [usize; 6] = std::array::from_fn(width);
+    let mut widths: [usize; 6] = std::array::from_fn(width);
+    // The name is shortened only if it does not fit beside id, outcome and duration.
+    let mut others = widths[0] + widths[3] + widths[4] + 6;
+    let has_duration = others + NAMES.start() <= terminal::width();
+    if !has_duration {
+        others -= widths[4] + 2;
+        widths[4] = 0;
+    }
+    let room = terminal::width().saturating_sub(others).max(*NAMES.start());
+    if widths[2] > room {
+        widths[2] = room;
+        for (cell, record) in cells.iter_mut().zip(records) {
+            cell[2] = text::shorten_name(&record.tool, room);
+        }
+    }
     let taken = widths.iter().sum::<usize>() + if widths[5] > 0 { 10 } else { 8 };
-    // Where there is little room, the arguments go first, then the time.
+    // On a narrow terminal the arguments are dropped first, then the time.
     let has_time = taken <= terminal::width();
     let room = terminal::width().checked_sub(taken + 2).filter(|room| *room >= LEAST_ARGUMENTS);
     let lines =
@@ -101,21 +118,22 @@ fn table(records: &[Record], paint: Paint) -> String {
                 [(id, 0), (when, 1), (tool, 2), (outcome, 3), (node, 5)]
                     .map(|(cell, column)| text::pad(cell, widths[column]));
             let node = if widths[5] > 0 { format!("  {node}") } else { node };
-            let took = format!("{}{took}", " ".repeat(widths[4].saturating_sub(took.width())));
+            let gap = " ".repeat((widths[4] + 2).saturating_sub(took.width()));
+            let took = if has_duration { format!("{gap}{took}") } else { String::new() };
             let outcome = format::coloured(&outcome, record.outcome, paint);
             let when = if has_time { format!("  {}", paint.dim(&when)) } else { String::new() };
             let arguments =
                 room.map(|room| format!("  {}", text::shorten(&record.arguments, room)));
             let arguments = arguments.unwrap_or_default();
             let (id, tool) = (paint.dim(&id), paint.bold(&tool));
-            format!("{id}{when}{node}  {tool}  {outcome}  {took}{arguments}")
+            format!("{id}{when}{node}  {tool}  {outcome}{took}{arguments}")
         });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The ids, as short as they differ among each other.
-fn shortened(records: &[Record]) -> Vec<String> {
-    let ids: Vec<String> = records.iter().map(|record| record.id.to_string()).collect();
+/// Returns the shortest prefixes of the ids that are still unique among them.
+pub(in crate::commands) fn shortened(ids: &[CallId]) -> Vec<String> {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let mut sorted: Vec<&str> = ids.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     let same =

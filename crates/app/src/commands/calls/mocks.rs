@@ -8,9 +8,9 @@ use switchboard_local::replay::{self, ReplayRecord};
 use switchboard_toolcall::ToolSpec;
 
 use super::{failed, format::counted};
-use crate::{commands::current_tools, overrides, settings::Loaded, terminal};
+use crate::{cli::Cli, commands::current_tools, overrides, settings::Loaded, terminal};
 
-/// A config of mock tools, and what to say of it.
+/// A config of mock tools, and notes about it for people.
 pub(super) struct Mocks {
     pub(super) json: String,
     pub(super) summary: String,
@@ -23,6 +23,7 @@ pub(super) struct Mocks {
 pub(super) fn of(
     reader: &mut Reader,
     records: &[Record],
+    cli: &Cli,
     loaded: &Loaded,
 ) -> anyhow::Result<Mocks> {
     let mut calls = Vec::with_capacity(records.len());
@@ -37,7 +38,7 @@ pub(super) fn of(
         }
     }
     let (played, left) = (calls.len(), records.len() - calls.len());
-    let known = current_tools::tools(loaded, records, true)?;
+    let known = current_tools::tools(cli, loaded, records, true)?;
     let spec = |name: &str| -> Option<ToolSpec> { known.get(name).map(|tool| tool.spec().clone()) };
     let unknown: BTreeSet<_> =
         calls.iter().map(|call| &call.tool).filter(|tool| !known.contains_key(*tool)).collect();

@@ -1,4 +1,4 @@
-//! Queued calls, if `[cluster]` is set: how one is, and how they change.
+//! Queued calls, if `[cluster]` is set: the state of one, and changes of all.
 
 use anyhow::anyhow;
 use jiff::Timestamp;
@@ -7,8 +7,8 @@ use switchboard_audit::{CallOutcome, Record};
 use switchboard_runtime::{DurableCalls, QueueState, QueuedCall, ToolExecutor};
 use switchboard_toolcall::{CallId, ErrorKind, ProgressUpdate, ToolResult};
 use switchboard_workers::{
-    Jobs, Queue,
-    jobs::{Change, Changes},
+    JobQueue, Jobs,
+    jobs::{JobChange, JobChanges},
 };
 
 use super::format;
@@ -18,15 +18,15 @@ use crate::{
     terminal::{self, CommandFailed, Paint, json::pretty, text},
 };
 
-/// The queued call with this id, if there is a cluster that knows it.
+/// Returns the queued call with this id; `None` if there is no cluster, or it does not know the call.
 ///
 /// # Errors
-/// The cluster's settings cannot be used, or it cannot be asked.
+/// The cluster's settings are invalid, or it cannot be reached.
 pub(super) async fn look(loaded: &Loaded, id: CallId) -> anyhow::Result<Option<QueuedCall>> {
     let Some(cluster) = cluster::connect(loaded).await? else { return Ok(None) };
     let jobs = Jobs::new(cluster, loaded.settings.cluster.jobs.clone());
-    // Only its limits are used: nothing is called.
-    let queue = Queue::new(jobs, ToolExecutor::default());
+    // Only the executor's limits are used; it runs no call here.
+    let queue = JobQueue::new(jobs, ToolExecutor::default());
     let away = |error: switchboard_toolcall::BoxError| {
         let error = anyhow!(error);
         anyhow!(CommandFailed(format!("the queue cannot be asked: {error:#}")))
@@ -34,11 +34,12 @@ pub(super) async fn look(loaded: &Loaded, id: CallId) -> anyhow::Result<Option<Q
     queue.look(id).await.map_err(away)
 }
 
-/// Queued calls as they change; none without a cluster. One that cannot be reached is told of, and the rest goes on.
+/// Returns the changes of queued calls as they happen; `None` without a cluster, or if it cannot be reached, which is
+/// said on stderr.
 ///
 /// # Errors
 /// The cluster's settings cannot be used.
-pub(super) async fn changes(loaded: &Loaded) -> anyhow::Result<Option<Changes>> {
+pub(super) async fn changes(loaded: &Loaded) -> anyhow::Result<Option<JobChanges>> {
     let Some(cluster) = cluster::connect(loaded).await? else { return Ok(None) };
     let jobs = Jobs::new(cluster, loaded.settings.cluster.jobs.clone());
     match jobs.changes().await {
@@ -82,7 +83,7 @@ pub(super) fn object(call: &QueuedCall) -> anyhow::Result<String> {
     Ok(object.to_string())
 }
 
-/// All about one, for people.
+/// The details of one, for people.
 pub(super) fn page(call: &QueuedCall, paint: Paint) -> String {
     let state = coloured(call.state, paint);
     let name = paint.bold(&text::one_line(&call.tool));
@@ -114,7 +115,7 @@ pub(super) fn page(call: &QueuedCall, paint: Paint) -> String {
 }
 
 /// A change as one line for people.
-pub(super) fn line(change: &Change, paint: Paint) -> String {
+pub(super) fn line(change: &JobChange, paint: Paint) -> String {
     let clock = paint.dim(&format::clock(change.changed));
     let tool = paint.bold(&text::pad(&text::shorten(&change.tool, 32), 24));
     let state = coloured(change.state, paint);
@@ -130,7 +131,7 @@ pub(super) fn line(change: &Change, paint: Paint) -> String {
 }
 
 /// A change as one object for programs.
-pub(super) fn change_object(change: &Change) -> anyhow::Result<String> {
+pub(super) fn change_object(change: &JobChange) -> anyhow::Result<String> {
     let mut object = serde_json::to_value(change)?;
     if let Value::Object(fields) = &mut object {
         let changed = Timestamp::try_from(change.changed).unwrap_or_default();
@@ -139,15 +140,15 @@ pub(super) fn change_object(change: &Change) -> anyhow::Result<String> {
     Ok(object.to_string())
 }
 
-/// A change as whole texts between tabs.
-pub(super) fn between_tabs(change: &Change) -> String {
+/// A change as columns separated by tabs.
+pub(super) fn between_tabs(change: &JobChange) -> String {
     let changed = Timestamp::try_from(change.changed).unwrap_or_default();
     let (id, tool, state) = (change.id, text::one_line(&change.tool), change.state.code());
     format!("{changed}\t{id}\t{tool}\t{state}\t{}", change.attempts)
 }
 
 /// The change as a record, for filters.
-pub(super) fn record(change: &Change) -> Record {
+pub(super) fn record(change: &JobChange) -> Record {
     Record {
         node: None,
         id: change.id,

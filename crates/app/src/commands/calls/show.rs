@@ -1,4 +1,4 @@
-//! `switchboard calls show ID`: all about one call.
+//! `switchboard calls show ID`: the details of one call.
 
 use std::{
     process::ExitCode,
@@ -19,7 +19,7 @@ use crate::{
     terminal::{self, CommandFailed, Paint, json::pretty, text},
 };
 
-/// How many calls are named where an id could be several.
+/// How many calls are named if an id is ambiguous.
 const CANDIDATES: usize = 5;
 /// How wide the bar of the longest stage is.
 const BAR: usize = 30;
@@ -27,7 +27,7 @@ const BAR: usize = 30;
 pub(super) fn run(call: &ShowCallArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
     let paint = Paint::stdout(cli.color);
     let recorded = recorded(call, loaded);
-    // A queued call may be known here by its record, or only to the cluster.
+    // A queued call may have a record here, or be known only to the cluster.
     let id = match &recorded {
         Ok(detail) => Some(detail.record.id),
         Err(_) => CallId::parse(call.id.trim()),
@@ -39,7 +39,7 @@ pub(super) fn run(call: &ShowCallArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Re
     let text = match (queued, recorded) {
         (Ok(Some(queued)), _) if call.json => queued::object(&queued)?,
         (Ok(Some(queued)), _) => queued::page(&queued, paint),
-        // A cluster that is away keeps nobody from looking at what is written down here.
+        // If the cluster cannot be reached, the local record is still shown.
         (_, Ok(detail)) if call.json => serde_json::to_string(&detail)?,
         (_, Ok(detail)) => page(&detail, paint),
         (Err(away), Err(_)) if id.is_some() => return Err(away),
@@ -49,7 +49,7 @@ pub(super) fn run(call: &ShowCallArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Re
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the records have of the call: those of this node, or of all.
+/// Returns the record of the call, from this node or from all.
 fn recorded(call: &ShowCallArgs, loaded: &Loaded) -> anyhow::Result<CallDetail> {
     if call.fleet {
         let mut found = fleet::show(&call.id, CANDIDATES + 1, loaded, call.json)?;
@@ -73,7 +73,7 @@ fn none(asked: &str) -> anyhow::Error {
     anyhow!(CommandFailed(text))
 }
 
-/// The call whose id begins so, of those that were found.
+/// Returns the only call that was found; fails if there is none, or more than one.
 fn the_one(found: &[CallId], asked: &str) -> anyhow::Result<CallId> {
     match found {
         [] => Err(none(asked)),
@@ -164,7 +164,7 @@ fn page(detail: &CallDetail, paint: Paint) -> String {
     page
 }
 
-/// What a person said of the call, in a few words.
+/// The decision of a person about the call, in a few words.
 fn said(approval: &Approval) -> String {
     let by = approval.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
     let held = match approval.id {
@@ -181,7 +181,7 @@ fn said(approval: &Approval) -> String {
     format!("{what}{by}{held}{reason} ({})", approval.rule)
 }
 
-/// JSON laid out; a text as it is.
+/// JSON over several lines; a text as it is.
 fn shown_json(json: &str, paint: Paint) -> String {
     match serde_json::from_str::<Value>(json) {
         Ok(Value::String(said)) => text::lines(&said),

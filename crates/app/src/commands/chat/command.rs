@@ -1,17 +1,17 @@
-//! What begins with a slash.
+//! The commands of a chat, which begin with a slash.
 
 use std::path::PathBuf;
 
 use switchboard_runtime::lookup::close_names;
 
-/// What people can tell the chat itself.
+/// A command to the chat itself.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {
     Help,
     Tools,
-    /// Shows the model, or takes another.
+    /// Shows the model, or switches to another.
     Model(Option<String>),
-    /// Saves the chat, in a file of its own where one is named.
+    /// Saves the chat, in this file if one is named.
     Save(Option<PathBuf>),
     Clear,
     Quit,
@@ -31,7 +31,7 @@ A line that begins with // is said with one slash.";
 const NAMES: [&str; 6] = ["help", "tools", "model", "save", "clear", "quit"];
 
 impl Command {
-    /// Reads a line: `None` if it is something to say, an error if there is no such command.
+    /// Parses a line: `None` if it is a message for the model, an error if there is no such command.
     pub(super) fn parse(line: &str) -> Option<Result<Self, String>> {
         let line = line.trim();
         let rest = line.strip_prefix('/').filter(|rest| !rest.starts_with('/'))?;

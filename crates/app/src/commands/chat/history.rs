@@ -1,4 +1,4 @@
-//! What was typed before, one line each.
+//! The history of typed lines, one per line of a file.
 
 use std::{
     fs::{self, File},
@@ -8,10 +8,10 @@ use std::{
 
 use switchboard_runtime::private_files;
 
-/// How much of it is remembered.
+/// How many lines are remembered.
 const MOST: usize = 1000;
 
-/// The file of what was typed; `None` if there is no place for it.
+/// The file of the history; `None` if there is no folder for it.
 pub(super) struct History(Option<PathBuf>);
 
 impl History {
@@ -19,7 +19,7 @@ impl History {
         Self(file)
     }
 
-    /// What is remembered, the oldest first.
+    /// Returns the lines, oldest first.
     pub(super) fn lines(&self) -> Vec<String> {
         let text = self.0.as_ref().and_then(|file| fs::read_to_string(file).ok());
         let text = text.unwrap_or_default();
@@ -27,7 +27,7 @@ impl History {
         all[all.len().saturating_sub(MOST)..].to_vec()
     }
 
-    /// Remembers one more; a history that cannot be written is no reason to stop.
+    /// Adds a line; errors are ignored, because the chat works without a history.
     pub(super) fn add(&self, line: &str) {
         let Some(file) = &self.0 else { return };
         let written = file.parent().map_or(Ok(()), private_files::create_dir).and_then(|()| {
@@ -40,7 +40,7 @@ impl History {
     }
 }
 
-/// Pasted text may have several lines.
+/// Escapes line breaks: pasted text may have several lines.
 fn escaped(line: &str) -> String {
     line.replace('\\', "\\\\").replace('\n', "\\n")
 }

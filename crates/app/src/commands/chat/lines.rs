@@ -34,7 +34,7 @@ pub(super) struct LineEditor {
 }
 
 impl ChatInput {
-    /// Lines from the terminal, with what was typed before; else from stdin as they come.
+    /// Reads from the terminal, with the history of typed lines; or plain stdin if that or stdout is not a terminal.
     pub(super) fn open() -> Self {
         let is_typed = io::stdin().is_terminal() && io::stdout().is_terminal();
         match is_typed.then(|| LineEditor::new(History::at(store::history_file()))) {
@@ -51,10 +51,10 @@ impl ChatInput {
     /// The next line.
     ///
     /// # Errors
-    /// Stdin cannot be read, or somebody pressed Ctrl-C where nobody types.
+    /// Stdin cannot be read, or Ctrl-C was pressed while reading from a pipe.
     pub(super) async fn next(&mut self) -> anyhow::Result<ChatLine> {
         match self {
-            // Servers go on meanwhile, on threads of their own.
+            // Servers keep running on the runtime's other threads.
             Self::Editor(typed) => block_in_place(|| typed.next()),
             Self::Piped(lines) => tokio::select! {
                 line = lines.recv() => match line.transpose().context("failed to read stdin")? {
@@ -105,7 +105,7 @@ fn piped() -> mpsc::Receiver<io::Result<String>> {
     let (sender, lines) = mpsc::channel(1);
     thread::spawn(move || {
         for line in io::stdin().lock().lines() {
-            // Nobody wants more lines once the chat is over.
+            // Fails once the chat is over.
             if sender.blocking_send(line).is_err() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! `switchboard chat --list`: which chats there are.
+//! `switchboard chat --list`: lists the saved chats.
 
 use std::{
     io::{self, IsTerminal},
@@ -41,7 +41,7 @@ pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is known of a chat; one that cannot be read is told and left out.
+/// Returns the row of a chat; one that cannot be read is reported on stderr and left out.
 fn row(kept: &SavedChat, for_programs: bool) -> Option<ChatRow> {
     let transcript = chats::read(&kept.file)
         .map_err(anyhow::Error::from)
@@ -64,7 +64,7 @@ fn row(kept: &SavedChat, for_programs: bool) -> Option<ChatRow> {
     })
 }
 
-/// Columns on a terminal, whole texts between tabs in a pipe.
+/// Columns on a terminal, full texts separated by tabs in a pipe.
 fn line(row: &ChatRow, paint: Paint) -> String {
     let ChatRow { id, model, updated, turns, title, .. } = row;
     if !io::stdout().is_terminal() {

@@ -1,4 +1,4 @@
-//! A chat that goes on: what is said is answered, what is ordered is obeyed.
+//! A running chat: messages are answered by the model, commands are carried out.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -11,6 +11,7 @@ use super::{
     lines::{ChatInput, ChatLine},
 };
 use crate::{
+    approvals::HeldCalls,
     assembly::App,
     cli::{ChatArgs, Cli},
     model::{self, ChosenModel},
@@ -19,7 +20,7 @@ use crate::{
     turn_view::{self, AnswerDisplay, TurnEnding, TurnScreen},
 };
 
-/// What a chat stands in, and never changes.
+/// The dependencies of a chat, which never change.
 #[derive(Clone, Copy)]
 pub(super) struct ChatDeps<'a> {
     pub(super) chat: &'a ChatArgs,
@@ -29,13 +30,13 @@ pub(super) struct ChatDeps<'a> {
 }
 
 impl ChatDeps<'_> {
-    /// The loop of a model, as this chat wants it.
+    /// Returns the agent for a model, with the options of this chat.
     fn agent(&self, chosen: &ChosenModel) -> anyhow::Result<Agent> {
         chosen.agent(&self.chat.model_args, self.app, self.loaded.settings.agent.clone())
     }
 }
 
-/// A chat that goes on.
+/// A running chat.
 pub(super) struct ChatSession<'a> {
     deps: ChatDeps<'a>,
     store: ChatStore,
@@ -50,10 +51,10 @@ pub(super) struct ChatSession<'a> {
 }
 
 impl<'a> ChatSession<'a> {
-    /// A chat with a model, which goes on where the transcript ends.
+    /// Creates a chat with a model that continues the transcript.
     ///
     /// # Errors
-    /// A pattern of tools is none.
+    /// A pattern of tools is invalid.
     pub(super) fn new(
         deps: ChatDeps<'a>,
         store: ChatStore,
@@ -66,10 +67,10 @@ impl<'a> ChatSession<'a> {
         Ok(Self { deps, store, chosen, agent, transcript, paint, saved: None, failed: false })
     }
 
-    /// Talks until there is nothing more to say.
+    /// Runs until the input ends or the person quits.
     ///
     /// # Errors
-    /// Stdin or stdout fails, or Ctrl-C was pressed where nobody types.
+    /// Stdin or stdout fails, or Ctrl-C was pressed while reading from a pipe.
     pub(super) async fn run(mut self) -> anyhow::Result<ExitCode> {
         let mut lines = ChatInput::open();
         if lines.is_typed() {
@@ -90,7 +91,7 @@ impl<'a> ChatSession<'a> {
                 },
             }
         }
-        // People have seen what failed.
+        // A person at the terminal has seen the failure; scripts get the exit status.
         let failed = self.failed && !lines.is_typed();
         Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
@@ -113,12 +114,15 @@ impl<'a> ChatSession<'a> {
     async fn turn(&mut self, said: &str) -> anyhow::Result<()> {
         let began = Instant::now();
         let said = said.trim();
-        // Two slashes say one, for one begins a command.
+        // `//` stands for a message that begins with a slash, because one slash begins a command.
         self.transcript.messages.say(if said.starts_with("//") { &said[1..] } else { said });
         let mut screen = TurnScreen::new(AnswerDisplay::Streamed, true, self.deps.cli.color);
         let (agent, messages) = (&self.agent, &mut self.transcript.messages);
-        let outcome = turn_view::turn(agent, messages, &self.chosen, &mut screen).await;
-        // Kept also where nobody can be shown anything any more.
+        let loaded = self.deps.loaded;
+        let mut held = loaded.is_attached.then(|| HeldCalls::new(loaded));
+        let outcome =
+            turn_view::turn(agent, messages, &self.chosen, &mut screen, held.as_mut()).await;
+        // Saved even if the turn could not be shown.
         self.keep();
         let outcome = outcome?;
         let ending = TurnEnding::of(
@@ -140,7 +144,7 @@ impl<'a> ChatSession<'a> {
         Ok(())
     }
 
-    /// Saves the chat where they are all saved; one that cannot be saved can still go on.
+    /// Saves the chat in the store; if that fails, warns and lets the chat continue.
     fn keep(&self) {
         if let Err(error) = self.store.keep(&self.transcript) {
             let error = text::lines(&format!("{:#}", anyhow::Error::from(error)));
@@ -186,7 +190,7 @@ impl<'a> ChatSession<'a> {
         self.agent = self.deps.agent(&chosen)?;
         self.chosen = chosen;
         self.transcript.model.clone_from(&self.chosen.name);
-        // A chat in which nothing was said yet is not saved.
+        // A chat without any message is not saved.
         if self.transcript.turns() > 0 {
             self.keep();
         }

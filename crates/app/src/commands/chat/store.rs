@@ -1,4 +1,4 @@
-//! Which of the saved chats is meant, and the file of what was typed.
+//! Finds saved chats, and the file of the history.
 
 use std::path::{Path, PathBuf};
 
@@ -7,17 +7,17 @@ use switchboard_agent::{ChatStore, Transcript, chats};
 
 use crate::environment;
 
-/// The chats of this user; makes no folder yet.
+/// Returns the chats of this user; creates no folder yet.
 pub(crate) fn open() -> ChatStore {
     ChatStore::within(environment::state_home().as_deref())
 }
 
-/// The file of what was typed.
+/// Returns the file of the history of typed lines.
 pub(super) fn history_file() -> Option<PathBuf> {
     environment::state_home().map(|folder| folder.join("chat_history"))
 }
 
-/// The chat of an id, of the beginning of one, or in a file; the last one where nothing is named.
+/// Reads the chat with this id, prefix of an id, or file; the latest chat if `which` is `None`.
 ///
 /// # Errors
 /// No chat has this id, several begin with it, or the file is not a chat.
@@ -36,7 +36,7 @@ pub(super) fn find(store: &ChatStore, which: Option<&str>) -> anyhow::Result<Tra
         (_, file) if file.is_file() => {
             let is_kept = all.iter().find(|kept| is_same(&kept.file, file));
             let transcript = chats::read(file)?;
-            // What is elsewhere stays as it is; the chat goes on under a name of its own.
+            // A file outside of the store is not changed: the chat continues under a new id.
             Ok(if is_kept.is_some() { transcript } else { transcript.renamed() })
         }
         ([], _) => Err(anyhow!("there is no chat `{which}`; `switchboard chat --list` shows them")),

@@ -1,4 +1,4 @@
-//! Puts an entry into a client's config; comments, order and formatting of the rest stay.
+//! Puts an entry into a client's config, or removes it; comments, order and formatting of the rest stay.
 
 use anyhow::{anyhow, bail};
 use jsonc_parser::{
@@ -10,19 +10,29 @@ use toml_edit::{DocumentMut, Item, Table};
 
 use crate::settings::edit;
 
-/// Sets `section.name` of a JSON text, which may have comments.
+/// Sets `section.name` of a JSON text, which may have comments; without an entry, removes it.
 ///
 /// # Errors
 /// The text is not JSON, or `section` is not an object.
-pub(super) fn into_json(
+pub(super) fn json(
     text: &str,
     section: &str,
     name: &str,
-    entry: &Value,
+    entry: Option<&Value>,
 ) -> anyhow::Result<String> {
     let root = CstRootNode::parse(text, &ParseOptions::default())
         .map_err(|error| anyhow!("it is not JSON: {error}"))?;
     let Some(object) = root.object_value_or_create() else { bail!("it is not a JSON object") };
+    let Some(entry) = entry else {
+        let servers = object.object_value(section);
+        return Ok(match servers.and_then(|servers| servers.get(name)) {
+            Some(there) => {
+                there.remove();
+                root.to_string()
+            }
+            None => text.to_owned(),
+        });
+    };
     let Some(servers) = object.object_value_or_create(section) else {
         bail!("its `{section}` is not an object");
     };
@@ -49,18 +59,23 @@ fn to_jsonc(value: &Value) -> CstInputValue {
     }
 }
 
-/// Sets `[section.name]` of a TOML text.
+/// Sets `[section.name]` of a TOML text; without an entry, removes it.
 ///
 /// # Errors
 /// The text is not TOML, or `section` is not a table.
-pub(super) fn into_toml(
+pub(super) fn toml(
     text: &str,
     section: &str,
     name: &str,
-    entry: &Value,
+    entry: Option<&Value>,
 ) -> anyhow::Result<String> {
     let mut document: DocumentMut =
         text.parse().map_err(|error| anyhow!("it is not TOML: {error}"))?;
+    let Some(entry) = entry else {
+        let servers = document.get_mut(section).and_then(Item::as_table_like_mut);
+        let removed = servers.and_then(|servers| servers.remove(name));
+        return Ok(removed.map_or(text.to_owned(), |_| document.to_string()));
+    };
     let servers = document.entry(section).or_insert_with(|| {
         let mut servers = Table::new();
         // `[mcp_servers]` need not be written if all that follows is `[mcp_servers.x]`.
@@ -86,20 +101,37 @@ mod tests {
     #[test]
     fn comments_and_order_stay() {
         let before = "{\n  // my editor\n  \"theme\": \"dark\", /* keep */\n  \"servers\": {\n    \"a\": { \"url\": \"x\" },\n  },\n}\n";
-        let after = into_json(before, "servers", "switchboard", &json!({"url": "y"})).unwrap();
+        let after = json(before, "servers", "switchboard", Some(&json!({"url": "y"}))).unwrap();
         for kept in ["// my editor", "/* keep */", "\"a\": { \"url\": \"x\" }"] {
             assert!(after.contains(kept), "{after}");
         }
         assert_eq!(
-            into_json(&after, "servers", "switchboard", &json!({"url": "y"})).unwrap(),
+            json(&after, "servers", "switchboard", Some(&json!({"url": "y"}))).unwrap(),
             after
         );
-        let changed = into_json(&after, "servers", "switchboard", &json!({"url": "z"})).unwrap();
+        let changed = json(&after, "servers", "switchboard", Some(&json!({"url": "z"}))).unwrap();
         assert!(changed.contains("\"z\"") && !changed.contains("\"y\""), "{changed}");
         let toml = "# mine\nmodel = \"o\"\n\n[mcp_servers.a] # first\ncommand = \"x\"\n";
         let after =
-            into_toml(toml, "mcp_servers", "b", &json!({"command": "y", "args": ["1"]})).unwrap();
+            super::toml(toml, "mcp_servers", "b", Some(&json!({"command": "y", "args": ["1"]})))
+                .unwrap();
         assert_eq!(after, format!("{toml}\n[mcp_servers.b]\ncommand = \"y\"\nargs = [\"1\"]\n"));
+    }
+
+    #[test]
+    fn what_was_put_in_is_taken_out() {
+        let before = "{\n  // mine\n  \"servers\": {\n    \"a\": {\"url\": \"x\"}\n  }\n}\n";
+        let after = super::json(before, "servers", "b", Some(&json!({"url": "y"}))).unwrap();
+        assert_ne!(after, before);
+        assert_eq!(super::json(&after, "servers", "b", None).unwrap(), before);
+        for text in [before, "{}", "{\"servers\": {}}", "{\"servers\": 5}"] {
+            assert_eq!(super::json(text, "servers", "b", None).unwrap(), text);
+        }
+        assert!(super::json("{", "servers", "b", None).is_err());
+        let before = "# mine\n[mcp_servers.a]\ncommand = \"x\"\n";
+        let after = super::toml(before, "mcp_servers", "b", Some(&json!({"url": "y"}))).unwrap();
+        assert_eq!(super::toml(&after, "mcp_servers", "b", None).unwrap(), before);
+        assert_eq!(super::toml("a = 1\n", "mcp_servers", "b", None).unwrap(), "a = 1\n");
     }
 
     #[test]
@@ -109,10 +141,11 @@ mod tests {
             ("{\"servers\": 5}", "`servers` is not an object"),
             ("{", "not JSON"),
         ] {
-            let error = into_json(text, "servers", "x", &json!({})).unwrap_err().to_string();
+            let error = json(text, "servers", "x", Some(&json!({}))).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
         }
-        let error = into_toml("mcp_servers = 5", "mcp_servers", "x", &json!({})).unwrap_err();
+        let error =
+            super::toml("mcp_servers = 5", "mcp_servers", "x", Some(&json!({}))).unwrap_err();
         assert!(error.to_string().contains("`mcp_servers` is not a table"), "{error}");
     }
 }

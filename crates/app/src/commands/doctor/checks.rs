@@ -20,11 +20,18 @@ pub(super) fn of_tools(loaded: &Loaded, app: &App) -> Vec<DoctorCheck> {
 
 /// Checks what tools need on this machine.
 pub(super) async fn of_environment(loaded: &Loaded) -> Vec<DoctorCheck> {
+    let rules = assembly::rules(loaded).ok();
+    // A skipped tool has its own row, and a denied tool is never called.
+    let is_used = |name: &str| {
+        let verdict = rules.as_ref().map(|rules| rules.judge_names(&[name]));
+        let is_denied = matches!(verdict, Some(Verdict::Deny(_)));
+        !loaded.skipped.tools.contains_key(name) && !is_denied
+    };
     let mut checks = Vec::new();
-    if !loaded.skipped.tools.contains_key("search_web") {
+    if is_used("search_web") {
         checks.push(search(loaded));
     }
-    if !loaded.skipped.tools.contains_key("control_speaker_volume") {
+    if is_used("control_speaker_volume") {
         checks.push(mixer(loaded).await);
     }
     checks
@@ -73,7 +80,7 @@ fn tools(loaded: &Loaded, app: &App) -> DoctorCheck {
     check("tools", CheckStatus::Ok, message)
 }
 
-/// A handler that does not exist is the call's error, so only this tells before the call (SPEC LT-2).
+/// Checks the handlers of tools: that one does not exist is otherwise found only by a call (SPEC LT-2).
 fn handlers(loaded: &Loaded, app: &App) -> Vec<DoctorCheck> {
     let missing = loaded.settings.tools.iter().enumerate().filter_map(|(index, definition)| {
         let (kind, handler) = definition.missing_handler(&app.handlers)?;
@@ -95,7 +102,7 @@ fn handlers(loaded: &Loaded, app: &App) -> Vec<DoctorCheck> {
     }
 }
 
-/// A program that is not there is the call's error, so only this tells before the call (SPEC TK-1).
+/// Checks the programs of tools: that one does not exist is otherwise found only by a call (SPEC TK-1).
 fn programs(loaded: &Loaded) -> Vec<DoctorCheck> {
     let tools = loaded.settings.tools.iter().enumerate();
     let missing = tools.filter_map(|(index, definition)| {

@@ -1,4 +1,4 @@
-//! Whether the NATS servers of `[cluster]` can be used, and what is on them.
+//! Checks whether the NATS servers of `[cluster]` can be used, and which streams and workers they have.
 
 use std::{
     collections::BTreeMap,
@@ -8,13 +8,13 @@ use std::{
 use anyhow::anyhow;
 use futures_util::StreamExt;
 use switchboard_cluster::{figures, streams};
-use switchboard_workers::{Bucket, Cluster, Error, nats::Nats, offer::Presence};
+use switchboard_workers::{Bucket, Cluster, Error, nats::NatsTransport, offer::Presence};
 use tokio::time::{Instant, timeout};
 
 use super::{CheckStatus, DoctorCheck};
 use crate::{connections::Connections, settings::Loaded};
 
-/// How long servers may take to let us in.
+/// How long servers may take to accept the connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long they may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -22,17 +22,12 @@ const ANSWER: Duration = Duration::from_secs(2);
 const OLDEST: (i64, i64) = (2, 10);
 /// How often a round trip is tried.
 const TRIPS: usize = 5;
-/// How far clocks may be apart before that is worth a word.
+/// How far clocks may differ before that is reported.
 const SKEW: Duration = Duration::from_secs(2);
 /// Streams that are made when they are first needed, beside the buckets.
 const STREAMS: [&str; 3] = ["records", "jobs", "dead"];
 
-/// Whether the config names any.
-pub(super) fn is_set(loaded: &Loaded) -> bool {
-    loaded.settings.cluster.nats.is_some()
-}
-
-/// Looks at all of it; what cannot be looked at without the rest is left out.
+/// Runs all checks; those that depend on a failed one are left out.
 pub(super) async fn probe(loaded: &Loaded, connections: &Connections) -> Vec<DoctorCheck> {
     let Some(shipper) = connections.shipper() else { return Vec::new() };
     let cluster = shipper.cluster();
@@ -80,7 +75,7 @@ fn refused(name: &'static str, error: Error) -> DoctorCheck {
 }
 
 /// Which server it is, who we are to it, and whether it is new enough.
-fn server(cluster: &Cluster, nats: &Nats, loaded: &Loaded) -> DoctorCheck {
+fn server(cluster: &Cluster, nats: &NatsTransport, loaded: &Loaded) -> DoctorCheck {
     let info = nats.client().server_info();
     let (address, version) = (cluster.address(), &info.version);
     let (major, minor) = OLDEST;
@@ -106,7 +101,7 @@ fn server(cluster: &Cluster, nats: &Nats, loaded: &Loaded) -> DoctorCheck {
         _ => "without credentials".to_owned(),
     };
     let prefix = cluster.names().prefix();
-    // A name that nobody gave it says nothing.
+    // An unnamed server has its id for a name, which is not shown.
     let name = Some(&info.server_name).filter(|name| name.len() < info.server_id.len());
     let name = name.map(|name| format!(" (server `{name}`)")).unwrap_or_default();
     let message = format!("NATS {version} at {address}{name} accepts us {who}; prefix `{prefix}`");
@@ -141,7 +136,7 @@ async fn own_subjects(cluster: &Cluster) -> Result<String, String> {
     ))
 }
 
-async fn jetstream(cluster: &Cluster, nats: &Nats) -> Result<String, String> {
+async fn jetstream(cluster: &Cluster, nats: &NatsTransport) -> Result<String, String> {
     let prefix = cluster.names().prefix();
     match timeout(PATIENCE, nats.jetstream().query_account()).await {
         Ok(Ok(account)) => {
@@ -159,7 +154,7 @@ async fn jetstream(cluster: &Cluster, nats: &Nats) -> Result<String, String> {
     }
 }
 
-/// Whether what nodes say to each other is signed.
+/// Whether messages between nodes are signed.
 fn key(cluster: &Cluster) -> DoctorCheck {
     match cluster.signer().has_key() {
         true => check("cluster key", CheckStatus::Ok, "what nodes say to each other is signed"),
@@ -171,7 +166,7 @@ fn key(cluster: &Cluster) -> DoctorCheck {
     }
 }
 
-/// Whether buckets and streams are there, on as many servers as was asked for.
+/// Whether buckets and streams exist, with as many replicas as the settings say.
 async fn kept(cluster: &Cluster) -> Vec<DoctorCheck> {
     let (names, asked) = (cluster.names(), cluster.replicas());
     let buckets = Bucket::ALL.map(|bucket| format!("KV_{}", names.bucket(bucket)));
@@ -206,7 +201,7 @@ async fn kept(cluster: &Cluster) -> Vec<DoctorCheck> {
     checks
 }
 
-/// The workers of each group; one of another version than ours is told of.
+/// Lists the workers of each group; reports those of another version.
 async fn workers(cluster: &Cluster) -> Vec<DoctorCheck> {
     const OURS: &str = env!("CARGO_PKG_VERSION");
     let present = match timeout(PATIENCE, figures::present(cluster)).await {
@@ -261,8 +256,8 @@ async fn dead_letters(cluster: &Cluster) -> Option<DoctorCheck> {
     })
 }
 
-/// How far our clock and the servers' are apart, if that is worth a word.
-async fn clocks(cluster: &Cluster, nats: &Nats) -> Option<DoctorCheck> {
+/// Reports how far our clock and the servers' differ, if that is more than `SKEW`.
+async fn clocks(cluster: &Cluster, nats: &NatsTransport) -> Option<DoctorCheck> {
     #[derive(serde::Deserialize)]
     struct ServerTime {
         ts: jiff::Timestamp,
@@ -271,7 +266,7 @@ async fn clocks(cluster: &Cluster, nats: &Nats) -> Option<DoctorCheck> {
     let asked = format!("$JS.API.STREAM.INFO.{name}");
     let began = Instant::now();
     let answer = timeout(ANSWER, nats.client().request(asked, "".into())).await.ok()?.ok()?;
-    // A stream that is not there has no time either.
+    // `None` also if the stream does not exist: the response has no time then.
     let theirs: SystemTime = serde_json::from_slice::<ServerTime>(&answer.payload).ok()?.ts.into();
     let ours = SystemTime::now() - began.elapsed() / 2;
     let apart = ours.duration_since(theirs).unwrap_or_else(|early| early.duration());

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{approvals, environment, records, settings::Loaded};
 
-/// Tells where everything is kept.
+/// Reports where everything is kept.
 pub(super) fn all(loaded: &Loaded) -> Vec<DoctorCheck> {
     let mut checks = vec![records(loaded)];
     let Some(state) = environment::state_home() else { return checks };
@@ -86,7 +86,7 @@ fn since(time: SystemTime) -> String {
     time.strftime(form).to_string()
 }
 
-/// Tells where something is kept, whether or not there is any yet.
+/// Reports where something is kept, even if it does not exist yet.
 fn kept(name: &'static str, path: &Path) -> DoctorCheck {
     let shown = home_as_tilde(path);
     match contents(path) {
@@ -138,7 +138,7 @@ fn contents(path: &Path) -> Result<Option<DiskUsage>, (PathBuf, io::Error)> {
     let unreadable = |error| (path.to_owned(), error);
     let (mut files, mut bytes, mut changed) = (0, 0, None);
     for entry in fs::read_dir(path).map_err(unreadable)? {
-        // A file may go while we look.
+        // A file may be deleted meanwhile.
         let Some(below) = contents(&entry.map_err(unreadable)?.path())? else { continue };
         files += below.files.unwrap_or(1);
         bytes += below.bytes;

@@ -1,4 +1,5 @@
-//! How each model of the config is: its key, whether it is there, and what of the tools it does not get as they are.
+//! Checks each model of the config: its key, whether it can be reached, and which tools it gets in a simpler form. If the config
+//! has no model, checks the one that `ask` and `chat` would find.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -16,10 +17,10 @@ use crate::{
     terminal::text,
 };
 
-/// How long a server on this machine may take to take a connection.
+/// How long a server on this machine may take to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What was found out about a model.
+/// The state of a model.
 #[derive(Debug, Serialize)]
 pub(super) struct ModelReport {
     name: String,
@@ -27,19 +28,22 @@ pub(super) struct ModelReport {
     model: String,
     base_url: String,
     key: KeySource,
-    /// Whether it answers; only looked at if it is on this machine or an Ollama.
+    /// Whether it answers; only checked if it is on this machine or an Ollama.
     #[serde(skip_serializing_if = "Option::is_none")]
     reachable: Option<bool>,
     /// Ollama: the models that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     installed: Option<Vec<String>>,
-    /// What keeps it from being asked.
+    /// Why it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
     /// How many tools it is offered.
     tools: usize,
     /// Tools that are sent in another form than they have.
     lowered: Vec<Lowering>,
+    /// Why `ask` and `chat` use it, if no config names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found: Option<String>,
 }
 
 /// Where the key comes from; never the key.
@@ -52,10 +56,23 @@ enum KeySource {
     NotNeeded,
 }
 
-/// Looks at all models of the config at once.
+/// Checks all models of the config at once, or the one that is found without a config.
 pub(super) async fn probe(app: &App, loaded: &Loaded) -> Vec<ModelReport> {
-    let models = loaded.settings.models.iter();
-    join_all(models.map(|(name, config)| ModelReport::of(name, config, app))).await
+    let models = &loaded.settings.models;
+    if !models.is_empty() || !loaded.skipped.models.is_empty() {
+        let models = models.iter();
+        return join_all(models.map(|(name, config)| ModelReport::of(name, config, app))).await;
+    }
+    let Ok((config, reason)) = model::found().await else { return Vec::new() };
+    let name = format!("{}:{}", config.provider, config.model);
+    vec![ModelReport { found: Some(reason), ..ModelReport::of(&name, &config, app).await }]
+}
+
+/// Says that there is no model at all.
+pub(super) fn none() -> DoctorCheck {
+    let note =
+        "none is set up; `switchboard ask` says how to get one, and `ask -m demo` works without";
+    DoctorCheck::new("model", CheckStatus::Info, note)
 }
 
 impl ModelReport {
@@ -82,12 +99,13 @@ impl ModelReport {
             problem: pattern_problem,
             tools: tools.len(),
             lowered: lower::report(config.provider, &specs),
+            found: None,
         };
         report.look(&config, base_url).await;
         report
     }
 
-    /// Finds out whether it could be asked now.
+    /// Checks whether it can be used now.
     async fn look(&mut self, config: &ModelConfig, base_url: &str) {
         if let Err(error) = connect(config) {
             self.problem = Some(error.to_string());
@@ -95,6 +113,8 @@ impl ModelReport {
             (self.key, self.provider.info().key_variable)
         {
             self.problem = Some(format!("there is no key; set {variable}, or `api_key`"));
+        } else if self.provider == Provider::Script {
+            // `connect` has checked everything.
         } else if self.provider == Provider::Ollama {
             self.look_at_ollama(config, base_url).await;
         } else if let (host, port) = authority(base_url)
@@ -139,12 +159,12 @@ impl ModelReport {
         }
     }
 
-    /// Finds out whether the model is offered tools that it cannot call: Ollama would refuse every question.
+    /// Checks whether the model is offered tools that it cannot call: Ollama would refuse every question.
     async fn look_at_tools(&mut self, listed: Option<bool>, probe: &ModelConfig) {
         if self.tools == 0 {
             return;
         }
-        // Older builds say it only of one model at a time.
+        // Older versions of Ollama report it only for one model at a time.
         let calls_tools = match listed {
             Some(calls_tools) => Some(calls_tools),
             None => ollama::can(probe, "tools").await,
@@ -171,20 +191,31 @@ impl ModelReport {
             None => "",
         };
         let Self { provider, model, base_url, tools, .. } = self;
+        let place = match provider {
+            Provider::Script => String::new(),
+            _ => format!(" at {base_url}"),
+        };
         let mut lines =
-            vec![format!("{provider} {model} at {base_url}{key}{reached}, {tools} tools offered")];
+            vec![format!("{provider} {model}{place}{key}{reached}, {tools} tools offered")];
+        let found = self.found.as_ref();
+        lines.extend(found.map(|reason| format!("`ask` and `chat` use it, because {reason}")));
         lines.extend(self.problem.iter().cloned());
         if let Some(installed) = &self.installed {
             let all = if installed.is_empty() { "none".to_owned() } else { installed.join(", ") };
             lines.push(format!("installed: {all}"));
         }
         lines.extend(self.lowered());
-        let status = if self.problem.is_some() { CheckStatus::Broken } else { CheckStatus::Ok };
+        let status = match (&self.problem, &self.found) {
+            (None, _) => CheckStatus::Ok,
+            // No config names it, so this is not an error.
+            (Some(_), Some(_)) => CheckStatus::Info,
+            (Some(_), None) => CheckStatus::Broken,
+        };
         let lines: Vec<_> = lines.iter().map(|line| text::one_line(line)).collect();
         DoctorCheck::new(format!("model {}", self.name), status, lines.join("\n"))
     }
 
-    /// Which tools are sent in another form; what exactly is changed of a schema is for programs.
+    /// Lists the tools that are sent in another form; the exact changes of their schemas are only in the JSON.
     fn lowered(&self) -> Vec<String> {
         let renamed = self.lowered.iter().filter(|lowered| lowered.sent_as != lowered.tool);
         let mut lines: Vec<_> =

@@ -1,4 +1,4 @@
-//! How each server is: what it says of itself, and what of it does not fit.
+//! Checks each server: its state, what it reports about itself, and which of its tools or names cannot be used.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,12 +7,17 @@ use serde::Serialize;
 use serde_json::Value;
 use switchboard_mcp_client::{Server, ServerState, TransportKind};
 use switchboard_runtime::{RegisteredTool, rename};
-use switchboard_toolcall::{HumanDuration, Origin};
+use switchboard_toolcall::{HumanDuration, ToolOrigin};
 use tokio::time::{Instant, timeout};
 
 use super::{CheckStatus, DoctorCheck};
 use crate::{
-    assembly::App, commands::zwave, connections::Connections, settings::Loaded, terminal::text,
+    assembly::App,
+    commands::{sign_in_view, zwave},
+    connections::Connections,
+    own_gateway::OwnGateway,
+    settings::Loaded,
+    terminal::text,
 };
 
 /// How many lines of a server's stderr are shown.
@@ -21,38 +26,43 @@ const STDERR_LINES: usize = 5;
 /// What every provider takes (SPEC ML-6).
 const LONGEST_NAME: usize = 64;
 
-/// What was found out about a server.
+/// The state of a server.
 #[derive(Debug, Serialize)]
 pub(super) struct ServerReport {
     name: String,
     #[serde(rename = "type")]
-    kind: &'static str,
-    /// `ready`, `connecting`, `given_up` or `skipped`.
+    kind: String,
+    /// `ready`, `connecting`, `failed` or `skipped`.
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     protocol: Option<String>,
-    /// Name and version, as it says.
+    /// The name and version that it reports.
     #[serde(skip_serializing_if = "Value::is_null")]
     info: Value,
     tools: usize,
     /// Tools that are not used, with the reason.
-    set_aside: Vec<String>,
+    skipped_tools: Vec<String>,
+    /// The state of its sign-in, if it needs one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sign_in: Option<Value>,
     /// How often it was started or called until it answered.
     attempts: u64,
-    connect_ms: u64,
+    /// `None` for a server of the running gateway, which connected earlier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connect_ms: Option<u64>,
     stderr: Vec<String>,
     /// For each tool: what models may write → what the server expects.
     renames: BTreeMap<String, BTreeMap<String, String>>,
-    /// What it says of what it talks to.
+    /// What a `switchboard zwave` reports about its devices.
     #[serde(skip_serializing_if = "Option::is_none")]
     health: Option<String>,
-    /// Names that a provider rejects; they are changed on the way to it.
+    /// Names of tools that a model provider rejects; they are renamed in requests to it.
     rejected_names: Vec<String>,
 }
 
-/// Waits for all servers at once and asks what each has.
+/// Waits for all servers at once, and makes a report of each.
 pub(super) async fn probe(
     app: &App,
     connections: &Connections,
@@ -60,7 +70,7 @@ pub(super) async fn probe(
 ) -> Vec<ServerReport> {
     let began = Instant::now();
     let times = join_all(connections.all().into_iter().map(|server| async move {
-        // One that takes longer is reported as connecting.
+        // A server that takes longer is reported as connecting.
         _ = timeout(connections.startup_wait(), server.settled()).await;
         u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }));
@@ -72,7 +82,75 @@ pub(super) async fn probe(
     join_all(reports.map(|report| report.with_health(app))).await
 }
 
+/// Asks the running gateway how its servers are, as soon as they are connected or have failed.
+///
+/// # Errors
+/// The gateway went away.
+pub(super) async fn probe_in_gateway(
+    app: &App,
+    loaded: &Loaded,
+    gateway: &OwnGateway,
+) -> anyhow::Result<Vec<ServerReport>> {
+    gateway.add_tools(app, loaded).await?;
+    let tools = app.executor.tools().all();
+    let mut reports = Vec::new();
+    let servers = gateway.servers().await?;
+    // Servers that the config disables have a line of their own.
+    for server in servers.iter().filter(|server| server["state"] != "disabled") {
+        let mut report = ServerReport::of_gateway(server, &tools, loaded);
+        if report.error.is_none() && report.info["name"] == zwave::SERVER_NAME {
+            match super::zwave::health_in_gateway(&report.name, gateway, loaded).await {
+                Ok(health) => report.health = health,
+                Err(problem) => report.error = Some(problem),
+            }
+        }
+        reports.push(report);
+    }
+    Ok(reports)
+}
+
 impl ServerReport {
+    /// A server as REST shows it.
+    fn of_gateway(server: &Value, tools: &[Arc<RegisteredTool>], loaded: &Loaded) -> Self {
+        let word = |key: &str| server[key].as_str().map(str::to_owned);
+        let lines = |key: &str| {
+            let lines = server[key].as_array().into_iter().flatten();
+            lines.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let name = word("name").unwrap_or_default();
+        let is_its = |tool: &&Arc<RegisteredTool>| {
+            tool.spec().server().is_some_and(|server| **server == *name)
+        };
+        let tools: Vec<_> = tools.iter().filter(is_its).collect();
+        let reason = word("error").unwrap_or_else(|| "it is connected no more".to_owned());
+        let (state, error) = match server["state"].as_str() {
+            Some("ready") => ("ready", None),
+            Some("connecting") => {
+                ("connecting", Some(not_in_time(loaded.settings.mcp.startup_wait)))
+            }
+            Some("skipped") => ("skipped", Some(format!("skipped: {reason}"))),
+            _ => ("failed", Some(reason)),
+        };
+        let rejected = tools.iter().map(|tool| tool.name()).filter(is_rejected);
+        Self {
+            kind: word("kind").unwrap_or_default(),
+            state,
+            error,
+            protocol: word("protocol"),
+            info: server["server"].clone(),
+            tools: tools.len(),
+            skipped_tools: lines("skipped_tools"),
+            sign_in: server.get("sign_in").filter(|sign_in| !sign_in.is_null()).cloned(),
+            attempts: server["starts"].as_u64().unwrap_or(0),
+            connect_ms: None,
+            stderr: lines("stderr"),
+            health: None,
+            renames: tools.iter().filter_map(|tool| renames(tool)).collect(),
+            rejected_names: rejected.map(ToString::to_string).collect(),
+            name,
+        }
+    }
+
     fn of(
         server: &Arc<Server>,
         connect_ms: u64,
@@ -85,18 +163,17 @@ impl ServerReport {
         let given_up = connections.given_up(server.name());
         let (state, session, error) = match server.state() {
             ServerState::Ready(session) => ("ready", Some(session), None),
-            ServerState::Failed(reason) => ("given_up", None, Some(reason.to_string())),
+            ServerState::Failed(reason) => ("failed", None, Some(reason.to_string())),
             ServerState::Skipped(reason) => ("skipped", None, Some(format!("skipped: {reason}"))),
             ServerState::Connecting => {
                 let limit = HumanDuration(connections.startup_wait());
-                let text = format!("not connected within {limit} (`[mcp] startup_wait`)");
-                ("connecting", None, Some(text))
+                ("connecting", None, Some(not_in_time(limit)))
             }
             ServerState::Idle | ServerState::Stopped => {
-                ("given_up", None, Some("it is connected no more".to_owned()))
+                ("failed", None, Some("it is connected no more".to_owned()))
             }
         };
-        // One that was given up is already being tried again, so that its starts say nothing.
+        // A failed server is already being started again, so that its own count would be too high.
         let attempts =
             given_up.as_ref().map_or(server.starts(), |given_up| given_up.attempts.into());
         let stderr = match &session {
@@ -109,15 +186,17 @@ impl ServerReport {
                 TransportKind::Stdio => "stdio",
                 TransportKind::Http => "http",
                 TransportKind::Sse => "sse",
-            },
+            }
+            .to_owned(),
             state,
             error,
             protocol: session.as_ref().map(|session| session.era().version().to_owned()),
             info: session.as_ref().map_or(Value::Null, |session| session.info().clone()),
             tools: tools.len(),
-            set_aside: server.skipped_tools(),
+            skipped_tools: server.skipped_tools(),
+            sign_in: sign_in_view::of(server),
             attempts,
-            connect_ms,
+            connect_ms: Some(connect_ms),
             stderr,
             health: None,
             renames: tools.iter().filter_map(|tool| renames(tool)).collect(),
@@ -142,8 +221,12 @@ impl ServerReport {
             Some(error) => error.clone(),
             None => self.summary(),
         }];
+        lines.extend(self.sign_in.as_ref().and_then(sign_in_view::of_json));
+        if self.sign_in.as_ref().is_some_and(|shown| shown["state"] == "needed") {
+            lines.push(format!("sign in with `switchboard login {}`", self.name));
+        }
         lines.extend(self.health.clone());
-        lines.extend(self.set_aside.iter().map(|tool| format!("skipped: {tool}")));
+        lines.extend(self.skipped_tools.iter().map(|tool| format!("skipped: {tool}")));
         lines.extend(self.renames.iter().map(|(tool, names)| {
             let names: Vec<_> = names.iter().map(|(from, to)| format!("{from} → {to}")).collect();
             format!("renamed for {tool}: {}", names.join(", "))
@@ -155,12 +238,12 @@ impl ServerReport {
         );
         let skipped = self.stderr.len().saturating_sub(STDERR_LINES);
         lines.extend(self.stderr.iter().skip(skipped).map(|line| format!("stderr: {line}")));
-        let status = match (&self.error, self.set_aside.is_empty()) {
+        let status = match (&self.error, self.skipped_tools.is_empty()) {
             (Some(_), _) => CheckStatus::Broken,
             (None, false) => CheckStatus::Info,
             (None, true) => CheckStatus::Ok,
         };
-        // A server's own words must not command the terminal.
+        // Text of a server must not contain escape sequences for the terminal.
         let lines: Vec<_> = lines.iter().map(|line| text::one_line(line)).collect();
         DoctorCheck::new(format!("server {}", self.name), status, lines.join("\n"))
     }
@@ -172,13 +255,16 @@ impl ServerReport {
         let who = if who.trim().is_empty() { "unnamed".to_owned() } else { who };
         let tools = if self.tools == 1 { "tool" } else { "tools" };
         #[expect(clippy::cast_precision_loss, reason = "a time for people")]
-        let seconds = self.connect_ms as f64 / 1000.0;
-        let attempts = match self.attempts {
-            0 | 1 => String::new(),
-            many => format!(" on attempt {many}"),
+        let connected = match (self.connect_ms, self.attempts) {
+            (Some(time), 0 | 1) => format!("connected in {:.2}s", time as f64 / 1000.0),
+            (Some(time), many) => {
+                format!("connected in {:.2}s on attempt {many}", time as f64 / 1000.0)
+            }
+            (None, 0 | 1) => "connected".to_owned(),
+            (None, many) => format!("connected, started {many} times"),
         };
         format!(
-            "{} over {}, protocol {}, {} {tools}, connected in {seconds:.2}s{attempts}",
+            "{} over {}, protocol {}, {} {tools}, {connected}",
             who.trim(),
             self.kind,
             self.protocol.as_deref().unwrap_or("unknown"),
@@ -187,10 +273,14 @@ impl ServerReport {
     }
 }
 
+fn not_in_time(limit: HumanDuration) -> String {
+    format!("not connected within {limit} (`[mcp] startup_wait`)")
+}
+
 /// Which other spellings of a tool's arguments are understood (SPEC AN-2).
 fn renames(tool: &RegisteredTool) -> Option<(String, BTreeMap<String, String>)> {
     let spec = tool.spec();
-    if spec.origin == Origin::Local {
+    if spec.origin == ToolOrigin::Local {
         return None;
     }
     let declared = spec.parameters["properties"].as_object();

@@ -5,13 +5,7 @@ use switchboard_voice::reach::{ServiceStatus, reach};
 use super::{CheckStatus, DoctorCheck};
 use crate::settings::Loaded;
 
-/// Whether the config names any.
-pub(super) fn is_set(loaded: &Loaded) -> bool {
-    let config = &loaded.settings.voice;
-    config.mqtt.is_some() || config.stt.is_some() || config.tts.is_some() || config.wake.is_some()
-}
-
-/// Looks at all of them at once.
+/// Checks all of them at once.
 pub(super) async fn probe(loaded: &Loaded) -> Vec<DoctorCheck> {
     reach(&loaded.settings.voice).await.into_iter().map(check).collect()
 }

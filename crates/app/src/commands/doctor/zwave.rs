@@ -3,9 +3,16 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolOutput};
+use switchboard_toolcall::{
+    CallContext, ErrorKind, HumanDuration, ToolCall, ToolOutput, ToolResult,
+};
 
-use crate::assembly::App;
+use crate::{
+    assembly::App,
+    own_gateway::{CallOutcome, CallRequest, CallWatch, OwnGateway},
+    settings::Loaded,
+    terminal::progress::ProgressLabel,
+};
 
 /// The tool of that server that says how the network is.
 const TOOL: &str = "check_zwave_health";
@@ -20,10 +27,39 @@ pub(super) async fn health(server: &str, app: &App) -> Result<Option<String>, St
     let name = format!("{server}{}{TOOL}", app.executor.tools().separator());
     let mut cx = CallContext::for_caller("command line").with_client("cli");
     cx.timeout = Some(PATIENCE);
-    let result = app.executor.execute(ToolCall::new(name, Map::new()), &cx).await;
+    judge(&app.executor.execute(ToolCall::new(name, Map::new()), &cx).await)
+}
+
+/// As [`health`], of a server of the running gateway.
+///
+/// # Errors
+/// As [`health`].
+pub(super) async fn health_in_gateway(
+    server: &str,
+    gateway: &OwnGateway,
+    loaded: &Loaded,
+) -> Result<Option<String>, String> {
+    let name = format!("{server}{}{TOOL}", loaded.settings.executor.separator);
+    let request = CallRequest {
+        name: &name,
+        args: &Map::new(),
+        timeout: Some(HumanDuration(PATIENCE)),
+        idempotency_key: None,
+        no_wait: false,
+        whole: false,
+    };
+    let mut watch = CallWatch::new(loaded, None, ProgressLabel::new(&name));
+    match gateway.call(&request, &mut watch).await {
+        Ok(CallOutcome::Ended(result)) => judge(&result),
+        Ok(CallOutcome::Queued { .. }) => Ok(None),
+        Err(error) => Err(format!("{error:#}")),
+    }
+}
+
+fn judge(result: &ToolResult) -> Result<Option<String>, String> {
     match &result.outcome {
         Ok(answer) => read(&answer.output),
-        // A policy that denies the check also keeps its result from doctor.
+        // If the policy denies the tool, there is no result to show.
         Err(error) if matches!(error.kind, ErrorKind::Denied | ErrorKind::NotFound) => Ok(None),
         Err(error) => Err(error.for_model.clone()),
     }

@@ -1,4 +1,4 @@
-//! What a resource holds: text, or bytes in base64.
+//! The content of a resource: text, or bytes in base64.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::terminal::{self, text};
 
-/// The parts for people: text, and a line for what is not text. Text is data, which only a terminal gets with escapes.
+/// The parts for people: text, and a line for each binary part. Invisible characters become escapes only on a terminal.
 pub(super) fn shown(parts: &[Value]) -> String {
     let is_terminal = io::stdout().is_terminal();
     let shown = parts.iter().map(|part| match part["text"].as_str() {
@@ -51,12 +51,12 @@ fn bytes(part: &Value) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether a URI template, such as `file:///{path}`, may have made the address.
+/// Whether `uri` may be an expansion of a URI template such as `file:///{path}`.
 pub(super) fn fits(template: &str, uri: &str) -> bool {
     let mut rest = uri;
     let mut texts = template.split('{').enumerate().map(|(index, piece)| match index {
         0 => piece,
-        // What stands in braces may be anything.
+        // An expression in braces matches any text.
         _ => piece.split_once('}').map_or("", |(_, text)| text),
     });
     let Some(after) = texts.next().and_then(|first| rest.strip_prefix(first)) else {

@@ -1,4 +1,4 @@
-//! What people read when the gateway listens: where it is, how to connect, what is missing.
+//! The text that is printed once the gateway listens: its addresses, how to connect, what is missing.
 
 use std::net::SocketAddr;
 

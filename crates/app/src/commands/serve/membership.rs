@@ -43,7 +43,7 @@ impl Membership {
         }
     }
 
-    /// Who decides about requests to this address.
+    /// Returns the access checks for requests to this address.
     ///
     /// # Errors
     /// Settings cannot be used.
@@ -56,10 +56,10 @@ impl Membership {
         Access::among(peers, &config.access(), address, self.tokens.clone())
     }
 
-    /// Who speaks to MCP clients.
+    /// Returns the server for MCP clients.
     ///
     /// # Errors
-    /// The others cannot be listened to.
+    /// The messages of the other gateways cannot be subscribed to.
     pub(super) async fn server(
         &self,
         executor: ToolExecutor,
@@ -76,7 +76,7 @@ impl Membership {
         Ok(server)
     }
 
-    /// Says good-bye to the others.
+    /// Tells the other gateways that this one stops.
     pub(super) async fn leave(&self) {
         if let Some(cluster) = &self.cluster {
             cluster.leave().await;

@@ -1,41 +1,72 @@
 //! The Unix socket over which commands of the same user and config use this gateway.
 
+use std::time::Duration;
+
 use switchboard_gateway::{About, AboutGateway};
-use tokio::net::UnixListener;
+use tokio::{
+    net::UnixListener,
+    time::{Instant, sleep},
+};
 
 use crate::{
-    own_gateway::{
-        OwnGateway,
-        socket::{self, Bound, OwnSocket},
-    },
+    own_gateway::socket::{self, Claim, OwnSocket, RunningGateway},
     settings::Loaded,
     terminal::{self, text},
 };
 
-/// Listens on the socket, or says why not; the gateway serves all the same.
-pub(super) async fn listen(loaded: &Loaded) -> Option<(UnixListener, OwnSocket)> {
-    match socket::bind(loaded) {
-        Ok(Bound::Here(listener, socket)) => Some((listener, socket)),
-        Ok(Bound::Nowhere) => None,
-        Ok(Bound::Taken(socket)) => {
-            let address = OwnGateway::address_behind(socket).await;
-            let at = address.map(|address| format!(" at {address}")).unwrap_or_default();
-            terminal::tell(&format!(
-                "a gateway with this config is running already{at}; commands such as `switchboard call` use that one"
-            ));
-            None
-        }
-        Err(reason) => {
-            let reason = text::one_line(&reason);
-            terminal::tell(&format!(
-                "warning: there is no socket for `switchboard call` and others, which therefore run alone: {reason}"
-            ));
-            None
+/// How long to wait for another gateway with this config that is starting, until it listens.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often to check whether it does.
+const STEP: Duration = Duration::from_millis(50);
+
+/// Tries to become the gateway that commands with this config use. Waits while another one starts, because that one may
+/// fail.
+///
+/// # Errors
+/// There is no folder for the socket: the reason.
+pub(super) async fn claim(loaded: &Loaded) -> Result<Claim, String> {
+    let began = Instant::now();
+    loop {
+        match socket::claim(loaded)? {
+            Claim::Taken(None) if began.elapsed() < PATIENCE => sleep(STEP).await,
+            claim => return Ok(claim),
         }
     }
 }
 
-/// Says of the gateway what it serves now.
+/// Listens on the socket, or says why not; the gateway serves all the same.
+pub(super) fn listen(
+    claim: Result<Claim, String>,
+    address: &str,
+) -> Option<(UnixListener, OwnSocket)> {
+    let running = RunningGateway { pid: std::process::id(), address: address.to_owned() };
+    let listening = match claim {
+        Ok(Claim::Taken(other)) => {
+            let other = other.map(|other| format!(" {}", at(&other))).unwrap_or_default();
+            terminal::tell(&format!(
+                "a gateway with this config is running already{other}; commands such as `switchboard call` use that one"
+            ));
+            return None;
+        }
+        Ok(Claim::Ours(lock)) => lock.listen(&running),
+        Err(reason) => Err(reason),
+    };
+    listening
+        .inspect_err(|reason| {
+            let reason = text::one_line(reason);
+            terminal::tell(&format!(
+                "warning: there is no socket for `switchboard call` and others, which therefore run alone: {reason}"
+            ));
+        })
+        .ok()
+}
+
+/// `at http://127.0.0.1:7300 (pid 4711)`
+fn at(RunningGateway { pid, address }: &RunningGateway) -> String {
+    format!("at {} (pid {pid})", text::one_line(address))
+}
+
+/// Updates what the gateway reports about itself.
 pub(super) fn describe(about: &About, address: Option<String>, loaded: &Loaded) {
     let config = loaded.file.as_ref().map(|file| file.display().to_string());
     let config_digest = loaded.digest.clone();
@@ -43,15 +74,9 @@ pub(super) fn describe(about: &About, address: Option<String>, loaded: &Loaded) 
     about.set(AboutGateway { address, config, config_digest, ..AboutGateway::default() });
 }
 
-/// Where a gateway of this user listens that has this port.
-pub(super) async fn at_port(listen: &str) -> Option<String> {
+/// Returns where this user's gateway with this port listens; `None` if there is no such gateway.
+pub(super) fn at_port(listen: &str) -> Option<String> {
     let (_, port) = listen.rsplit_once(':')?;
-    for socket in socket::all() {
-        if let Some(address) = OwnGateway::address_behind(socket).await
-            && address.ends_with(&format!(":{port}"))
-        {
-            return Some(address);
-        }
-    }
-    None
+    let has_port = |other: &&RunningGateway| other.address.ends_with(&format!(":{port}"));
+    socket::running().iter().find(has_port).map(at)
 }

@@ -1,4 +1,4 @@
-//! A changed config, or SIGHUP, applies while calls run; a broken one is refused and the old one stays.
+//! Applies a config while calls run, when it changes or at SIGHUP; an invalid config is refused and the old one stays.
 
 use std::{
     fs,
@@ -8,12 +8,14 @@ use std::{
 
 use anyhow::Context;
 use switchboard_gateway::{About, Config as ServeConfig, ConfigSnapshot, ConfigState, Models};
+use switchboard_mcp_client::ServerConfig;
 use tokio::{
     signal::unix::{SignalKind, signal},
+    sync::mpsc,
     time::sleep,
 };
 
-use super::own_socket;
+use super::{own_socket, server_editor::ReloadRequest};
 use crate::{
     assembly::App,
     cli::Cli,
@@ -25,10 +27,10 @@ use crate::{
     },
 };
 
-/// How often the file is looked at.
+/// How often the file is checked.
 const OFTEN: Duration = Duration::from_secs(1);
 
-/// What a gateway over HTTP has that follows the config.
+/// The parts of an HTTP gateway that are updated with the config.
 #[derive(Clone, Copy)]
 pub(super) struct LiveParts<'a> {
     pub(super) models: &'a Models,
@@ -42,11 +44,17 @@ pub(super) fn snapshot(loaded: &Loaded) -> ConfigSnapshot {
         policy: loaded.settings.policy.clone(),
         allow_if: loaded.settings.serve.allow_if.clone(),
         deny_if: loaded.settings.serve.deny_if.clone(),
+        disabled: disabled(&loaded.settings),
         refusal: None,
     }
 }
 
-/// Applies the config again whenever it changes. Ends only when dropped.
+fn disabled(settings: &Settings) -> Vec<(String, ServerConfig)> {
+    let servers = settings.servers.iter().filter(|(_, config)| !config.is_enabled());
+    servers.map(|(name, config)| (name.clone(), config.clone())).collect()
+}
+
+/// Applies the config again whenever it changes, or somebody asks for it. Ends only when dropped.
 ///
 /// # Errors
 /// Signals cannot be listened for.
@@ -57,24 +65,36 @@ pub(super) async fn follow(
     about: &About,
     cli: &Cli,
     loaded: &Loaded,
+    mut requests: mpsc::Receiver<ReloadRequest>,
 ) -> anyhow::Result<()> {
     if loaded.replay.is_some() || loaded.is_attached {
-        // What was recorded does not change, and the gateway has its config itself.
+        // Recorded calls do not change, and a running gateway reloads its config itself.
         return std::future::pending().await;
     }
     let mut hang_up = signal(SignalKind::hangup()).context("failed to listen for signals")?;
-    let file = loaded.file.as_deref();
-    let mut seen = stamp(file);
+    // If there is no file yet, it is found once it is written.
+    let mut file = loaded.file.clone();
+    let mut seen = stamp(file.as_deref());
     let mut untrusted: Option<Untrusted> = None;
     loop {
-        tokio::select! {
-            _ = hang_up.recv() => {}
-            () = changed(file, seen, untrusted.as_ref()) => {}
-        }
-        seen = stamp(file);
+        let request = tokio::select! {
+            _ = hang_up.recv() => None,
+            Some(request) = requests.recv() => Some(request),
+            () = changed(file.as_deref(), seen, untrusted.as_ref()) => None,
+        };
+        seen = stamp(file.as_deref());
         untrusted = None;
-        match apply(app, connections, live, cli) {
+        let applied = apply(app, connections, live, cli);
+        if let Some(request) = request {
+            // Fails if the requester no longer waits.
+            let _ = request.send(applied.as_ref().map(drop).map_err(|error| format!("{error:#}")));
+        }
+        match applied {
             Ok(now) => {
+                if file != now.file {
+                    file.clone_from(&now.file);
+                    seen = stamp(file.as_deref());
+                }
                 own_socket::describe(about, None, &now);
                 let tools = app.executor.tools();
                 let (tools, servers) = (tools.listed().len(), tools.servers().len());
@@ -99,7 +119,7 @@ pub(super) async fn follow(
     }
 }
 
-/// Says why a new config is refused. Several problems, or the place in the file, are several lines of the log.
+/// Logs why a new config is refused; several problems become several lines of the log.
 fn tell_refusal(error: &str, live: Option<LiveParts<'_>>) {
     for line in format!("the config stays as it was: {error}").lines() {
         tracing::error!("{line}");
@@ -125,9 +145,9 @@ fn apply(
     Ok(loaded)
 }
 
-/// The sections that differ from those we started with, and are read only then.
+/// Returns the sections that have changed since the start, but apply only after a restart.
 fn later<'a>(started: &Settings, now: &Settings) -> impl Iterator<Item = &'a str> {
-    // Rules are the policy's, which is new already.
+    // `allow_if` and `deny_if` belong to the policy, which has been replaced already.
     let at_start = |serve: &ServeConfig| ServeConfig {
         allow_if: Vec::new(),
         deny_if: Vec::new(),
@@ -138,7 +158,6 @@ fn later<'a>(started: &Settings, now: &Settings) -> impl Iterator<Item = &'a str
         ("audit", started.audit != now.audit),
         ("cluster", started.cluster != now.cluster),
         ("telemetry", started.telemetry != now.telemetry),
-        ("cluster", started.cluster != now.cluster),
     ];
     differ.into_iter().filter_map(|(section, differs)| differs.then_some(section))
 }
@@ -151,8 +170,8 @@ fn stamp(file: Option<&Path>) -> FileStamp {
     Some((data.modified().ok()?, data.len()))
 }
 
-/// Waits until the file is another one, and has stayed so for a moment: an editor may still be writing. Or until
-/// somebody trusts what was refused.
+/// Waits until the file has changed, and then stayed the same for a moment, because an editor may still be writing. Also
+/// returns once somebody trusts the config that was refused.
 async fn changed(file: Option<&Path>, seen: FileStamp, untrusted: Option<&Untrusted>) {
     loop {
         sleep(OFTEN).await;

@@ -1,11 +1,11 @@
-//! The tokens of this machine, and those that all gateways of a cluster take.
+//! The tokens of this machine, and those that all gateways of a cluster accept.
 
 use std::sync::Arc;
 
 use switchboard_access::{NewToken, Tokens, TokensError, tokens::TokenEntry};
 use switchboard_cluster::{Error, tokens::ClusterTokens};
 
-/// Where a command looks for tokens. With a cluster, new ones are made there.
+/// Where a command looks for tokens. If there is a cluster, new tokens are created there.
 pub(super) struct TokenStores {
     pub(super) own: Arc<Tokens>,
     pub(super) fleet: Option<ClusterTokens>,
@@ -15,20 +15,20 @@ impl TokenStores {
     /// Makes a token and returns its secret.
     ///
     /// # Errors
-    /// The name is taken, a setting makes no sense, or it cannot be kept.
+    /// The name is taken, a setting is invalid, or the token cannot be stored.
     pub(super) async fn create(&self, new: NewToken) -> Result<String, Error> {
         let Some(fleet) = &self.fleet else { return Ok(self.own.create(new)?) };
-        // Records call callers by name, so one of the file must not be meant as well.
+        // Records identify callers by name, so a token of this machine must not have the same one.
         match self.own.all().iter().any(|token| token.entry().name == new.name) {
             true => Err(TokensError::Taken(new.name).into()),
             false => fleet.create(new).await,
         }
     }
 
-    /// Makes a token worthless, wherever it is.
+    /// Revokes a token in both stores.
     ///
     /// # Errors
-    /// There is none of this name, or it cannot be changed.
+    /// There is no token of this name, or it cannot be changed.
     pub(super) async fn revoke(&self, name: &str) -> Result<(), Error> {
         let Some(fleet) = &self.fleet else { return Ok(self.own.revoke(name)?) };
         match (fleet.revoke(name).await, self.own.revoke(name)) {

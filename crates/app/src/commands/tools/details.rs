@@ -1,4 +1,4 @@
-//! All about one tool.
+//! The details of one tool.
 
 use std::fmt::Write;
 

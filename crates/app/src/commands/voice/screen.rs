@@ -25,13 +25,13 @@ impl VoiceScreen {
 
     fn show(&self, news: &VoiceEvent) {
         if let Some(line) = self.is_json.then(|| line(news)).flatten() {
-            // Whoever read it has gone; the household still listens.
+            // If stdout is closed, voice still runs.
             let _ = terminal::print(&line.to_string());
         }
         terminal::tell(&self.words(news));
     }
 
-    /// The news on one line, whatever a model or a tool says.
+    /// The event as one line, even if the text of a model or a tool has several.
     fn words(&self, news: &VoiceEvent) -> String {
         let paint = self.paint;
         match news {
@@ -71,7 +71,7 @@ impl VoiceScreen {
     }
 }
 
-/// The line of JSON that tells of it.
+/// The event as a line of JSON.
 fn line(news: &VoiceEvent) -> Option<Value> {
     let (kind, content) = match news {
         VoiceEvent::Transcription(said) => ("transcription", json!(said)),

@@ -10,21 +10,22 @@ use super::{
     Workspace,
 };
 
-/// Adds the file's variables to the entry's `env`; those that it has already win.
+/// Adds the file's variables to the entry's `env`, which has precedence. Returns the names of the new ones.
 pub(super) fn add(
     entry: &mut ConfigNode,
     file: &ConfigNode,
     workspace: &Workspace,
-) -> Result<(), ConfigProblem> {
+) -> Result<Vec<String>, ConfigProblem> {
+    let mut added = Vec::new();
     let NodeContent::Text(path) = &file.content else {
-        return Ok(());
+        return Ok(added);
     };
     let path = workspace.join(path);
     let text = fs::read_to_string(&path).map_err(|error| {
         ConfigProblem::new(format!("failed to read `{}`: {error}", path.display())).at(file.line)
     })?;
     let NodeContent::Table(keys) = &mut entry.content else {
-        return Ok(());
+        return Ok(added);
     };
     if !keys.iter().any(|(key, _)| key.name == "env") {
         let key = ConfigKey { name: "env".to_owned(), line: file.line };
@@ -34,12 +35,13 @@ pub(super) fn add(
     if let Some((_, ConfigNode { content: NodeContent::Table(env), .. })) = env {
         for (name, value) in variables(&text) {
             if !env.iter().any(|(key, _)| key.name == name) {
+                added.push(name.clone());
                 let key = ConfigKey { name, line: file.line };
                 env.push((key, ConfigNode::new(file.line, NodeContent::Text(value))));
             }
         }
     }
-    Ok(())
+    Ok(added)
 }
 
 pub(in crate::settings) fn variables(text: &str) -> Vec<(String, String)> {

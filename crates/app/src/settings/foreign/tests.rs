@@ -1,6 +1,6 @@
-use std::{env::VarError, path::Path};
+use std::path::Path;
 
-use super::super::{Loaded, ParsedConfig, json, parse, read};
+use super::super::{Loaded, ParsedConfig, json, missing::LookupError, parse, read};
 use super::*;
 
 fn dialect(file: &str, text: &str) -> Option<Dialect> {
@@ -10,7 +10,7 @@ fn dialect(file: &str, text: &str) -> Option<Dialect> {
 fn load(file: &str, text: &str) -> Result<Loaded, String> {
     let variable = |name: &str| match name {
         "TOKEN" => Ok("secret".to_owned()),
-        _ => Err(VarError::NotPresent),
+        _ => Err(LookupError::NotPresent),
     };
     let file = Path::new(file);
     parse(text, file).and_then(|config| read(config, file, &variable)).map_err(|e| e.to_string())
@@ -32,6 +32,18 @@ fn whose_config_it_is_shows_in_its_keys() {
         ("settings.json", r#"{"editor.x":1,"mcp":{"servers":{}}}"#, Some(Dialect::Settings)),
         ("any.json", r#"{"servers":{},"executor":{}}"#, None),
         ("any.json", r#"{"mcp":{"retry_attempts":1}}"#, None),
+        (
+            "any.json",
+            r#"{"mcp":{"x":{"type":"local","command":["y"]}},"theme":"z"}"#,
+            Some(Dialect::Opencode),
+        ),
+        ("opencode.jsonc", r#"{"mcp":{}}"#, Some(Dialect::Opencode)),
+        ("any.json", r#"{"theme":"x","context_servers":{}}"#, Some(Dialect::Zed)),
+        (".gemini/settings.json", r#"{"mcpServers":{}}"#, Some(Dialect::Gemini)),
+        ("any.json", r#"{"mcpServers":{"x":{"httpUrl":"http://h"}}}"#, Some(Dialect::Gemini)),
+        (".claude.json", r#"{"numStartups":1}"#, Some(Dialect::ClaudeCode)),
+        ("any.json", r#"{"projects":{"/p":{"mcpServers":{}}}}"#, Some(Dialect::ClaudeCode)),
+        ("x.code-workspace", r#"{"settings":{"mcp":{"servers":{}}}}"#, Some(Dialect::Settings)),
         ("any.json", r#"{"mcpServers":5}"#, None),
         ("mcp.json", "[]", None),
     ] {
@@ -39,6 +51,14 @@ fn whose_config_it_is_shows_in_its_keys() {
     }
     let toml = parse("[mcpServers.x]\ncommand = \"y\"", Path::new("x.toml"));
     assert!(matches!(toml, Ok(ParsedConfig::Ours(_))));
+    for (file, text, is_codex) in [
+        ("config.toml", "model = \"o\"\n[mcp_servers.x]\ncommand = \"y\"", true),
+        ("switchboard.toml", "[mcp_servers.x]\ncommand = \"y\"", false),
+        ("config.toml", "[policy]\n[mcp_servers.x]\ncommand = \"y\"", false),
+    ] {
+        let is_foreign = matches!(parse(text, Path::new(file)), Ok(ParsedConfig::Foreign(_)));
+        assert_eq!(is_foreign, is_codex, "{file} {text}");
+    }
 }
 
 // MC-8

@@ -13,6 +13,9 @@ use crate::{
     },
 };
 
+/// The name of the variable that stands for a plain `${`.
+const PLAIN: &str = "literal:";
+
 /// Where an editor would be when it reads the config.
 #[derive(Debug)]
 pub(crate) struct Workspace {
@@ -21,7 +24,7 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// The folder that has the `.vscode` or `.cursor` with the file in it, else where we are.
+    /// Returns the folder with the `.vscode` or `.cursor` that holds the file, or else the current folder.
     pub(crate) fn of(file: &Path) -> Self {
         let here = env::current_dir().unwrap_or_default();
         let home = environment::path("HOME").unwrap_or_default();
@@ -34,7 +37,7 @@ impl Workspace {
         Self { folder: folder.map_or(here, Path::to_owned), home }
     }
 
-    /// A path as the config means it.
+    /// Resolves a path of the config.
     pub(super) fn join(&self, path: &str) -> PathBuf {
         match path.strip_prefix("~/") {
             Some(below) => self.home.join(below),
@@ -42,7 +45,7 @@ impl Workspace {
         }
     }
 
-    /// What stands for a variable that editors know beside those of the environment.
+    /// Returns the value of a variable that editors predefine; `None` for all others.
     fn value(&self, asked: &str) -> Option<String> {
         let base = || self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match asked {
@@ -55,7 +58,7 @@ impl Workspace {
     }
 }
 
-/// What a variable means when the server is to be used: `${input:x}` is left for later.
+/// Returns the value of a variable if the server is to be used; `None` for `${input:x}`, which is filled in later.
 pub(in crate::settings) fn for_use(
     asked: &str,
     workspace: &Workspace,
@@ -64,6 +67,9 @@ pub(in crate::settings) fn for_use(
     if asked.starts_with("input:") {
         return Ok(None);
     }
+    if asked == PLAIN {
+        return Ok(Some("${".to_owned()));
+    }
     if let Some(value) = workspace.value(asked) {
         return Ok(Some(value));
     }
@@ -71,8 +77,11 @@ pub(in crate::settings) fn for_use(
     substitute::value_of(asked, variable).map(Some)
 }
 
-/// What a variable is written as in a config of ours.
+/// Returns how a variable is written in a config of ours.
 pub(crate) fn for_import(asked: &str, workspace: &Workspace) -> Option<String> {
+    if asked == PLAIN {
+        return Some("$${".to_owned());
+    }
     if let Some(value) = workspace.value(asked) {
         return Some(value);
     }
@@ -81,7 +90,7 @@ pub(crate) fn for_import(asked: &str, workspace: &Workspace) -> Option<String> {
     }
     let name = asked.strip_prefix("env:").unwrap_or(asked);
     let is_variable = substitute::is_name(name.split(":-").next().unwrap_or(name));
-    // What means nothing to us stays the text that it was.
+    // Anything else stays plain text.
     Some(if is_variable { format!("${{{name}}}") } else { format!("$${{{asked}}}") })
 }
 

@@ -1,12 +1,12 @@
-use std::{env::VarError, path::Path};
+use std::path::Path;
 
-use super::super::{Loaded, ParsedConfig, read, toml};
+use super::super::{Loaded, ParsedConfig, missing::LookupError, read, toml};
 
 fn loaded(config: &str) -> Result<Loaded, String> {
     let variable = |name: &str| match name {
         "HOST" => Ok("example.org".to_owned()),
-        "BYTES" => Err(VarError::NotUnicode("\u{fffd}".into())),
-        _ => Err(VarError::NotPresent),
+        "BYTES" => Err(LookupError::NotUnicode),
+        _ => Err(LookupError::NotPresent),
     };
     let root = toml::parse(config).map(ParsedConfig::Ours);
     root.and_then(|root| read(root, Path::new("c.toml"), &variable)).map_err(|e| e.to_string())

@@ -1,6 +1,6 @@
-//! What stands within a line: bold, italic and code.
+//! Spans within a line: bold, italic and code.
 
-/// What switches on, and what switches off only that.
+/// The codes that switch a style on, and off again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextStyle(pub(super) &'static str, pub(super) &'static str);
 
@@ -15,7 +15,7 @@ impl TextStyle {
     }
 }
 
-/// What can be shown of the rest of a line, and how many bytes that took.
+/// Returns what can be shown of the rest of a line, and how many bytes that took.
 pub(super) fn spans(line: &str, is_whole: bool, before: Option<char>) -> (String, usize) {
     let mut shown = String::new();
     let mut taken = 0;
@@ -46,13 +46,13 @@ pub(super) fn spans(line: &str, is_whole: bool, before: Option<char>) -> (String
     (shown, taken)
 }
 
-/// What begins at a place.
+/// The piece of text that begins at a position.
 enum TextSpan<'a> {
-    /// So many bytes of plain text.
+    /// This many bytes of plain text.
     Plain(usize),
     /// A span from mark to mark.
     Whole { style: TextStyle, inner: &'a str, length: usize },
-    /// A mark of so many bytes whose span is not closed so far.
+    /// A mark of this many bytes whose span is not closed so far.
     Open(usize),
 }
 
@@ -72,7 +72,7 @@ fn span(text: &str, is_whole: bool, before: Option<char>) -> TextSpan<'_> {
         (_, 2) => BOLD,
         _ => return TextSpan::Plain(mark.len()),
     };
-    // `snake_case`, `2*3` and `2 * 3` are no emphasis.
+    // `snake_case`, `2*3` and `2 * 3` are not emphasis.
     let inside_word = before.is_some_and(char::is_alphanumeric);
     if first != '`' && (inside_word || rest.starts_with(char::is_whitespace)) {
         return TextSpan::Plain(mark.len());
@@ -83,7 +83,7 @@ fn span(text: &str, is_whole: bool, before: Option<char>) -> TextSpan<'_> {
     }
 }
 
-/// Where the mark stands again, alone and behind something.
+/// Returns the position of the closing mark, which must be alone and after some text.
 fn closing(rest: &str, is_whole: bool, mark: &str, first: char) -> Option<usize> {
     let mut from = 0;
     while let Some(found) = rest[from..].find(first) {

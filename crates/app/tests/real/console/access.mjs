@@ -26,6 +26,8 @@ await visit(async ({ window }) => {
   await call('math_eval', { expression: '1+1' });
   await page.getByRole('link', { name: 'Policy and tokens' }).click();
   await says(page, '.card', 'cursor');
+  await page.getByText('1 of', { exact: false }).first().click();
+  await says(page, '.sees', 'math_eval');
   await says(page, '.globs', 'scene');
   await page.getByLabel('deny').fill('math_*');
   await page.getByRole('button', { name: 'Test', exact: true }).click();

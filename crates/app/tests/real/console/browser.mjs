@@ -65,19 +65,17 @@ async function open(context, path, complaints, allowed) {
   return page;
 }
 
-/** What an audit finds that is serious or worse. */
+/** What an audit finds. */
 export async function audit(page) {
   const found = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ['violations'] })`);
   assert(found.passes.length > 10, 'the audit looked at nothing');
-  return found.violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(
-      ({ id, nodes }) =>
-        `${id}: ${nodes
-          .slice(0, 3)
-          .map((node) => `${node.html.slice(0, 160)} (${node.failureSummary})`)
-          .join(' | ')}`,
-    );
+  return found.violations.map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes
+        .slice(0, 3)
+        .map((node) => `${node.html.slice(0, 160)} (${node.failureSummary})`)
+        .join(' | ')}`,
+  );
 }
 
 /** Calls a tool over REST. */

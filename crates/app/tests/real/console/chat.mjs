@@ -51,4 +51,7 @@ await visit(async ({ window }) => {
   // Its calls, as one conversation.
   await page.getByRole('link', { name: 'Its calls' }).click();
   await says(page, '.lane', 'math_eval');
+  // Between them, the model's turns and what they cost.
+  await says(page, '.lane-turn', '812 → 41 tokens');
+  await says(page, '.conversation-head', 'tokens in');
 });

@@ -72,6 +72,32 @@ await visit(async ({ window }) => {
   assert.equal(JSON.parse(saved).tool, 'math_eval');
   assert.equal(rest, '');
 
+  // A view gets a name, is in the address, and is forgotten.
+  await page.getByText('Views', { exact: true }).click();
+  await page.getByLabel('Name of the view').fill('Centimetres');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.goto(`${base}/live`);
+  await page.getByText('Views', { exact: true }).click();
+  await page.getByRole('link', { name: 'Centimetres' }).click();
+  await page.waitForURL(/text=5\.08/);
+  await page.locator('.menu-box > summary').click();
+  await page.getByRole('button', { name: 'Forget the view Centimetres' }).click();
+  await page.getByRole('link', { name: 'Centimetres' }).waitFor({ state: 'detached' });
+
+  // Two calls side by side: the second is chosen in the list.
+  await page.goto(`${base}/live`);
+  await row('expresion').locator('a').click();
+  await panel.getByRole('link', { name: 'Compare' }).click();
+  await page.getByText('Choose the call to compare with').waitFor();
+  await row('inch').locator('a').click();
+  await says(page, '.two-line.gone', 'expresion');
+  await says(page, '.two-line.came', '5.08 cm');
+  assert.match(page.url(), /call=01.*compare=01|compare=01.*call=01/);
+  await page.getByRole('button', { name: 'Swap' }).click();
+  await says(page, '.two-line.came', 'expresion');
+  await page.getByRole('button', { name: 'Close comparison' }).click();
+  await panel.waitFor({ state: 'detached' });
+
   // Side by side: the short call lies within the long one.
   await page.goto(`${base}/live?view=waterfall&conversation=weekend`);
   await page.locator('.lane').nth(1).waitFor();
@@ -79,6 +105,24 @@ await visit(async ({ window }) => {
     .locator('.lane-bar')
     .evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect()).map(({ left, right }) => ({ left, right })));
   assert(bars[0].left <= bars[1].left && bars[0].right >= bars[1].right, JSON.stringify(bars));
+
+  // Zoomed in by buttons, or by dragging over a part of the time, the axis begins later.
+  const from = () => page.locator('.lane-ticks > span').first().innerText();
+  assert.equal(await from(), '0 ms');
+  await page.getByRole('button', { name: 'Zoom in' }).click();
+  await says(page, '.zoom', '×2.0');
+  await page.getByRole('button', { name: 'Later' }).click();
+  await page.getByRole('button', { name: 'Earlier' }).click();
+  assert.notEqual(await from(), '0 ms');
+  await page.getByRole('button', { name: 'Show all' }).click();
+  assert.equal(await from(), '0 ms');
+  const ticks = await page.locator('.lane-ticks').boundingBox();
+  await page.mouse.move(ticks.x + ticks.width / 4, ticks.y + 8);
+  await page.mouse.down();
+  await page.mouse.move(ticks.x + ticks.width / 2, ticks.y + 8, { steps: 4 });
+  await page.mouse.up();
+  await says(page, '.zoom', '×4.');
+  assert.notEqual(await from(), '0 ms');
 });
 
 // A result that was cut is read page by page.
@@ -138,5 +182,5 @@ await visit(async ({ window }) => {
   await page.goto(
     `${base}/live?view=waterfall&tool=${encodeURIComponent(markup)}&conversation=${encodeURIComponent(markup)}`,
   );
-  await page.getByText('No conversations here').waitFor();
+  await page.getByText('No conversations yet').waitFor();
 });

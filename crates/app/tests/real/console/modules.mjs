@@ -48,7 +48,7 @@ const FORMS = [
   [
     { type: 'object', properties: { list: { type: 'array', items: { type: 'number' } } } },
     { list: [1, 2] },
-    ['list', '0', '1'],
+    ['list', 'Item 1', 'Item 2'],
   ],
   [
     {
@@ -84,6 +84,24 @@ const MARKDOWN = [
   ['<img src=x onerror=alert(1)>', 'p:<img src=x onerror=alert(1)>'],
   ['```\nopen', 'pre:open'],
   ['2 * 3 * 4', 'p:2 * 3 * 4'],
+];
+
+/** Command lines, and the words that a shell makes of them. */
+const WORDS = [
+  ['uvx mcp-server-time  --local-timezone UTC', ['uvx', 'mcp-server-time', '--local-timezone', 'UTC']],
+  [`a "b c" 'd "e"' f\\ g`, ['a', 'b c', 'd "e"', 'f g']],
+  [`--x="1 2"'3' ""`, ['--x=1 23', '']],
+  ['"a\\"b"', ['a"b']],
+  ['', []],
+];
+
+/** Two texts, a letter for a line, and how they stand side by side. */
+const TEXTS = [
+  ['abc', 'abc', 'aa bb cc'],
+  ['abc', 'axc', 'aa bx cc'],
+  ['abc', 'ac', 'aa b. cc'],
+  ['', 'ab', '.a .b'],
+  ['ab', 'xaby', '.x aa bb .y'],
 ];
 
 await visit(async ({ window }) => {
@@ -168,4 +186,40 @@ await visit(async ({ window }) => {
       steps,
     );
   }
+
+  // One slow call does not flatten the others.
+  const axis = await ask(async () => {
+    const { steps, share } = (await import('/console/chart.js')).logarithmic([2, 30, 33_000]);
+    return { steps, shares: [1, 10, 100_000].map(share) };
+  });
+  assert.deepEqual(axis, { steps: [1, 10, 100, 1000, 10_000, 100_000], shares: [0, 0.2, 1] });
+
+  for (const [line, words] of WORDS) {
+    const split = await ask(async (text) => (await import('/console/servers/add.js')).splitWords(text), line);
+    assert.deepEqual(split, words, line);
+  }
+  for (const [left, right, sides] of TEXTS) {
+    const lines = await ask(
+      async ([one, other]) => (await import('/console/live/difference.js')).differences([...one], [...other]),
+      [left, right],
+    );
+    assert.equal(lines.map((pair) => `${pair.left ?? '.'}${pair.right ?? '.'}`).join(' '), sides);
+  }
+  const zoomed = await ask(async () => {
+    const { Zoom } = await import('/console/live/zoom.js');
+    const zoom = new Zoom();
+    const steps = [];
+    const see = () => steps.push([zoom.from, zoom.to]);
+    zoom.by(2);
+    see();
+    zoom.move(9);
+    see();
+    zoom.select(0, 0.5);
+    see();
+    steps.push(zoom.place(0, 0.1));
+    zoom.by(1 / 100);
+    see();
+    return steps;
+  });
+  assert.deepEqual(zoomed, [[0.25, 0.75], [0.5, 1], [0.5, 0.75], null, [0, 1]]);
 });

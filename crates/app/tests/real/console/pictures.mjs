@@ -1,13 +1,14 @@
 // Pictures of each section in light and dark, for the documentation: `node pictures.mjs ADDRESS FOLDER`.
 
 import assert from 'node:assert/strict';
-import { statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { base, call, says, visit } from './browser.mjs';
+import { base, call, says, until, visit } from './browser.mjs';
 
 const folder = process.argv[3];
-/** What a picture may weigh, in bytes. */
-const MOST = 150_000;
+/** What all pictures may weigh together, in bytes. */
+const MOST = 1_500_000;
 
 const args = encodeURIComponent(
   JSON.stringify({
@@ -16,67 +17,147 @@ const args = encodeURIComponent(
     options: { fade: 2 },
   }),
 );
+const CHATS = ['20261118-090000-k3f9', '20261118-091500-x7d2'];
+
+/** Where each picture is taken, and what is done before. */
 const PICTURES = {
   live: [
     '/live',
     async (page) => {
-      await page.locator('.rows-space .call-row').filter({ hasText: 'inch' }).first().locator('a').click();
+      await page.locator('.rows-space .call-row').filter({ hasText: 'Tokyo' }).first().locator('a').click();
       await page.locator('.timings').waitFor();
       await page.mouse.move(5, 5);
     },
   ],
-  waterfall: ['/live?view=waterfall', (page) => page.locator('.lane').first().waitFor()],
-  tools: [`/tools/scene?args=${args}`, (page) => says(page, '.verdict', 'Valid')],
-  servers: ['/servers/things', (page) => page.locator('.stderr-line').first().waitFor()],
-  chat: [
-    '/chat',
+  compare: [
+    '/live?tool=time__*',
     async (page) => {
-      await page.getByLabel('Message').fill('How long are 2 inches?');
-      await page.getByLabel('Message').press('Enter');
-      await says(page, '.cost', 'tokens');
-      await page.locator('.chat-call > summary').click();
+      await page.locator('.rows-space .call-row').filter({ hasText: 'Tokyo' }).first().locator('a').click();
+      await page.getByRole('link', { name: 'Compare' }).click();
+      await page.locator('.rows-space .call-row').filter({ hasText: 'Berlin' }).first().locator('a').click();
+      await page.locator('.two-line.came').first().waitFor();
+      await page.mouse.move(5, 5);
     },
   ],
-  approvals: ['/approvals', (page) => page.locator('.held').waitFor()],
+  waterfall: ['/live?view=waterfall', (page) => page.locator('.lane-turn').first().waitFor()],
+  tools: [`/tools/scene?args=${args}`, (page) => says(page, '.verdict', 'Valid')],
+  servers: ['/servers', (page) => says(page, '.server .failure', 'tickets-mcp')],
+  server: ['/servers/things', (page) => page.locator('.stderr-line').first().waitFor()],
+  chat: [
+    `/chat/${CHATS[1]}`,
+    async (page) => {
+      await says(page, '.said.model', 'Tokyo');
+      await page.locator('.chat-call > summary').first().click();
+    },
+  ],
+  approvals: ['/approvals', (page) => page.locator('.held').nth(1).waitFor()],
   connect: ['/connect', (page) => page.getByRole('button', { name: 'Cursor' }).click()],
-  policy: ['/policy', (page) => page.locator('.globs').first().waitFor()],
-  // Last, so that time has passed since the first call.
-  overview: ['/overview?since=5m', (page) => page.locator('.chart svg').first().waitFor()],
+  policy: [
+    '/policy',
+    async (page) => {
+      await page.getByLabel('deny').fill('files__*');
+      await page.getByRole('button', { name: 'Test', exact: true }).click();
+      await says(page, '.card', 'would be denied');
+    },
+  ],
+  overview: ['/overview', (page) => page.locator('.chart svg').first().waitFor()],
+  phone: ['/live', (page) => page.locator('.rows-space .call-row:visible').first().waitFor()],
 };
 
 await visit(async ({ window }) => {
-  await history(8);
-  const more = history(40);
-  const held = call('scene', { room: 'garage', lights: [{ name: 'Garage/Door', level: 100 }] });
+  await tokens();
+  await decisions();
+  await history(6, 'morning');
+  for (const chat of CHATS) await talk(chat);
+  const held = [
+    call('scene', { room: 'garage', lights: [{ name: 'Garage/Door', level: 100 }] }),
+    call('files__write_file', { path: 'report.md', content: '# Report\n\nEverything is fine.\n' }),
+  ];
+  await waiting(2);
+  const more = history(30, '');
   for (const colorScheme of ['light', 'dark']) {
-    const { open } = await window({ colorScheme, viewport: { width: 1200, height: 680 } });
     for (const [name, [path, prepare]] of Object.entries(PICTURES)) {
+      const viewport = name === 'phone' ? { width: 390, height: 844 } : { width: 1440, height: 900 };
+      const { context, open } = await window({ colorScheme, viewport });
       const page = await open(path);
       await prepare(page);
       // The figures beside the title come once a second.
       await page.waitForTimeout(1200);
-      const file = join(folder, `${name}-${colorScheme}.png`);
-      await page.screenshot({ path: file });
-      assert(statSync(file).size < MOST, `${file} weighs ${statSync(file).size} bytes`);
-      await page.close();
+      await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) });
+      await context.close();
     }
   }
-  const {
-    approvals: [{ id }],
-  } = await (await fetch(`${base}/api/approvals`)).json();
+  for (const { id } of await waiting(2)) await decide(id, 'deny');
+  await Promise.all([...held, more]);
+});
+
+const files = readdirSync(folder).filter((name) => name.endsWith('.png'));
+execFileSync('pngquant', [
+  '--force',
+  '--ext',
+  '.png',
+  '--speed',
+  '1',
+  '--strip',
+  '64',
+  ...files.map((name) => join(folder, name)),
+]);
+const weight = files.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+assert(weight < MOST, `the pictures weigh ${weight} bytes together`);
+
+async function tokens() {
+  for (const token of [
+    { name: 'cursor', tools: ['time__*', 'files__read_*', 'math_eval'] },
+    { name: 'ci-agent', tools: ['files__*', 'things__*'], approve: true },
+    { name: 'laptop', admin: true, watch: true, approve: true },
+  ])
+    await fetch(`${base}/api/tokens`, { method: 'POST', body: JSON.stringify(token) });
+}
+
+/** Calls that were held, and what became of them. */
+async function decisions() {
+  for (const [decision, reason] of [['allow'], ['deny', 'not at night'], ['allow', 'looks right']]) {
+    const held = call('scene', { room: 'kitchen', lights: [{ name: 'Kitchen/Ceiling', level: 40 }] });
+    const [{ id }] = await waiting(1);
+    await decide(id, decision, reason);
+    await held;
+  }
+}
+
+/** The held calls, once there are so many. */
+function waiting(many) {
+  return until(`${many} held calls`, async () => {
+    const { approvals } = await (await fetch(`${base}/api/approvals`)).json();
+    return approvals.length >= many && approvals;
+  });
+}
+
+async function decide(id, decision, reason) {
   await fetch(`${base}/api/approvals/${id}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: '{"decision":"deny"}',
+    body: JSON.stringify({ decision, ...(reason && { reason }) }),
   });
-  await Promise.all([held, more]);
-});
+}
 
-/** Calls of some variety, so that there is something to see. */
-async function history(rounds) {
+async function talk(chat) {
+  const response = await fetch(`${base}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'local',
+      chat,
+      messages: [{ role: 'user', content: 'How much later is it in Tokyo than in Berlin?' }],
+    }),
+  });
+  assert.equal(response.status, 200, await response.text());
+}
+
+/** Calls of some variety, so that there is something to see; in conversations of this name, unless it is empty. */
+async function history(rounds, name) {
   const zones = ['Europe/Berlin', 'Asia/Tokyo', 'America/Lima', 'Nowhere/Land'];
   for (let round = 0; round < rounds; round += 1) {
-    const headers = { 'X-Conversation': `morning-${round}` };
+    const headers = name ? { 'X-Conversation': `${name}-${round}` } : {};
     const slow = call(
       'things__trigger-long-running-operation',
       { duration: 0.4 + (round % 8) / 10, steps: 2 },
@@ -85,6 +166,7 @@ async function history(rounds) {
     await Promise.all([
       call('math_eval', { expression: `${round + 2} inch to cm` }, headers),
       call('time__get_current_time', { timezone: zones[round % zones.length] }, headers),
+      call('files__list_directory', { path: '.' }, headers),
       call('things__get-sum', { a: round, b: 7 }, headers),
     ]);
     await call('math_eval', round % 3 === 0 ? { expresion: '2+2' } : { expression: 'sqrt(16) * 3' }, headers);

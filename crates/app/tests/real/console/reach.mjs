@@ -1,4 +1,4 @@
-// For everybody: no serious finding of an accessibility audit in any section, light and dark, wide and narrow; and all of it by key.
+// For everybody: no finding of an accessibility audit in any section, light and dark, wide and narrow; and all of it by key.
 
 import assert from 'node:assert/strict';
 import { audit, call, says, visit } from './browser.mjs';
@@ -19,9 +19,9 @@ const SECTIONS = {
 await visit(async ({ window }) => {
   await fetch(`${process.argv[2]}/api/tokens`, { method: 'POST', body: '{"name":"reach","tools":["e*"]}' });
   const { call_id: id } = await call('math_eval', { expression: '1+1' }, { 'X-Conversation': 'reach' });
-  await call('math_eval', {});
+  const { call_id: other } = await call('math_eval', {});
   const held = call('scene', { room: 'kitchen', lights: [] });
-  const places = { ...SECTIONS, [`/calls/${id}`]: '.timings' };
+  const places = { ...SECTIONS, [`/calls/${id}`]: '.timings', [`/live?call=${id}&compare=${other}`]: '.two-line' };
   for (const colorScheme of ['light', 'dark']) {
     for (const viewport of [
       { width: 1280, height: 800 },

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { base, says, visit } from './browser.mjs';
+import { base, says, until, visit } from './browser.mjs';
 
 const field = (page, pointer) => page.locator(`[id="field${pointer}"]`);
 const raw = async (page) => JSON.parse(await page.locator('#raw').inputValue());
@@ -86,7 +86,7 @@ await visit(async ({ window }) => {
     await page.locator('[id="kind/lights/1/colour"]').evaluate((select) => select.selectedOptions[0].label),
     'Named',
   );
-  await page.getByRole('button', { name: 'Remove 0' }).click();
+  await page.getByRole('button', { name: 'Remove item 1' }).click();
   assert.deepEqual((await raw(page)).lights, [{ name: 'B', colour: 'warm' }]);
   await page.locator('#raw').fill('{"room": ');
   await says(page, '.verdict', 'Not JSON yet');
@@ -128,8 +128,11 @@ await visit(async ({ window }) => {
   await says(page, '.run-state', 'of 60');
   await page.getByRole('button', { name: 'Cancel' }).click();
   await says(page, '.outcome', 'cancelled');
-  const [record] = await (await fetch(`${base}/api/calls?limit=1`)).json();
-  assert.equal(record.outcome, 'cancelled');
+  // The page need not wait until the gateway has noticed.
+  await until('the record of a cancelled call', async () => {
+    const [record] = await (await fetch(`${base}/api/calls?limit=1`)).json();
+    return record.outcome === 'cancelled';
+  });
   await page.goto(`${base}/tools/nobody`);
   await says(page, '.trouble', "Tool 'nobody' not found");
 });

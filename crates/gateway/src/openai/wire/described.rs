@@ -1,11 +1,11 @@
 //! The shapes of a request as `/openapi.json` describes them.
 //!
-//! Requests are read with more patience than this, so that what is wrong can be named by its field.
+//! The parser is more lenient than these, so that an error can name the invalid field.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{ChatCall, ImageUrl, Named};
+use super::{ChatCall, ImageUrl, NamedTool};
 
 /// One message of the conversation, by who says it.
 #[derive(Deserialize, ToSchema)]
@@ -23,7 +23,7 @@ pub(crate) enum MessageByRole {
     },
     Assistant {
         content: Option<ContentByKind>,
-        /// What it called.
+        /// Its calls.
         tool_calls: Option<Vec<ChatCall>>,
     },
     Tool {
@@ -33,19 +33,19 @@ pub(crate) enum MessageByRole {
     },
 }
 
-/// What is said: text, or parts.
+/// The content of a message: text, or parts.
 #[derive(Deserialize, ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "describes what is read into Content")]
+#[expect(dead_code, reason = "describes what is read into ChatContent")]
 pub(crate) enum ContentByKind {
     Text(String),
     Parts(Vec<PartByType>),
 }
 
-/// A part of what is said. Images are for users and tools.
+/// A content part. Images are for users and tools.
 #[derive(Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes what is read into Part")]
+#[expect(dead_code, reason = "describes what is read into ChatPart")]
 pub(crate) enum PartByType {
     Text { text: String },
     Refusal { refusal: String },
@@ -62,10 +62,10 @@ pub(crate) enum FunctionOnly {
 /// Whether the model may call, must call, or must call one tool.
 #[derive(Deserialize, ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "describes what is read into Choice")]
+#[expect(dead_code, reason = "describes what is read into ToolChoiceParam")]
 pub(crate) enum ChoiceByKind {
     Word(ChoiceByWord),
-    Tool { r#type: FunctionOnly, function: Named },
+    Tool { r#type: FunctionOnly, function: NamedTool },
 }
 
 /// Whether the model may call, must not, or must.

@@ -10,22 +10,22 @@ use crate::feed::timestamp;
 
 /// A call that waits for a person.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Approval {
+pub(crate) struct ShownApproval {
     id: String,
     /// The call that waits, as the records know it.
     call_id: String,
     tool: String,
     /// The MCP server that it belongs to.
     server: Option<String>,
-    /// The arguments that will be used, where the caller may decide; secrets taken out where it may not.
+    /// The arguments that will be used, if the caller may decide; with secrets redacted otherwise.
     #[schema(value_type = Object)]
     arguments: Box<RawValue>,
-    /// Who wants to call it.
+    /// Who made the call.
     asked_by: Option<String>,
     /// The rule that leaves it to a person.
     reason: String,
     asked: String,
-    /// When nobody can decide any more.
+    /// When the request expires.
     expires: String,
     /// Why it is asked about although it was allowed for good: the tool's definition has changed, for example.
     note: Option<String>,
@@ -33,8 +33,8 @@ pub(crate) struct Approval {
     four_eyes: bool,
 }
 
-impl Approval {
-    /// The same, with what looks like a secret taken out of the arguments.
+impl ShownApproval {
+    /// Redacts what looks like a secret in the arguments.
     pub(super) fn redacted(mut self) -> Self {
         let arguments: Value = serde_json::from_str(self.arguments.get()).unwrap_or_default();
         let redacted = RawValue::from_string(redact::value(&arguments));
@@ -43,7 +43,7 @@ impl Approval {
     }
 }
 
-impl From<PendingApproval> for Approval {
+impl From<PendingApproval> for ShownApproval {
     fn from(pending: PendingApproval) -> Self {
         Self {
             id: pending.id,
@@ -61,7 +61,7 @@ impl From<PendingApproval> for Approval {
     }
 }
 
-/// A call that waited for a person, and what the person said.
+/// A held call that was decided.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct DecidedApproval {
     id: String,
@@ -73,7 +73,7 @@ pub(crate) struct DecidedApproval {
     /// The arguments.
     #[schema(value_type = Object)]
     arguments: Box<RawValue>,
-    /// Who wanted to call it.
+    /// Who made the call.
     asked_by: Option<String>,
     /// The rule that left it to a person.
     reason: String,
@@ -86,15 +86,24 @@ pub(crate) struct DecidedApproval {
     decided: String,
     /// Why it was decided so.
     decision_reason: Option<String>,
-    /// What is allowed for good from now on.
-    rule: Option<Rule>,
+    /// The standing approval that was left with it.
+    rule: Option<ShownRule>,
 }
 
 impl From<ResolvedApproval> for DecidedApproval {
     fn from(decided: ResolvedApproval) -> Self {
         let ResolvedApproval { pending, outcome: answer, rule } = decided;
-        let Approval {
-            id, call_id, tool, server, arguments, asked_by, reason, asked, expires, ..
+        let ShownApproval {
+            id,
+            call_id,
+            tool,
+            server,
+            arguments,
+            asked_by,
+            reason,
+            asked,
+            expires,
+            ..
         } = pending.into();
         Self {
             id,
@@ -110,17 +119,17 @@ impl From<ResolvedApproval> for DecidedApproval {
             decided_by: answer.by,
             decided: timestamp(answer.decided.into()),
             decision_reason: answer.reason,
-            rule: rule.map(Rule::from),
+            rule: rule.map(ShownRule::from),
         }
     }
 }
 
 /// Something that a person allowed for good.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Rule {
+pub(crate) struct ShownRule {
     id: String,
     tool: String,
-    /// The arguments that it is allowed with, secrets taken out; none where all are.
+    /// The arguments that it allows, secrets redacted; unset if it allows all.
     #[schema(value_type = Option<Object>)]
     arguments: Option<Box<RawValue>>,
     /// Who allowed it.
@@ -128,7 +137,7 @@ pub(crate) struct Rule {
     created: String,
 }
 
-impl From<switchboard_approvals::AllowRule> for Rule {
+impl From<switchboard_approvals::AllowRule> for ShownRule {
     fn from(rule: switchboard_approvals::AllowRule) -> Self {
         Self {
             id: rule.id,

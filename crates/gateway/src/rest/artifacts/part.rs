@@ -4,15 +4,15 @@ use std::ops::RangeInclusive;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use switchboard_runtime::artifacts::Stored;
+use switchboard_runtime::artifacts::ArtifactContent;
 
 use crate::error::ApiError;
 
 const TOTAL: HeaderName = HeaderName::from_static("x-total-characters");
 
-/// So many characters from there on.
+/// Returns a number of characters from an offset.
 pub(super) fn characters(
-    stored: &Stored,
+    stored: &ArtifactContent,
     offset: Option<u64>,
     limit: Option<u64>,
 ) -> Result<Response, ApiError> {
@@ -30,13 +30,13 @@ pub(super) fn characters(
     Ok(([(TOTAL, text.chars().count())], part).into_response())
 }
 
-/// The byte where the character number `index` begins, or the end.
+/// Returns the byte where the character number `index` begins, or the end.
 fn byte_of(text: &str, index: usize) -> usize {
     text.char_indices().nth(index).map_or(text.len(), |(at, _)| at)
 }
 
-/// All bytes, or those of the range; one that is not understood means all, as HTTP says.
-pub(super) fn bytes(stored: &Stored, range: Option<&HeaderValue>) -> Response {
+/// Returns all bytes, or those of the range; an invalid range means all, as in HTTP.
+pub(super) fn bytes(stored: &ArtifactContent, range: Option<&HeaderValue>) -> Response {
     let length = stored.bytes.len();
     let accepted = (header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     let asked = range.and_then(|range| range.to_str().ok()).and_then(|range| read(range, length));
@@ -55,7 +55,7 @@ pub(super) fn bytes(stored: &Stored, range: Option<&HeaderValue>) -> Response {
     }
 }
 
-/// One range of bytes: none where it is not understood, `Some(None)` where there are no such bytes.
+/// Parses one range of bytes: `None` if it is invalid, `Some(None)` if there are no such bytes.
 fn read(range: &str, length: usize) -> Option<Option<RangeInclusive<usize>>> {
     let (first, last) = range.trim().strip_prefix("bytes=")?.split_once('-')?;
     let end = length.checked_sub(1);

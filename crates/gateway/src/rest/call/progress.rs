@@ -1,43 +1,44 @@
-//! A call that tells how far it is while it runs.
+//! A call that reports its progress while it runs.
 
 use axum::response::sse::Event;
 use futures_util::{Stream, stream};
 use serde_json::{Value, json};
 use switchboard_toolcall::{BoxFuture, Progress, ProgressUpdate};
-use tokio::sync::mpsc::{Receiver, channel};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::sse::named;
 
-/// How many reports wait for a client that reads slowly; more are left out.
+/// How many progress reports wait for a client that reads slowly; further ones are dropped.
 const WAITING: usize = 256;
 
-/// A call on its way, and what is told of it.
-pub(super) struct Running {
+/// A running call, with its events.
+pub(super) struct StreamedCall {
     pub(super) reports: Receiver<Event>,
-    /// None when it has ended.
+    /// The call; `None` when it has ended.
     pub(super) run: Option<BoxFuture<'static, Event>>,
-    /// What it ended with, until that is told.
+    /// Its result, until it is sent.
     pub(super) result: Option<Event>,
 }
 
-/// Where a call reports its progress, and where that is read.
-pub(super) fn watched() -> (Progress, Receiver<Event>) {
+/// Creates the channels for a call's progress and questions, and their receiver.
+pub(super) fn watched() -> (Progress, Sender<Event>, Receiver<Event>) {
     let (sender, reports) = channel(WAITING);
+    let questions = sender.clone();
     let progress = Progress::to(move |update| {
-        // Whoever reads too slowly sees the next one.
+        // A slow reader misses this report, and gets a later one.
         let _ = sender.try_send(named("progress", &told(&update)));
     });
-    (progress, reports)
+    (progress, questions, reports)
 }
 
-/// A report as clients read it.
+/// Converts a report to JSON.
 pub(crate) fn told(update: &ProgressUpdate) -> Value {
     let ProgressUpdate { progress, total, message } = update;
     json!({"progress": progress, "total": total, "message": message})
 }
 
-impl Running {
-    /// The reports in order, then the result. Dropping the stream cancels the call.
+impl StreamedCall {
+    /// Returns the reports in order, then the result. Dropping the stream cancels the call.
     pub(super) fn events(self) -> impl Stream<Item = Event> + Send {
         stream::unfold(self, |mut running| async {
             let event = running.next().await?;

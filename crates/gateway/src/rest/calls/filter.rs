@@ -1,4 +1,4 @@
-//! Which calls are asked for, as an address says it.
+//! The query parameters that filter calls.
 
 use std::str::FromStr;
 
@@ -11,14 +11,14 @@ use utoipa::IntoParams;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Asked {
+pub(crate) struct CallsQuery {
     /// A glob of the tool's name.
     #[param(nullable = false, pattern = "^[A-Za-z0-9_.*-]*$")]
     tool: Option<String>,
     /// The server that the tool belongs to.
     #[param(nullable = false)]
     server: Option<String>,
-    /// Who asked.
+    /// The caller.
     #[param(nullable = false)]
     caller: Option<String>,
     /// The conversation that they were part of.
@@ -31,14 +31,14 @@ pub(crate) struct Asked {
     #[serde(default, deserialize_with = "flag")]
     #[param(required = false)]
     failed: bool,
-    /// Only calls whose outcome nobody knows.
+    /// Only calls whose outcome is unknown.
     #[serde(default, deserialize_with = "flag")]
     #[param(required = false)]
     unknown: bool,
-    /// Only calls that took longer: a duration, or `true` for what the executor warns about.
+    /// Only calls that took longer: a duration, or `true` for the executor's `slow_call`.
     #[serde(default, deserialize_with = "slow")]
     #[param(value_type = Option<String>, nullable = false, pattern = "^(true|[0-9]{1,4}(ms|s|m|h|d))$")]
-    slow: Option<Slow>,
+    slow: Option<SlowFilter>,
     /// Only calls since then: a time, or a duration such as `1h` before now.
     #[serde(default, deserialize_with = "read")]
     #[param(value_type = Option<String>, nullable = false, pattern = "^([0-9]{1,4}(ms|s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$")]
@@ -47,7 +47,7 @@ pub(crate) struct Asked {
     #[serde(default, deserialize_with = "read")]
     #[param(value_type = Option<String>, nullable = false, pattern = "^([0-9]{1,4}(ms|s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$")]
     until: Option<HumanTime>,
-    /// How many calls are shown; 100 where it is not said.
+    /// How many calls are returned; 100 by default.
     #[param(minimum = 0, maximum = 10_000, nullable = false)]
     pub(super) limit: Option<usize>,
     /// The last call of the page before.
@@ -56,16 +56,16 @@ pub(crate) struct Asked {
     after: Option<CallId>,
 }
 
-/// What counts as slow.
+/// The threshold for slow calls.
 #[derive(Debug)]
-enum Slow {
-    /// What the executor warns about.
+enum SlowFilter {
+    /// The executor's threshold.
     AsSet,
     Over(HumanDuration),
 }
 
-impl Asked {
-    /// The filter as the store takes it.
+impl CallsQuery {
+    /// Converts it to the store's filter.
     pub(super) fn filter(self, slow: HumanDuration) -> Filter {
         Filter {
             tool: self.tool,
@@ -75,8 +75,8 @@ impl Asked {
             failed: self.failed,
             unknown: self.unknown,
             slower_than: self.slow.map(|asked| match asked {
-                Slow::AsSet => slow.0,
-                Slow::Over(limit) => limit.0,
+                SlowFilter::AsSet => slow.0,
+                SlowFilter::Over(limit) => limit.0,
             }),
             since: self.since.map(|moment| moment.0),
             until: self.until.map(|moment| moment.0),
@@ -86,7 +86,7 @@ impl Asked {
     }
 }
 
-/// `failed`, `failed=true` or `failed=1`.
+/// Parses `failed`, `failed=true` or `failed=1`.
 fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     match String::deserialize(deserializer)?.trim() {
         "" | "1" | "true" => Ok(true),
@@ -95,11 +95,11 @@ fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     }
 }
 
-/// `slow`, or `slow=5s`.
-fn slow<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Slow>, D::Error> {
+/// Parses `slow`, or `slow=5s`.
+fn slow<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SlowFilter>, D::Error> {
     match String::deserialize(deserializer)?.trim() {
-        "" | "true" => Ok(Some(Slow::AsSet)),
-        limit => limit.parse().map(|limit| Some(Slow::Over(limit))).map_err(D::Error::custom),
+        "" | "true" => Ok(Some(SlowFilter::AsSet)),
+        limit => limit.parse().map(|limit| Some(SlowFilter::Over(limit))).map_err(D::Error::custom),
     }
 }
 

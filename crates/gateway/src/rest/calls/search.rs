@@ -1,26 +1,26 @@
-//! A text in the arguments, the result or the error of calls.
+//! Searches the arguments, the result or the error of calls for a text.
 
 use switchboard_audit::{Error, Filter, Reader, Record};
 
 use super::PAGE;
 
-/// How many calls are looked at.
+/// How many calls are searched.
 const SEARCHED: usize = 20_000;
 
-/// A text to be found, in any case.
-pub(super) struct Search(String);
+/// A case-insensitive search.
+pub(super) struct TextSearch(String);
 
-impl Search {
+impl TextSearch {
     pub(super) fn new(text: &str) -> Self {
         Self(text.to_lowercase())
     }
 
-    /// Whether the text is in another.
+    /// Whether `text` contains the searched text.
     pub(super) fn is_in(&self, text: &str) -> bool {
         text.to_lowercase().contains(&self.0)
     }
 
-    /// The calls of the store that have it. Arguments are in the index; results and errors are read from the journal.
+    /// Returns the calls of the store that contain it. Arguments are in the index; results and errors are read from the journal.
     pub(super) fn stored(
         &self,
         reader: &mut Reader,
@@ -51,7 +51,7 @@ impl Search {
 
     fn is_in_end(&self, reader: &mut Reader, record: &Record) -> Result<bool, Error> {
         let Some(detail) = reader.show(record.id)? else { return Ok(false) };
-        // As it is read: a line break of a text is not the two characters that JSON writes.
+        // The text as people read it: a line break is not the two characters `\n` of JSON.
         let text = detail.text().or(detail.result);
         Ok([text, detail.error].into_iter().flatten().any(|text| self.is_in(&text)))
     }

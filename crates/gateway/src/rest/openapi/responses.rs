@@ -18,7 +18,7 @@ pub(crate) struct Success {
     /// Always true.
     #[schema(schema_with = yes)]
     success: bool,
-    /// What the tool answered.
+    /// The tool's output.
     result: Value,
     /// With `text=1`, what models and people read of an MCP result.
     #[schema(required = false)]
@@ -33,14 +33,14 @@ pub(crate) struct Success {
     #[schema(required = false)]
     truncated: bool,
     #[schema(required = false)]
-    artifacts: Vec<Artifact>,
+    artifacts: Vec<ShownArtifact>,
     /// The answer of an earlier call with the same idempotency key.
     #[schema(required = false)]
     replayed: bool,
     /// An answer that was kept.
     #[schema(required = false)]
     cached: bool,
-    /// The answer of an identical call that was under way.
+    /// The result of an identical call that was in flight.
     #[schema(required = false)]
     shared: bool,
     /// The MCP server that ran it.
@@ -48,10 +48,10 @@ pub(crate) struct Success {
     server: String,
 }
 
-/// What is kept beside a result; the tool `read_result` reads it.
+/// What is stored besides a result; the tool `read_result` reads it.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes what the toolcall crate writes")]
-pub(crate) struct Artifact {
+pub(crate) struct ShownArtifact {
     id: String,
     /// `text`, `image`, `audio` or `blob`.
     kind: String,
@@ -62,7 +62,7 @@ pub(crate) struct Artifact {
 /// A request or a call that failed. What was called says more: `tool_name`, `execution_time_ms`, `call_id`.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes what the toolcall crate and refusals write")]
-pub(crate) struct Failed {
+pub(crate) struct FailedResponse {
     /// Always false.
     #[schema(schema_with = no)]
     success: bool,
@@ -93,20 +93,20 @@ fn no() -> Object {
     ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([false])).build()
 }
 
-/// The kinds of failures, and the one that only a request can have.
+/// Returns the schema of the kinds of failures, and the one that only a request can have.
 fn kinds() -> Object {
     let kinds = ErrorKind::ALL.iter().map(|kind| kind.code()).chain(["unauthorized"]);
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(kinds)).build()
 }
 
-/// How a call in the records ended, or that it did not yet.
+/// Returns the schema of a recorded call's outcome, including `running`.
 pub(crate) fn outcomes() -> Object {
     let kinds = ErrorKind::ALL.iter().map(|kind| kind.code());
     let outcomes = ["ok", "running"].into_iter().chain(kinds);
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(outcomes)).build()
 }
 
-/// How a queued call is.
+/// Returns the schema of a queued call's state.
 pub(crate) fn states() -> Object {
     let states = [
         QueueState::Queued,
@@ -119,7 +119,7 @@ pub(crate) fn states() -> Object {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(codes)).build()
 }
 
-/// The kind of failure of a call that failed.
+/// Returns the schema of the kind of failure, which may be null.
 pub(crate) fn kind_or_none() -> Object {
     let kinds = ErrorKind::ALL.iter().map(|kind| json!(kind.code())).chain([Value::Null]);
     ObjectBuilder::new()
@@ -131,16 +131,16 @@ pub(crate) fn kind_or_none() -> Object {
 /// Why a request is not let in.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "describes refusals")]
-pub(crate) enum Refused {
-    /// There is no token, or nobody knows it
+pub(crate) enum RejectedResponse {
+    /// There is no token, or it is unknown
     #[response(status = 401)]
-    Unauthorized(Failed),
+    Unauthorized(FailedResponse),
     /// A page or a host that is not ours, or a token without the right
     #[response(status = 403)]
-    Forbidden(Failed),
+    Forbidden(FailedResponse),
     /// The token's share is used up; `Retry-After` says until when
     #[response(status = 429)]
-    TooMany(Failed),
+    TooMany(FailedResponse),
 }
 
 /// Every ending of a call (SPEC §13).
@@ -152,41 +152,41 @@ pub(crate) enum Endings {
     Answered(Success),
     /// `wait=0`: the call is in the queue; `Location` says where to ask after it
     #[response(status = 202)]
-    Queued(crate::rest::queued::Accepted),
+    Queued(crate::rest::queued::QueuedReceipt),
     /// The request is wrong: a header, the query, or a body that is no JSON object
     #[response(status = 400)]
-    Wrong(Failed),
-    /// There is no token, or nobody knows it
+    Wrong(FailedResponse),
+    /// There is no token, or it is unknown
     #[response(status = 401)]
-    Unauthorized(Failed),
+    Unauthorized(FailedResponse),
     /// The policy or a person denied the call, or it comes from a page or a host that is not ours
     #[response(status = 403)]
-    Denied(Failed),
-    /// There is no such tool, or no such server
+    Denied(FailedResponse),
+    /// There is no such tool or server
     #[response(status = 404)]
-    NotFound(Failed),
+    NotFound(FailedResponse),
     /// The request is too large
     #[response(status = 413)]
-    TooLarge(Failed),
+    TooLarge(FailedResponse),
     /// The arguments do not match the tool's schema, or the call cannot be queued
     #[response(status = 422)]
-    Invalid(Failed),
+    Invalid(FailedResponse),
     /// The token's share is used up; `Retry-After` says until when
     #[response(status = 429)]
-    TooMany(Failed),
+    TooMany(FailedResponse),
     /// The call was cancelled
     #[response(status = 499)]
-    Cancelled(Failed),
-    /// Something of ours is broken, or nobody knows what became of the call
+    Cancelled(FailedResponse),
+    /// An internal error, or the outcome of the call is unknown
     #[response(status = 500)]
-    Internal(Failed),
+    Internal(FailedResponse),
     /// The tool failed
     #[response(status = 502)]
-    ToolFailed(Failed),
+    ToolFailed(FailedResponse),
     /// The tool cannot be reached, or too many calls wait
     #[response(status = 503)]
-    Unavailable(Failed),
+    Unavailable(FailedResponse),
     /// The call took too long; side effects may have happened
     #[response(status = 504)]
-    TimedOut(Failed),
+    TimedOut(FailedResponse),
 }

@@ -1,14 +1,14 @@
-//! A tool's JSON Schema as a component of an OpenAPI 3.1 document, which takes draft 2020-12.
+//! Converts a tool's JSON Schema to a component of an OpenAPI 3.1 document, which uses draft 2020-12.
 //!
-//! References start at the document there, so definitions become components of their own and references follow them.
-//! What older drafts wrote in another way is written in the new one.
+//! References start at the document there, so definitions become components of their own and references are rewritten.
+//! Keywords of older drafts are converted.
 
 use std::collections::HashMap;
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-/// What names a schema or its dialect, or means something else in OpenAPI.
+/// Keywords that name a schema or its dialect, or mean something else in OpenAPI.
 const DROPPED: &[&str] = &[
     "$schema",
     "$id",
@@ -35,14 +35,14 @@ pub(super) fn place(schema: &Value, key: &str, components: &mut Map<String, Valu
             found.push((component, schema));
         }
     }
-    let lowering = Lowering { key, definitions };
+    let lowering = SchemaLowering { key, definitions };
     let mut root = lowering.schema(schema);
     match &mut root {
         Value::Object(root) => {
             root.shift_remove("$defs");
             root.shift_remove("definitions");
         }
-        // A schema may be `true`; arguments are an object in any case.
+        // A schema may be `true`; arguments are always an object.
         root => *root = serde_json::json!({"type": "object"}),
     }
     components.insert(key.to_owned(), root);
@@ -51,7 +51,7 @@ pub(super) fn place(schema: &Value, key: &str, components: &mut Map<String, Valu
     }
 }
 
-/// The name in the characters that components may have.
+/// Replaces characters that names of components may not have.
 fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
@@ -64,13 +64,13 @@ fn free_name(wanted: &str, taken: &[(String, &Value)]) -> String {
     names.find(is_free).unwrap_or_else(|| wanted.to_owned())
 }
 
-struct Lowering<'a> {
+struct SchemaLowering<'a> {
     key: &'a str,
-    /// The component that each definition became.
+    /// The component of each definition.
     definitions: HashMap<(&'static str, &'a str), String>,
 }
 
-impl Lowering<'_> {
+impl SchemaLowering<'_> {
     fn schema(&self, schema: &Value) -> Value {
         let Value::Object(object) = schema else { return schema.clone() };
         let mut lowered = Map::new();
@@ -114,7 +114,7 @@ impl Lowering<'_> {
                 }
             }
             ("additionalItems", _) => {}
-            // Draft 4 said of a bound whether it is excluded; now it is a bound of its own.
+            // In draft 4, a flag made a bound exclusive; now that is a separate keyword.
             ("exclusiveMinimum" | "exclusiveMaximum", Value::Bool(_)) => {}
             ("minimum", bound) if beside.get("exclusiveMinimum") == Some(&Value::Bool(true)) => {
                 lowered.insert("exclusiveMinimum".to_owned(), bound.clone());
@@ -141,7 +141,7 @@ impl Lowering<'_> {
         schemas.as_array().into_iter().flatten().map(|schema| self.schema(schema)).collect()
     }
 
-    /// Two things under one name: what else must be there, and what else must hold.
+    /// Splits `dependencies`: required properties, and schemas.
     fn dependencies(&self, named: &Map<String, Value>, lowered: &mut Map<String, Value>) {
         let (mut required, mut schemas) = (Map::new(), Map::new());
         for (name, dependency) in named {
@@ -157,8 +157,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Where a reference points to in the document. None for what is elsewhere or has a name of its own: that is
-    /// never fetched, and takes anything.
+    /// Returns where a reference points to in the document. Returns `None` for references to other documents or to anchors:
+    /// those are never fetched, and accept anything.
     fn moved(&self, target: &str) -> Option<String> {
         let pointer = target.strip_prefix('#')?;
         let pointer = percent_decode_str(pointer).decode_utf8().ok()?;

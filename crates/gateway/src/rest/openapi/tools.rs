@@ -1,18 +1,18 @@
-//! Every tool as an operation of its own, made from the one that calls any tool.
+//! Adds every tool as a separate operation, made from the operation that calls any tool.
 
 use std::{collections::HashSet, sync::Arc};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 use switchboard_runtime::RegisteredTool;
-use switchboard_toolcall::Origin;
+use switchboard_toolcall::ToolOrigin;
 
 use super::schema;
 
-/// What stands in a path as it is.
+/// The characters that are not encoded in a path.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Adds an operation and the schemas of its arguments and its answer for each tool.
+/// Adds an operation for each tool, with the schemas of its arguments and its result.
 pub(super) fn add(document: &mut Value, tools: &[Arc<RegisteredTool>]) {
     let any_tool = document["paths"]["/api/tools/{name}/call"]["post"].clone();
     let mut taken: HashSet<String> = HashSet::new();
@@ -64,7 +64,7 @@ fn operation(
     operation
 }
 
-/// Leaves out the queue, where calls of the tool cannot wait.
+/// Removes the queue's parameters if the tool's calls cannot be queued.
 fn answers_at_once(operation: &mut Value) {
     if let Some(Value::Array(parameters)) = operation.get_mut("parameters") {
         parameters.retain(|parameter| parameter["name"] != "wait");
@@ -74,12 +74,12 @@ fn answers_at_once(operation: &mut Value) {
     }
 }
 
-/// The envelope around an answer that the tool describes. One that was cut is text, and so is an MCP result that holds
-/// nothing else.
-fn answer(origin: &Origin, result: &str) -> Value {
+/// Returns the schema of the envelope around a result that the tool describes. A result that was cut is text, and so is an
+/// MCP result that holds only text.
+fn answer(origin: &ToolOrigin, result: &str) -> Value {
     let result = match origin {
-        Origin::Local => json!({"$ref": result}),
-        Origin::Server { .. } => {
+        ToolOrigin::Local => json!({"$ref": result}),
+        ToolOrigin::Server { .. } => {
             json!({"type": "object", "properties": {"structuredContent": {"$ref": result}}})
         }
     };
@@ -94,11 +94,11 @@ fn reference(component: &str) -> String {
     format!("#/components/schemas/{component}")
 }
 
-/// A name that every generator can make a function of, and that no other tool has.
+/// Returns a unique operation id that every generator can make a function of.
 fn operation_id(name: &str, taken: &mut HashSet<String>) -> String {
     let plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    // `call_tool` itself is the operation that calls any.
+    // `call_tool` itself is the operation that calls any tool.
     let first = format!("call_tool_{plain}");
     let more = (2..).map(|number| format!("{first}_{number}"));
     let id = std::iter::once(first.clone()).chain(more).find(|id| !taken.contains(id));

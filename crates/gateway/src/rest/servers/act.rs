@@ -1,9 +1,9 @@
-//! What people do with a server.
+//! Actions on a server: reconnect, stop and start.
 
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json,
+    Extension,
     extract::{Path, State, rejection::PathRejection},
 };
 
@@ -14,22 +14,23 @@ use super::{ShownServer, find_for_admin};
 use crate::{
     error::ApiError,
     gateway::Parts,
-    rest::openapi::responses::{Failed, Refused},
+    json_body::Json,
+    rest::openapi::responses::{FailedResponse, RejectedResponse},
 };
 
-/// The name of a server, as a path has it.
+/// The path parameter with the name of a server.
 type Name = Result<Path<String>, PathRejection>;
 
-/// Connects a server anew, whatever it does now; calls that run there end as `unavailable`.
+/// Reconnects a server, whatever its state; calls that run there end as `unavailable`.
 #[utoipa::path(
     post, path = "/api/servers/{name}/reconnect", operation_id = "reconnect_server", tag = "servers",
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 200, description = "It connects", body = ShownServer),
-        (status = 400, description = "The name is no text", body = Failed),
-        (status = 404, description = "There is no such server", body = Failed),
-        (status = 409, description = "The server is skipped", body = Failed),
-        Refused,
+        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 404, description = "There is no such server", body = FailedResponse),
+        (status = 409, description = "The server is skipped", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn reconnect(
@@ -53,10 +54,10 @@ pub(crate) async fn reconnect(
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 200, description = "It is stopped", body = ShownServer),
-        (status = 400, description = "The name is no text", body = Failed),
-        (status = 404, description = "There is no such server", body = Failed),
-        (status = 409, description = "The server is skipped", body = Failed),
-        Refused,
+        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 404, description = "There is no such server", body = FailedResponse),
+        (status = 409, description = "The server is skipped", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn stop(
@@ -76,10 +77,10 @@ pub(crate) async fn stop(
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 200, description = "It connects, or runs as it did", body = ShownServer),
-        (status = 400, description = "The name is no text", body = Failed),
-        (status = 404, description = "There is no such server", body = Failed),
-        (status = 409, description = "The server is skipped", body = Failed),
-        Refused,
+        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 404, description = "There is no such server", body = FailedResponse),
+        (status = 409, description = "The server is skipped", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn start(
@@ -93,7 +94,7 @@ pub(crate) async fn start(
     Ok(Json(ShownServer::new(&server, &parts, &caller)))
 }
 
-/// The server of this name, unless it is skipped: what its settings lack does not come by connecting again.
+/// Returns the server with this name; fails if it is skipped, since reconnecting does not add what its settings lack.
 fn find_to_act(parts: &Parts, caller: &Caller, name: Name) -> Result<Arc<Server>, ApiError> {
     let server = find_for_admin(parts, caller, name)?;
     match server.state() {

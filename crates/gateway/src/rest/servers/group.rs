@@ -23,7 +23,7 @@ pub(crate) struct ShownWorker {
     started: u64,
 }
 
-/// The groups of which the caller may see a tool.
+/// Returns the groups that have a tool that the caller may see.
 pub(super) fn all<'a>(
     parts: &'a Parts,
     caller: &'a Caller,
@@ -33,7 +33,7 @@ pub(super) fn all<'a>(
     visible.filter_map(|server| shown(&server, parts, caller))
 }
 
-/// The group, as its link describes it; none, where it is an MCP server.
+/// Returns the group, as its link describes it; `None` if it is an MCP server.
 fn shown(server: &KnownServer, parts: &Parts, caller: &Caller) -> Option<ShownServer> {
     let status = server.link.as_ref()?.status();
     if status["type"] != "workers" {
@@ -44,7 +44,7 @@ fn shown(server: &KnownServer, parts: &Parts, caller: &Caller) -> Option<ShownSe
     let error = status["error"].as_str().map(|error| redact::text(error).into_owned());
     Some(ShownServer {
         name: server.name.to_string(),
-        state: if error.is_none() { "ready" } else { "given_up" },
+        state: if error.is_none() { "ready" } else { "failed" },
         error: error.filter(|_| sees_errors(caller)),
         kind: "workers",
         origin: None,
@@ -52,14 +52,16 @@ fn shown(server: &KnownServer, parts: &Parts, caller: &Caller) -> Option<ShownSe
         era: None,
         protocol: None,
         server: None,
+        capabilities: None,
         since: None,
         starts: 0,
         restarts: 0,
         error_at: None,
         tools: own.filter(|tool| caller.sees(tool)).count(),
-        set_aside: Vec::new(),
+        skipped_tools: Vec::new(),
         clients: 0,
         stderr: None,
+        sign_in: None,
         workers: sees_errors(caller).then(|| workers(&status["workers"])),
     })
 }

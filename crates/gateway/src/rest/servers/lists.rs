@@ -1,10 +1,10 @@
-//! What a server has beside its tools. Reading a resource and getting a prompt are calls like any other:
+//! A server's resources and prompts. Reading a resource and getting a prompt are calls like any other:
 //! `POST /api/tools/SERVER__resources%2Fread/call`.
 
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json,
+    Extension,
     extract::{Path, State, rejection::PathRejection},
 };
 use serde::Serialize;
@@ -19,10 +19,11 @@ use super::find;
 use crate::{
     error::ApiError,
     gateway::Parts,
-    rest::openapi::responses::{Failed, Refused},
+    json_body::Json,
+    rest::openapi::responses::{FailedResponse, RejectedResponse},
 };
 
-/// What can be read of a server, as MCP describes it.
+/// A server's resources, as MCP describes them.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Resources {
     #[schema(value_type = Vec<Object>)]
@@ -49,10 +50,10 @@ pub(crate) struct Prompts {
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 200, description = "The resources", body = Resources),
-        (status = 400, description = "The name is no text", body = Failed),
-        (status = 404, description = "There is no such server", body = Failed),
-        (status = 503, description = "The server is not connected, or does not answer", body = Failed),
-        Refused,
+        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 404, description = "There is no such server", body = FailedResponse),
+        (status = 503, description = "The server is not connected, or does not answer", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn resources(
@@ -72,10 +73,10 @@ pub(crate) async fn resources(
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 200, description = "The prompts", body = Prompts),
-        (status = 400, description = "The name is no text", body = Failed),
-        (status = 404, description = "There is no such server", body = Failed),
-        (status = 503, description = "The server is not connected, or does not answer", body = Failed),
-        Refused,
+        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 404, description = "There is no such server", body = FailedResponse),
+        (status = 503, description = "The server is not connected, or does not answer", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn prompts(
@@ -88,7 +89,7 @@ pub(crate) async fn prompts(
     Ok(Json(Prompts { prompts, call }))
 }
 
-/// The entries of lists of a server, for who may ask `method` of it; and how that call is named.
+/// Returns the entries of a server's lists, for callers who may call `method`, and the name of that call.
 async fn entries<const N: usize>(
     parts: &Parts,
     caller: &Caller,

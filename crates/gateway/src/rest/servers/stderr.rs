@@ -1,4 +1,4 @@
-//! What a server writes to its stderr, as it writes it.
+//! Follows a server's stderr.
 
 use std::{future::ready, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::{
     error::ApiError,
     feed::timestamp,
     gateway::Parts,
-    rest::openapi::responses::{Failed, Refused},
+    rest::openapi::responses::{FailedResponse, RejectedResponse},
     sse::answer,
 };
 
@@ -31,9 +31,9 @@ use crate::{
     responses(
         (status = 200, body = String, content_type = "text/event-stream",
             description = "Server-sent events; each `data` is JSON with `line` and `at`"),
-        (status = 400, description = "The name is no text", body = Failed),
-        (status = 404, description = "There is no such server", body = Failed),
-        Refused,
+        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 404, description = "There is no such server", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn follow(
@@ -44,7 +44,7 @@ pub(crate) async fn follow(
 ) -> Result<Response, ApiError> {
     let server = find_for_admin(&parts, &caller, name)?;
     let (kept, live) = server.stderr().follow();
-    // Whoever reads too slowly misses lines, as the log itself does.
+    // A slow reader misses lines, as the log itself does.
     let live = BroadcastStream::new(live).filter_map(|line| ready(line.ok()));
     let lines = draining.ends(stream::iter(kept).chain(live));
     Ok(answer(lines.map(|line| told(&line))))

@@ -1,4 +1,4 @@
-//! Which figures are asked for, as an address says it.
+//! The query parameters of figures.
 
 use std::{
     str::FromStr,
@@ -12,9 +12,9 @@ use utoipa::{IntoParams, ToSchema};
 
 /// How many steps there are at most.
 const MOST_STEPS: u128 = 1000;
-/// How many steps there are where nothing is said.
+/// The default number of steps.
 const USUAL_STEPS: u32 = 60;
-/// How many groups are shown where nothing is said, and at most.
+/// The default and the largest number of groups.
 const GROUPS: (usize, usize) = (50, 500);
 
 /// What may follow the question mark.
@@ -26,20 +26,20 @@ pub(crate) struct StatsQuery {
     #[serde(default, deserialize_with = "read")]
     #[param(value_type = Option<String>, nullable = false, pattern = "^([1-9][0-9]{0,2}(s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)$")]
     since: Option<HumanTime>,
-    /// Until when; now where it is not said.
+    /// Until when; now by default.
     #[serde(default, deserialize_with = "read")]
     #[param(value_type = Option<String>, nullable = false, pattern = "^([1-9][0-9]{0,2}(s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)$")]
     until: Option<HumanTime>,
-    /// How long a step is; a sixtieth of the time where it is not said. There are at most 1000.
+    /// The length of a step; a sixtieth of the time by default. There are at most 1000.
     #[param(value_type = Option<String>, nullable = false, pattern = "^[1-9][0-9]{0,3}(s|m|h|d)$")]
     step: Option<HumanDuration>,
     /// What calls are grouped by.
     #[param(inline, nullable = false)]
-    by: Option<Groups>,
+    by: Option<StatsGroupBy>,
     /// Which groups come first.
     #[param(inline, nullable = false)]
-    sort: Option<Sort>,
-    /// How many groups are shown; 50 where it is not said.
+    sort: Option<StatsSort>,
+    /// How many groups are returned; 50 by default.
     #[param(minimum = 0, maximum = 500, nullable = false)]
     top: Option<usize>,
     /// A glob of the tool's name.
@@ -48,7 +48,7 @@ pub(crate) struct StatsQuery {
     /// The server that the tool belongs to.
     #[param(nullable = false)]
     server: Option<String>,
-    /// Who asked.
+    /// The caller.
     #[param(nullable = false)]
     caller: Option<String>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct StatsQuery {
 /// What calls are grouped by.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Groups {
+pub(crate) enum StatsGroupBy {
     #[default]
     Tool,
     Caller,
@@ -66,7 +66,7 @@ pub(crate) enum Groups {
 /// Which groups come first.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Sort {
+pub(crate) enum StatsSort {
     /// Those with most calls.
     #[default]
     Calls,
@@ -77,7 +77,7 @@ pub(crate) enum Sort {
 }
 
 impl StatsQuery {
-    /// The time that is asked for, cut at whole steps so that two answers can be compared.
+    /// Returns the requested time window, aligned to whole steps so that two responses can be compared.
     pub(super) fn window(&self, now: SystemTime) -> Result<FigureWindow, String> {
         let since = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let hour = Duration::from_secs(60 * 60);
@@ -102,14 +102,14 @@ impl StatsQuery {
             step: milliseconds(step),
             steps: usize::try_from(steps).unwrap_or_default(),
             by: match self.by.unwrap_or_default() {
-                Groups::Tool => GroupBy::Tool,
-                Groups::Caller => GroupBy::Caller,
-                Groups::Server => GroupBy::Server,
+                StatsGroupBy::Tool => GroupBy::Tool,
+                StatsGroupBy::Caller => GroupBy::Caller,
+                StatsGroupBy::Server => GroupBy::Server,
             },
         })
     }
 
-    /// Which calls count, beside their time.
+    /// Returns which calls count, besides their time.
     pub(super) fn filter(&self) -> Filter {
         Filter {
             tool: self.tool.clone(),
@@ -121,13 +121,13 @@ impl StatsQuery {
 
     pub(super) fn by_name(&self) -> &'static str {
         match self.by.unwrap_or_default() {
-            Groups::Tool => "tool",
-            Groups::Caller => "caller",
-            Groups::Server => "server",
+            StatsGroupBy::Tool => "tool",
+            StatsGroupBy::Caller => "caller",
+            StatsGroupBy::Server => "server",
         }
     }
 
-    pub(super) fn sort(&self) -> Sort {
+    pub(super) fn sort(&self) -> StatsSort {
         self.sort.unwrap_or_default()
     }
 

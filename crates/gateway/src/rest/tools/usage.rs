@@ -1,4 +1,4 @@
-//! How a tool was used lately.
+//! How a tool was used recently.
 
 use std::{
     sync::Arc,
@@ -19,12 +19,12 @@ use crate::{
 
 /// How far back uses are counted.
 const LATELY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How many calls are looked at where they are only in memory.
+/// How many calls are read if they are only in memory.
 const MOST: usize = 10_000;
 
 /// How a tool was used in the last 24 hours.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Usage {
+pub(crate) struct ToolUsage {
     /// Where the 24 hours begin.
     since: String,
     calls: u64,
@@ -32,21 +32,25 @@ pub(crate) struct Usage {
     p50_ms: Option<f64>,
     p95_ms: Option<f64>,
     /// The last call, however long ago.
-    last: Option<Last>,
+    last: Option<LastCall>,
 }
 
 /// A call in short.
 #[derive(Serialize, ToSchema)]
-struct Last {
+struct LastCall {
     id: String,
     outcome: &'static str,
     started: String,
 }
 
 /// Returns how the tool of this name was used, as far as the caller may know.
-pub(super) async fn of(parts: &Parts, caller: &Caller, tool: &Arc<str>) -> Result<Usage, ApiError> {
+pub(super) async fn of(
+    parts: &Parts,
+    caller: &Caller,
+    tool: &Arc<str>,
+) -> Result<ToolUsage, ApiError> {
     let from = SystemTime::now().checked_sub(LATELY).unwrap_or(SystemTime::UNIX_EPOCH);
-    // One step more than the time has: calls that begin now count too.
+    // One more step than the window needs: calls that begin now count too.
     let window = FigureWindow { from, step: LATELY, steps: 2, by: GroupBy::Tool };
     let filter = Filter { tools: Some(vec![tool.to_string()]), ..Filter::default() };
     let filter = known_to(caller, filter);
@@ -68,11 +72,11 @@ pub(super) async fn of(parts: &Parts, caller: &Caller, tool: &Arc<str>) -> Resul
         }
     };
     let CallFigure { calls, failures, p50_ms, p95_ms, .. } = total;
-    let last = last.as_ref().map(Last::from);
-    Ok(Usage { since: timestamp(from), calls, failures, p50_ms, p95_ms, last })
+    let last = last.as_ref().map(LastCall::from);
+    Ok(ToolUsage { since: timestamp(from), calls, failures, p50_ms, p95_ms, last })
 }
 
-impl From<&Record> for Last {
+impl From<&Record> for LastCall {
     fn from(record: &Record) -> Self {
         Self {
             id: record.id.to_string(),

@@ -1,9 +1,9 @@
-//! What a call would be told of its arguments, without a call.
+//! Validates arguments without calling the tool.
 
 use std::sync::Arc;
 
 use axum::{
-    Extension, Json,
+    Extension,
     body::Bytes,
     extract::{
         Path, State,
@@ -12,33 +12,34 @@ use axum::{
 };
 use serde::Serialize;
 use switchboard_access::Caller;
-use switchboard_runtime::validate::{Invalid, Problem};
+use switchboard_runtime::validate::{ArgumentProblem, InvalidArguments};
 use utoipa::ToSchema;
 
 use super::find;
 use crate::{
     error::ApiError,
     gateway::Parts,
+    json_body::Json,
     rest::{
         call::arguments,
-        openapi::responses::{Failed, Refused},
+        openapi::responses::{FailedResponse, RejectedResponse},
     },
 };
 
-/// What is to be said of arguments.
+/// The outcome of validating arguments.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Judged {
+pub(crate) struct ValidationReport {
     /// Whether a call with them would be run.
     valid: bool,
-    problems: Vec<Found>,
-    /// What a call with them is told, word for word.
+    problems: Vec<ValidationProblem>,
+    /// The error that a call with them would get, word for word.
     text: Option<String>,
 }
 
 /// One thing that is wrong.
 #[derive(Serialize, ToSchema)]
-struct Found {
-    /// Where, as a JSON pointer; what is missing has the place where it should be.
+struct ValidationProblem {
+    /// Where, as a JSON pointer, also for what is missing.
     path: String,
     message: String,
 }
@@ -49,11 +50,11 @@ struct Found {
     params(("name" = String, Path, description = "`tool` or `server__tool`")),
     request_body(content = Object, description = "The arguments"),
     responses(
-        (status = 200, description = "What is to be said of them", body = Judged),
-        (status = 400, description = "The body is no JSON object", body = Failed),
-        (status = 404, description = "There is no such tool", body = Failed),
-        (status = 413, description = "The request is too large", body = Failed),
-        Refused,
+        (status = 200, description = "What is to be said of them", body = ValidationReport),
+        (status = 400, description = "The body is no JSON object", body = FailedResponse),
+        (status = 404, description = "There is no such tool", body = FailedResponse),
+        (status = 413, description = "The request is too large", body = FailedResponse),
+        RejectedResponse,
     )
 )]
 pub(crate) async fn validate(
@@ -61,23 +62,23 @@ pub(crate) async fn validate(
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Json<Judged>, ApiError> {
+) -> Result<Json<ValidationReport>, ApiError> {
     let tool = find(&parts, &caller, name)?;
     let limit = tool.spec().settings.timeout.unwrap_or(parts.executor.config().timeout.0);
     let judged = tool.validate(arguments(&body?)?, limit).await;
     let judged = match judged.map_err(|error| ApiError::Unavailable(error.for_model))? {
-        None => Judged { valid: true, problems: Vec::new(), text: None },
-        Some(Invalid { problems, error }) => Judged {
+        None => ValidationReport { valid: true, problems: Vec::new(), text: None },
+        Some(InvalidArguments { problems, error }) => ValidationReport {
             valid: false,
-            problems: problems.into_iter().map(Found::from).collect(),
+            problems: problems.into_iter().map(ValidationProblem::from).collect(),
             text: Some(error.text()),
         },
     };
     Ok(Json(judged))
 }
 
-impl From<Problem> for Found {
-    fn from(Problem { path, message }: Problem) -> Self {
+impl From<ArgumentProblem> for ValidationProblem {
+    fn from(ArgumentProblem { path, message }: ArgumentProblem) -> Self {
         Self { path, message }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de::Error};
 use switchboard_toolcall::HumanDuration;
 
 /// Where `search_web` searches.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Who searches.
@@ -21,7 +21,7 @@ pub struct Config {
 }
 
 /// Who searches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Provider {
     /// A SearXNG instance whose `search.formats` include `json`.
@@ -33,7 +33,7 @@ pub enum Provider {
 }
 
 /// A key that nobody gets to see.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct ApiKey(String);
 
@@ -86,7 +86,7 @@ impl Config {
         }
     }
 
-    /// The provider's address for `path`, below the root even where that has a path of its own.
+    /// Returns the provider's URL for `path`, below the root even if that has a path of its own.
     pub(super) fn endpoint(&self, path: &str) -> Result<Url, String> {
         let mut url = self.root()?;
         let below = format!("{}/{path}", url.path().trim_end_matches('/'));

@@ -135,7 +135,7 @@ fn unavailable(reason: impl std::fmt::Display) -> ToolError {
 
 fn way_out(provider: Provider) -> &'static str {
     match provider {
-        // It gives JSON only where its operator allows that, and few do.
+        // A SearXNG server returns JSON only if its operator allows it, and few do.
         Provider::SearXng => "add `json` to `search.formats` in its settings.yml",
         Provider::Brave | Provider::DuckDuckGo => "check `url` in [builtins.search_web]",
     }

@@ -62,7 +62,7 @@ impl Fetcher {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        // Fails where the host has installed one already, which serves as well.
+        // Fails if the host has installed a provider already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
@@ -73,7 +73,7 @@ impl Fetcher {
     }
 }
 
-/// Follows a few redirects on the same host: elsewhere nobody should see the key.
+/// Follows a few redirects on the same host: other hosts must not see the key.
 fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
     const MAX_REDIRECTS: usize = 3;
     let before = attempt.previous();

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A field that should hold text; where it holds nothing or something else, it is empty.
+/// A field that should be text; empty if it is missing or something else.
 #[derive(Default, Deserialize)]
 #[serde(from = "Value")]
 pub(super) struct PlainText(String);

@@ -112,6 +112,7 @@ pub(crate) fn told(outcome: Result<Box<RawValue>, Failure>) -> String {
                 error.map_or(String::new(), |error| format!(" [{} {}]", error.code, error.message));
             format!("Http {status}{error} {body}")
         }
+        Err(Failure::SignIn(needed)) => format!("SignIn {needed}"),
         Err(Failure::Protocol(problem)) => format!("Protocol {problem}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Several messages in one request, which only the revision 2025-03-26 has (SPEC GW-7).
+//! Batches: several messages in one request, which only the revision 2025-03-26 has (SPEC GW-7).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use switchboard_toolcall::BoxFuture;
 
 use super::legacy;
 use crate::{
-    Caller, ServerInner,
+    McpCaller, ServerInner,
     http::{Admission, McpBody, SESSION, headers, response},
     rpc_request::RpcRequest,
     session::Session,
@@ -20,7 +20,7 @@ use switchboard_mcp_wire::{self as wire, IncomingMessage, Outgoing, RpcError, Un
 /// How many messages a batch may have.
 const MOST_MESSAGES: usize = 50;
 
-/// What makes the answer to one request of a batch; `None` if it is cancelled.
+/// The response to one request of a batch; `None` if it is cancelled.
 type BatchAnswer = BoxFuture<'static, Option<Bytes>>;
 
 /// Answers a batch.
@@ -28,7 +28,7 @@ pub(super) async fn batch(
     inner: &Arc<ServerInner>,
     request: &request::Parts,
     bytes: &[u8],
-    caller: &Caller,
+    caller: &McpCaller,
     admission: &dyn Admission,
 ) -> Response<McpBody> {
     let wrong = |text: &str, code| {
@@ -92,7 +92,7 @@ pub(super) async fn batch(
 async fn session(
     inner: &ServerInner,
     request: &request::Parts,
-    caller: &Caller,
+    caller: &McpCaller,
 ) -> Option<Arc<Session>> {
     let id = headers::text(&request.headers, SESSION)?;
     let session = inner.session(id, caller).await.ok();

@@ -14,8 +14,8 @@ use switchboard_toolcall::BoxFuture;
 use tokio::{runtime::Handle, time::sleep};
 
 use crate::{
-    Caller, ServerInner,
-    exchange::{Client, Exchange},
+    McpCaller, ServerInner,
+    exchange::{Exchange, ExchangeClient},
     http::{
         McpBody, SESSION,
         body::{EventStream, KeepAlive},
@@ -34,7 +34,7 @@ use switchboard_mcp_wire::{IncomingMessage, Outgoing, RequestParams, RpcError, e
 pub(super) fn initialize(
     inner: &Arc<ServerInner>,
     rpc: RpcRequest,
-    caller: &Caller,
+    caller: &McpCaller,
 ) -> Response<McpBody> {
     let outbox = Outbox::keeping(inner.config.kept_events);
     match inner.initialize(rpc.params, caller, outbox, ClientTransport::Http) {
@@ -62,7 +62,7 @@ pub(super) async fn answer(
     inner: &Arc<ServerInner>,
     head: &HeaderMap,
     rpc: RpcRequest,
-    caller: &Caller,
+    caller: &McpCaller,
 ) -> Response<McpBody> {
     let session = match session(inner, head, Some(&rpc.id), caller).await {
         Ok(session) => session,
@@ -70,7 +70,7 @@ pub(super) async fn answer(
     };
     let accepts = headers::accepts(head);
     let streams = accepts.events;
-    // A client that accepts no stream as a response may have the session's open.
+    // A client that accepts no stream as a response may have the session's stream open.
     let outbox = match streams {
         true => Outbox::keeping(inner.config.kept_events),
         false => session.outbox.clone(),
@@ -103,7 +103,7 @@ pub(super) async fn answer(
         }
     };
     let messages = outbox.unread();
-    // A client of 2025-11-25 can resume before the first event too.
+    // A client of 2025-11-25 can resume even before the first event.
     let opening = match session.version {
         eras::LATEST_LEGACY => Bytes::from(format!("id: {stream}-0\ndata: \n\n")),
         _ => Bytes::new(),
@@ -129,13 +129,13 @@ pub(super) fn work(
     inner: &Arc<ServerInner>,
     session: &Arc<Session>,
     mut rpc: RpcRequest,
-    caller: &Caller,
+    caller: &McpCaller,
     outbox: Arc<Outbox>,
 ) -> impl Future<Output = Option<Bytes>> + Send + 'static {
     let id = rpc.id.clone();
     let guard = session.begin(&id);
     let (channel, notes) = rpc.channel(outbox);
-    let (client, trace) = (Client::Legacy(session.clone()), rpc.trace.take());
+    let (client, trace) = (ExchangeClient::Legacy(session.clone()), rpc.trace.take());
     let exchange =
         Exchange::new(caller.clone(), client, guard.cancel.clone(), channel, notes, trace);
     let inner = inner.clone();
@@ -151,7 +151,7 @@ pub(super) async fn take(
     inner: &Arc<ServerInner>,
     head: &HeaderMap,
     message: IncomingMessage<RequestParams>,
-    caller: &Caller,
+    caller: &McpCaller,
 ) -> Response<McpBody> {
     match session(inner, head, None, caller).await {
         Ok(session) => {
@@ -167,7 +167,7 @@ async fn session(
     inner: &ServerInner,
     head: &HeaderMap,
     id: Option<&RawValue>,
-    caller: &Caller,
+    caller: &McpCaller,
 ) -> Result<Arc<Session>, ErrorResponse> {
     let wrong = |status, text: String| {
         Box::new(response::error(status, id, RpcError::new(RpcError::INVALID_REQUEST, text)))
@@ -187,7 +187,7 @@ async fn session(
     }
 }
 
-/// A future that is spawned as a task if it is dropped unfinished: most never need one.
+/// A future that is spawned as a task if it is dropped unfinished; most complete before that.
 struct DetachOnDrop<T: Send + 'static>(Option<BoxFuture<'static, T>>);
 
 impl<T: Send + 'static> DetachOnDrop<T> {

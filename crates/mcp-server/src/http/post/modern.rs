@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Caller, ServerInner,
+    McpCaller, ServerInner,
     exchange::RpcResult,
     http::{
         McpBody,
@@ -29,7 +29,7 @@ pub(super) async fn answer(
     inner: &Arc<ServerInner>,
     head: &HeaderMap,
     rpc: RpcRequest,
-    caller: &Caller,
+    caller: &McpCaller,
 ) -> Response<McpBody> {
     let request = match checked(inner, head, rpc, caller) {
         Ok(request) => request,
@@ -81,7 +81,7 @@ fn checked(
     inner: &ServerInner,
     head: &HeaderMap,
     rpc: RpcRequest,
-    caller: &Caller,
+    caller: &McpCaller,
 ) -> Result<StatelessRequest, ErrorResponse> {
     let check = || {
         // A request that states its protocol version must repeat it in its headers; that is checked first.

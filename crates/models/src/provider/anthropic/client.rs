@@ -18,10 +18,14 @@ impl AnthropicClient {
     /// # Errors
     /// The address or the key cannot be used.
     pub fn new(config: &ModelConfig) -> Result<Self, ModelError> {
-        let mut headers = vec![("anthropic-version", VERSION.to_owned())];
-        headers.extend(config.api_key.as_ref().map(|key| ("x-api-key", key.reveal().to_owned())));
-        ModelExchange::new(Provider::Anthropic, config, "/v1/messages", headers).map(Self)
+        ModelExchange::new(Provider::Anthropic, config, "/v1/messages", headers(config)).map(Self)
     }
+}
+
+/// The headers with version and key.
+pub(super) fn headers(config: &ModelConfig) -> Vec<(&'static str, String)> {
+    let key = config.api_key.as_ref().map(|key| ("x-api-key", key.reveal().to_owned()));
+    [("anthropic-version", VERSION.to_owned())].into_iter().chain(key).collect()
 }
 
 impl Model for AnthropicClient {

@@ -1,18 +1,22 @@
-//! What is sent: the request, its messages and its tools.
+//! Builds the request, its messages and its tools.
 
 use serde_json::{Map, Value, json};
 use switchboard_toolcall::ToolSpec;
 
 use crate::{
     AiMessage, Image, Message, ModelConfig, Provider, Request, ToolChoice, ToolReply,
-    lower::{self, Lowered, Names},
+    lower::{self, LoweredTools, Names},
 };
 
 /// The API wants a limit; enough for long answers.
 const DEFAULT_MAX_TOKENS: u32 = 8_192;
 
 /// The body of a request.
-pub(crate) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
+pub(crate) fn request(
+    config: &ModelConfig,
+    request: &Request<'_>,
+    lowered: &LoweredTools,
+) -> Value {
     let mut body = Map::new();
     let most = request.max_tokens.or(config.max_tokens).unwrap_or(DEFAULT_MAX_TOKENS);
     body.insert("model".to_owned(), json!(config.model));
@@ -35,13 +39,13 @@ pub(crate) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Low
     Value::Object(body)
 }
 
-/// The tools as they are sent, in the order in which they were given. None in, none out.
+/// Returns the tools in the provider's format, in the same order; empty if there are none.
 pub fn convert_tools(specs: &[&ToolSpec]) -> Vec<Value> {
     tools(&lower::tools(Provider::Anthropic, specs))
 }
 
-/// The last tool ends what is cached: all tools.
-fn tools(lowered: &Lowered) -> Vec<Value> {
+/// Marks the last tool for caching, which covers all tools.
+fn tools(lowered: &LoweredTools) -> Vec<Value> {
     let mut tools: Vec<_> = lowered
         .tools
         .iter()
@@ -60,11 +64,11 @@ fn choice(choice: &ToolChoice, names: &Names) -> Option<Value> {
         ToolChoice::Auto => None,
         ToolChoice::Never => Some(json!({"type": "none"})),
         ToolChoice::Any => Some(json!({"type": "any"})),
-        ToolChoice::One(name) => Some(json!({"type": "tool", "name": names.to_wire(name)})),
+        ToolChoice::One(name) => Some(json!({"type": "tool", "name": names.wire_name(name)})),
     }
 }
 
-/// The system messages at the start; later ones stay where they were said.
+/// Returns the system messages at the start; later ones stay in place.
 fn split_system(messages: &[Message]) -> (Vec<&str>, &[Message]) {
     let system: Vec<&str> = messages
         .iter()
@@ -84,7 +88,7 @@ fn system_blocks(texts: &[&str]) -> Option<Value> {
     Some(Value::Array(blocks))
 }
 
-/// Roles take turns: what follows an answer becomes one user message, results of tools first.
+/// Roles alternate: what follows an answer becomes one user message, results of tools first.
 fn messages(messages: &[Message], names: &Names) -> Vec<Value> {
     let mut sent = Vec::new();
     let mut user = UserTurn::default();
@@ -150,7 +154,7 @@ fn image(Image { media_type, data }: &Image) -> Value {
     json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}})
 }
 
-/// What the model said: as it came where it came from here, otherwise in our words.
+/// Returns the model's message: verbatim if it came from this provider, else converted.
 fn assistant(message: &AiMessage, names: &Names) -> Vec<Value> {
     if let Some(blocks) = native(message) {
         return blocks;
@@ -160,14 +164,14 @@ fn assistant(message: &AiMessage, names: &Names) -> Vec<Value> {
         blocks.push(json!({"type": "text", "text": message.content}));
     }
     blocks.extend(message.tool_calls.iter().map(|call| {
-        json!({"type": "tool_use", "id": plain_id(&call.id), "name": names.to_wire(&call.name),
+        json!({"type": "tool_use", "id": plain_id(&call.id), "name": names.wire_name(&call.name),
             "input": call.args.to_replay()})
     }));
     blocks
 }
 
-/// The blocks as they came, under the ids that the results will name. None where they are not ours, or where the
-/// message was changed since.
+/// Returns the blocks unchanged, under the ids that the results will name. Returns `None` if they are not Anthropic's, or if
+/// the message was changed since.
 fn native(message: &AiMessage) -> Option<Vec<Value>> {
     let native = message.native.as_ref().filter(|native| native.provider == Provider::Anthropic)?;
     let mut blocks = native.content.as_array()?.clone();

@@ -1,4 +1,4 @@
-//! What comes back: named events, or one message.
+//! Parses responses: named events, or one message.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::{
     exchange::{ResponseReader, cut},
     json,
     sink::Sink,
-    turn::{Draft, DraftCall},
+    turn::{DraftCall, TurnDraft},
 };
 
 /// Reads one response.
@@ -93,7 +93,7 @@ impl ResponseReader for AnthropicReader {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Draft, ModelError> {
+    fn finish(mut self: Box<Self>) -> Result<TurnDraft, ModelError> {
         if !self.ended && self.stop.is_none() {
             return Err(cut());
         }
@@ -113,7 +113,7 @@ impl ResponseReader for AnthropicReader {
             Some(other) => StopReason::Other(other.to_owned()),
         };
         let native = native(self.blocks);
-        Ok(Draft { content, reasoning, calls, native, stop: Some(stop), usage, warning: None })
+        Ok(TurnDraft { content, reasoning, calls, native, stop: Some(stop), usage, warning: None })
     }
 }
 
@@ -179,7 +179,7 @@ impl ContentBlock {
         more
     }
 
-    /// The call that this block is. What goes back as its `input` is always an object.
+    /// Returns the call of this block. The `input` that is sent back is always an object.
     fn call(&mut self) -> Option<DraftCall> {
         if self.kind() != "tool_use" {
             return None;

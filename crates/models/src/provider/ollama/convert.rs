@@ -1,4 +1,4 @@
-//! What is sent: the request, its messages and its tools.
+//! Builds the request, its messages and its tools.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,18 @@ use switchboard_toolcall::ToolSpec;
 
 use crate::{
     AiMessage, Message, ModelConfig, Provider, Request, ToolChoice, ToolReply, UserMessage,
-    lower::{self, Lowered, Names},
+    lower::{self, LoweredTools, Names},
 };
 
 /// Enough for a system prompt, a few dozen tools and some turns; Ollama's default can be 4096.
 pub(super) const DEFAULT_NUM_CTX: u32 = 32_768;
 
 /// The body of a request.
-pub(crate) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
+pub(crate) fn request(
+    config: &ModelConfig,
+    request: &Request<'_>,
+    lowered: &LoweredTools,
+) -> Value {
     let mut options = Map::new();
     options.insert("num_ctx".to_owned(), json!(config.num_ctx.unwrap_or(DEFAULT_NUM_CTX)));
     if let Some(most) = request.max_tokens.or(config.max_tokens) {
@@ -44,21 +48,21 @@ pub(crate) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Low
 }
 
 /// Ollama knows no choice: a model that has to call one tool is shown no other.
-fn offered(request: &Request<'_>, lowered: &Lowered) -> Vec<Value> {
+fn offered(request: &Request<'_>, lowered: &LoweredTools) -> Vec<Value> {
     let mut tools = tools(lowered);
     if let ToolChoice::One(name) = &request.choice {
-        let name = lowered.names.to_wire(name);
+        let name = lowered.names.wire_name(name);
         tools.retain(|tool| tool["function"]["name"] == *name);
     }
     tools
 }
 
-/// The tools in the shape that Qwen's templates know, in the order in which they were given. None in, none out.
+/// Returns the tools in the format that Qwen's templates know, in the same order; empty if there are none.
 pub fn convert_tools(specs: &[&ToolSpec]) -> Vec<Value> {
     tools(&lower::tools(Provider::Ollama, specs))
 }
 
-fn tools(lowered: &Lowered) -> Vec<Value> {
+fn tools(lowered: &LoweredTools) -> Vec<Value> {
     let tools: Vec<_> = lowered
         .tools
         .iter()
@@ -74,7 +78,7 @@ fn tools(lowered: &Lowered) -> Vec<Value> {
 }
 
 fn messages(messages: &[Message], names: &Names) -> Value {
-    // Ollama links a result to its call by the tool's name, where it does at all.
+    // Ollama links a result to its call by the tool's name, if at all.
     let mut called: HashMap<&str, &str> = HashMap::new();
     let mut sent = Vec::new();
     for message in messages {
@@ -102,7 +106,7 @@ fn user(message: &UserMessage) -> Value {
 fn tool(reply: &ToolReply, called: &HashMap<&str, &str>, names: &Names) -> Value {
     let mut sent = json!({"role": "tool"});
     if let Some(name) = called.get(&*reply.tool_call_id) {
-        sent["tool_name"] = json!(names.to_wire(name));
+        sent["tool_name"] = json!(names.wire_name(name));
     }
     sent["tool_call_id"] = json!(reply.tool_call_id);
     sent["content"] = json!(reply.marked_content());
@@ -121,7 +125,7 @@ fn assistant(message: &AiMessage, names: &Names) -> Value {
     if !message.tool_calls.is_empty() {
         let calls = message.tool_calls.iter().enumerate().map(|(index, call)| {
             json!({"id": call.id, "function": {"index": index,
-                "name": names.to_wire(&call.name), "arguments": call.args.to_replay()}})
+                "name": names.wire_name(&call.name), "arguments": call.args.to_replay()}})
         });
         sent["tool_calls"] = calls.collect();
     }

@@ -3,18 +3,19 @@
 use crate::{
     FailureKind, ModelConfig, ModelError,
     exchange::parse,
-    http::{Endpoint, bearer},
+    http::{ProviderEndpoint, bearer},
     json,
 };
 
 /// A model that an Ollama has on its disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InstalledModel {
     /// Its name, as `model` takes it.
     pub name: String,
     /// Whether it can call tools; old builds do not say.
     pub calls_tools: Option<bool>,
-    /// The largest context that it was made for, where that is known.
+    /// The model's context length, if that is known.
     pub context_length: Option<u64>,
 }
 
@@ -25,7 +26,7 @@ pub struct InstalledModel {
 /// # Errors
 /// There is no Ollama, or something else answered.
 pub async fn installed(config: &ModelConfig) -> Result<Vec<InstalledModel>, ModelError> {
-    let answer = Endpoint::new(config, "/api/tags", bearer(config))?.get().await?;
+    let answer = ProviderEndpoint::new(config, "/api/tags", bearer(config))?.get().await?;
     let answer = parse(&answer.whole().await?)?;
     if !answer.get("models").is_some_and(|models| models.is_array()) {
         return Err(ModelError::new(FailureKind::Unreadable, "what answered is no Ollama"));

@@ -1,11 +1,11 @@
-//! What an Ollama says of one model (`/api/show`).
+//! Queries Ollama about one model (`/api/show`).
 
 use serde_json::{Value, json};
 
 use crate::{
     ModelConfig, ModelError,
     exchange::parse,
-    http::{Endpoint, bearer},
+    http::{ProviderEndpoint, bearer},
 };
 
 /// Returns whether the model has a capability such as `tools` or `vision`; `None` if Ollama does not say, as old builds do
@@ -24,6 +24,6 @@ pub async fn can(config: &ModelConfig, capability: &str) -> Option<bool> {
 
 async fn show(config: &ModelConfig) -> Result<Value, ModelError> {
     let body = json!({"model": config.model}).to_string().into_bytes();
-    let answer = Endpoint::new(config, "/api/show", bearer(config))?.post(body).await?;
+    let answer = ProviderEndpoint::new(config, "/api/show", bearer(config))?.post(body).await?;
     parse(&answer.whole().await?)
 }

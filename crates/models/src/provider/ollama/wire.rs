@@ -1,4 +1,4 @@
-//! What comes back: lines of JSON, or one.
+//! Parses responses: lines of JSON, or one.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::{
     exchange::{ResponseReader, cut},
     json,
     sink::Sink,
-    turn::{Draft, DraftCall},
+    turn::{DraftCall, TurnDraft},
 };
 
 /// Fewer characters than this say nothing about a cut.
@@ -58,7 +58,7 @@ impl ResponseReader for OllamaReader {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<Draft, ModelError> {
+    fn finish(self: Box<Self>) -> Result<TurnDraft, ModelError> {
         let warning = self.warning();
         let written = self.usage.output_tokens;
         let stop = match self.done.as_deref() {
@@ -72,7 +72,7 @@ impl ResponseReader for OllamaReader {
             Some(other) => StopReason::Other(other.to_owned()),
         };
         let native = (!self.thinking.is_empty()).then(|| json!({"thinking": self.thinking}));
-        Ok(Draft {
+        Ok(TurnDraft {
             content: self.text,
             reasoning: self.thinking,
             calls: self.calls,
@@ -122,7 +122,7 @@ impl OllamaReader {
         }
     }
 
-    /// What to tell the user where the server read far less than we sent, or filled its context to the brim.
+    /// Returns a warning if the server read far less than we sent, or filled its context.
     fn warning(&self) -> Option<String> {
         let read = usize::try_from(self.prompt_tokens?).unwrap_or(usize::MAX);
         let least = self.prompt / CHARACTERS_PER_TOKEN;

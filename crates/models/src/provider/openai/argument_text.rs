@@ -18,7 +18,7 @@ enum JsonState {
     /// Before its first brace.
     #[default]
     Before,
-    /// Inside so many braces and brackets, perhaps within a string, perhaps after its backslash.
+    /// Inside of `depth` braces and brackets, perhaps within a string, perhaps after its backslash.
     Inside { depth: usize, string: bool, escaped: bool },
     /// After the last brace, and it is JSON.
     Whole,

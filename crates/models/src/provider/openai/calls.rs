@@ -7,21 +7,21 @@ use crate::{Arguments, json, sink::Sink, turn::DraftCall};
 
 /// The calls of one answer, as far as they have come.
 #[derive(Debug, Default)]
-pub(super) struct CallFragments(Vec<Call>);
+pub(super) struct CallFragments(Vec<CallFragment>);
 
 #[derive(Debug, Default)]
-struct Call {
+struct CallFragment {
     id: Option<String>,
     index: Option<u64>,
     name: String,
     arguments: ArgumentText,
     /// Arguments that came as JSON instead of text.
     object: Option<Value>,
-    /// What else the server said of it and wants to see again, such as thought signatures.
+    /// Other fields that the server wants back, such as thought signatures.
     extra: Map<String, Value>,
 }
 
-impl Call {
+impl CallFragment {
     fn args(&self) -> Arguments {
         match &self.object {
             Some(object) => Arguments::from_value(object.clone()),
@@ -46,7 +46,7 @@ impl CallFragments {
         }
         let position = self.position(id, index, name);
         if position == self.0.len() {
-            self.0.push(Call { index, ..Call::default() });
+            self.0.push(CallFragment { index, ..CallFragment::default() });
         }
         let call = &mut self.0[position];
         if call.id.is_none() {
@@ -108,8 +108,8 @@ impl CallFragments {
         self.0.iter().rposition(|call| call.index == Some(index))
     }
 
-    /// The call at `at`, unless the fragment names a tool where that call already has its own and is complete:
-    /// servers that send whole calls give all of them the index 0, or the same id.
+    /// Returns the index of the call at `at`, or of a new one if the fragment names a tool although that call already has a name
+    /// and is complete: servers that send whole calls give all of them the index 0, or the same id.
     fn unless_another(&self, at: usize, name: &str) -> usize {
         let call = &self.0[at];
         let another = !name.is_empty()

@@ -1,4 +1,4 @@
-//! What is sent: the request, its messages and its tools.
+//! Builds the request, its messages and its tools.
 
 use serde_json::{Map, Value, json};
 use switchboard_toolcall::ToolSpec;
@@ -6,11 +6,15 @@ use switchboard_toolcall::ToolSpec;
 use crate::{
     AiMessage, Audio, Image, Message, ModelConfig, Provider, Request, Think, ToolChoice, ToolReply,
     UserMessage,
-    lower::{self, Lowered, Names},
+    lower::{self, LoweredTools, Names},
 };
 
 /// The body of a request.
-pub(crate) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Lowered) -> Value {
+pub(crate) fn request(
+    config: &ModelConfig,
+    request: &Request<'_>,
+    lowered: &LoweredTools,
+) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(config.model));
     body.insert("stream".to_owned(), json!(request.stream));
@@ -37,7 +41,7 @@ pub(crate) fn request(config: &ModelConfig, request: &Request<'_>, lowered: &Low
     Value::Object(body)
 }
 
-/// The tools as they are sent, in the order in which they were given. None in, none out.
+/// Returns the tools in the provider's format, in the same order; empty if there are none.
 pub fn convert_tools(specs: &[&ToolSpec]) -> Vec<Value> {
     match tools(&lower::tools(Provider::OpenAi, specs)) {
         Value::Array(tools) => tools,
@@ -45,13 +49,13 @@ pub fn convert_tools(specs: &[&ToolSpec]) -> Vec<Value> {
     }
 }
 
-/// OpenAI's own models reject `max_tokens`; most who imitate them know nothing else.
+/// Returns the key for the limit: OpenAI's own models reject `max_tokens`; most compatible servers know only that one.
 fn max_tokens_key(config: &ModelConfig) -> &'static str {
     let elsewhere = config.base_url.as_deref().is_some_and(|url| !url.contains("api.openai.com"));
     if elsewhere { "max_tokens" } else { "max_completion_tokens" }
 }
 
-fn tools(lowered: &Lowered) -> Value {
+fn tools(lowered: &LoweredTools) -> Value {
     let tools = lowered.tools.iter().map(|tool| {
         json!({"type": "function", "function": {
             "name": tool.name, "description": tool.description, "parameters": tool.parameters}})
@@ -64,7 +68,7 @@ fn choice(choice: &ToolChoice, names: &Names) -> Option<Value> {
         ToolChoice::Auto | ToolChoice::Never => None,
         ToolChoice::Any => Some(json!("required")),
         ToolChoice::One(name) => {
-            Some(json!({"type": "function", "function": {"name": names.to_wire(name)}}))
+            Some(json!({"type": "function", "function": {"name": names.wire_name(name)}}))
         }
     }
 }
@@ -72,7 +76,7 @@ fn choice(choice: &ToolChoice, names: &Names) -> Option<Value> {
 fn messages(messages: &[Message], names: &Names, hears: bool) -> Value {
     let mut sent = Vec::new();
     // Tool messages take text only; the rest follows when all results of the turn are said.
-    let mut beside = Beside::default();
+    let mut beside = NonTextReply::default();
     for message in messages {
         if !matches!(message, Message::Tool(_)) {
             sent.extend(std::mem::take(&mut beside).into_message());
@@ -98,14 +102,14 @@ fn messages(messages: &[Message], names: &Names, hears: bool) -> Value {
     Value::Array(sent)
 }
 
-/// What tools answered beside text.
+/// The images and audio of tools' results.
 #[derive(Default)]
-struct Beside<'a> {
+struct NonTextReply<'a> {
     images: Vec<&'a Image>,
     audio: Vec<&'a Audio>,
 }
 
-impl Beside<'_> {
+impl NonTextReply<'_> {
     fn into_message(self) -> Option<Value> {
         let images = self.images.into_iter().map(|Image { media_type, data }| {
             json!({"type": "image_url", "image_url": {"url": format!("data:{media_type};base64,{data}")}})
@@ -121,7 +125,7 @@ impl Beside<'_> {
     }
 }
 
-/// The parts after a line that says what they are; none where there are none.
+/// Returns the parts after a line that describes them. `None` if there are none.
 fn titled(title: &str, parts: impl Iterator<Item = Value>) -> impl Iterator<Item = Value> {
     let mut parts = parts.peekable();
     let title = parts.peek().is_some().then(|| json!({"type": "text", "text": title}));
@@ -153,7 +157,7 @@ fn assistant(message: &AiMessage, names: &Names) -> Value {
     }
     let native = message.native.as_ref().filter(|native| native.provider == Provider::OpenAi);
     let native = native.map(|native| &native.content);
-    // Some servers insist on their reasoning beside calls, and others reject it elsewhere.
+    // Some servers require their reasoning beside calls, others reject it anywhere else.
     if let Some(Value::Object(fields)) = native.and_then(|native| native.get("message")) {
         sent.extend(fields.clone());
     }
@@ -162,7 +166,7 @@ fn assistant(message: &AiMessage, names: &Names) -> Value {
     let calls = message.tool_calls.iter().enumerate().map(|(position, call)| {
         let arguments = Value::Object(call.args.to_replay()).to_string();
         let mut sent = json!({"id": call.id, "type": "function",
-            "function": {"name": names.to_wire(&call.name), "arguments": arguments}});
+            "function": {"name": names.wire_name(&call.name), "arguments": arguments}});
         if let (Some(Value::Object(extra)), Value::Object(sent)) =
             (extras.and_then(|extras| extras.get(position)), &mut sent)
         {

@@ -1,4 +1,4 @@
-//! What comes back: a stream of chunks, or one completion.
+//! Parses responses: a stream of chunks, or one completion.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::{
     exchange::{ResponseReader, cut},
     json,
     sink::Sink,
-    turn::Draft,
+    turn::TurnDraft,
 };
 
 /// Reasoning as different servers call it.
@@ -57,7 +57,7 @@ impl ResponseReader for OpenAiReader {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<Draft, ModelError> {
+    fn finish(self: Box<Self>) -> Result<TurnDraft, ModelError> {
         let Some(finish) = self.finish else { return Err(cut()) };
         if finish == "error" {
             return Err(ModelError::new(
@@ -85,7 +85,7 @@ impl ResponseReader for OpenAiReader {
         let reasoning = reasoning.unwrap_or_default().to_owned();
         let native = native(self.reasoning, self.details, extras);
         let content = if self.text.is_empty() { self.refusal } else { self.text };
-        Ok(Draft {
+        Ok(TurnDraft {
             content,
             reasoning,
             calls,
@@ -148,7 +148,7 @@ impl OpenAiReader {
     }
 }
 
-/// Text, also where it comes in parts.
+/// Text, in one piece or in parts.
 fn content(content: Option<&Value>) -> Option<String> {
     match content? {
         Value::String(text) => Some(text.clone()),

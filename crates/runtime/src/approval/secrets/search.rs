@@ -1,23 +1,23 @@
-//! Which values a schema calls secret.
+//! Finds the values that a schema marks as secret.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// How many subschemas are looked at; a schema that needs more hides nothing further.
+/// How many subschemas are visited; secrets behind the remaining ones are shown.
 const MOST: usize = 10_000;
 /// How deep schemas and values may be nested, references included.
 const DEEPEST: usize = 64;
 
 /// A search through a schema, along a value.
-pub(super) struct Search<'a> {
+pub(super) struct SecretSearch<'a> {
     root: &'a Value,
     left: usize,
 }
 
 type Paths = HashSet<String>;
 
-impl<'a> Search<'a> {
+impl<'a> SecretSearch<'a> {
     pub(super) fn new(root: &'a Value) -> Self {
         Self { root, left: MOST }
     }
@@ -57,8 +57,8 @@ impl<'a> Search<'a> {
         paths
     }
 
-    /// What every branch that the value may belong to marks. A caller that can choose the branch must not choose one that
-    /// hides what another branch would show.
+    /// Returns what every branch that the value may match marks as secret. A caller that can choose the branch must not
+    /// be able to hide what another branch would show.
     fn marked_by_all(
         &mut self,
         branches: &[Value],
@@ -89,7 +89,7 @@ impl<'a> Search<'a> {
     ) -> Paths {
         let mut paths = Paths::new();
         let declared = schema.get("properties").and_then(Value::as_object);
-        // Which keys a pattern meets is not looked at here, so what is left over is not known either.
+        // Keys are not matched against patterns here, so which keys are additional is not known either.
         let others = match schema.contains_key("patternProperties") {
             true => None,
             false => schema.get("additionalProperties"),
@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
         depth: usize,
     ) -> Paths {
         let mut paths = Paths::new();
-        // Before 2020-12 `items` had a list, and `additionalItems` the rest.
+        // Before draft 2020-12, `items` could be a list, and `additionalItems` applied to the rest.
         let (first, rest) = match schema.get("items") {
             Some(Value::Array(first)) => (first.as_slice(), schema.get("additionalItems")),
             rest => (list(schema, "prefixItems"), rest),
@@ -125,13 +125,13 @@ impl<'a> Search<'a> {
         paths
     }
 
-    /// The subschema that `$ref` names, if it is a part of the same schema.
+    /// Returns the subschema that `$ref` points to, if it is within the same schema.
     fn target(&self, schema: &Map<String, Value>) -> Option<&'a Value> {
         let reference = schema.get("$ref")?.as_str()?;
         self.root.pointer(reference.strip_prefix('#')?)
     }
 
-    /// Whether the value may belong to the branch: nothing that is looked at here speaks against it.
+    /// Returns whether the value may match the branch: none of the keywords that are checked here excludes it.
     fn fits(&mut self, branch: &Value, value: &Value, depth: usize) -> bool {
         let Value::Object(schema) = branch else { return *branch != Value::Bool(false) };
         if self.left == 0 || depth > DEEPEST {
@@ -159,7 +159,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The pointer to a part of what `path` points to.
+/// Returns the JSON pointer to `key` below `path`.
 pub(super) fn below(path: &str, key: &str) -> String {
     format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"))
 }

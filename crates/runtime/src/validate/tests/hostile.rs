@@ -26,7 +26,7 @@ fn identified(mut definitions: Value, identifier: &str, prefix: &str) -> Value {
 }
 
 fn refused(schema: &Value) -> String {
-    match Check::compile(schema, Strictness::Lenient) {
+    match SchemaCheck::compile(schema, Strictness::Lenient) {
         Ok(check) => format!("accepted, with {} visits", check.cost.visits()),
         Err(error) => error.to_string(),
     }
@@ -113,8 +113,8 @@ fn long_chains_are_refused() {
     );
     // The longest that is accepted, on a thread with as little stack as tokio's have.
     let schema = chain(83);
-    let check = Check::compile(&schema, Strictness::Lenient).unwrap();
-    assert!(Check::compile(&chain(90), Strictness::Lenient).is_err());
+    let check = SchemaCheck::compile(&schema, Strictness::Lenient).unwrap();
+    assert!(SchemaCheck::compile(&chain(90), Strictness::Lenient).is_err());
     let work = move || !check.accepts(&json!({})) || check.accepts(&json!([]));
     let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap();
     assert!(!thread.join().unwrap());
@@ -128,16 +128,16 @@ fn recursion_needs_no_more_stack_than_there_is() {
     definitions["l60"] =
         json!({"properties": {"x": {"$ref": "#/$defs/l0"}, "n": {"type": "null"}}});
     let schema = json!({"$ref": "#/$defs/l0", "$defs": definitions});
-    let check = Check::compile(&schema, Strictness::Lenient).unwrap();
+    let check = SchemaCheck::compile(&schema, Strictness::Lenient).unwrap();
     let deep = |levels| (0..levels).fold(json!({"n": 1}), |inner, _| json!({"x": inner}));
     let work = move || {
         for levels in 0..126 {
             let args = deep(levels);
-            if let Effort::TooLarge(_) = check.effort(&args) {
+            if let CheckEffort::TooLarge(_) = check.effort(&args) {
                 return levels;
             }
-            let validator = check.schema.as_ref().and_then(Compiled::validator).unwrap();
-            let said = messages::Problems::of(validator.iter_errors(&args)).text();
+            let validator = check.schema.as_ref().and_then(CompiledSchema::validator).unwrap();
+            let said = messages::ArgumentProblems::of(validator.iter_errors(&args)).text();
             assert!(said.ends_with("n' must be null, got integer"), "{said}");
         }
         126
@@ -164,18 +164,18 @@ fn patterns_have_a_budget() {
     assert_eq!(refused(&many(400, &hidden)), "it has more than 1048576 bytes of compiled patterns");
     let short = |at: usize| format!("^a{at}[b-d]+$");
     assert_eq!(refused(&many(1001, &short)), "it has more than 1000 patterns");
-    assert!(Check::compile(&many(300, &short), Strictness::Lenient).is_ok());
+    assert!(SchemaCheck::compile(&many(300, &short), Strictness::Lenient).is_ok());
     let one = json!({"type": "object", "patternProperties": {"^([a-c]|\\d{7}){1,2400}$": {}}});
-    assert!(Check::compile(&one, Strictness::Lenient).is_err(), "larger than one may be");
+    assert!(SchemaCheck::compile(&one, Strictness::Lenient).is_err(), "larger than one may be");
 }
 
 // TL-2: and the tools of a server share one.
 #[test]
 fn a_server_has_a_budget() {
-    let mut budget = Budget::default();
+    let mut budget = SchemaBudget::default();
     let schema = |at: usize| json!({"type": "object", "properties": {"x": {"type": "string", "pattern": format!("^(a|b{at}){{1,1000}}$")}}});
     let taken: Vec<_> = (0..1000)
-        .map(|at| Check::within(&mut budget, &schema(at), Strictness::Lenient).err())
+        .map(|at| SchemaCheck::within(&mut budget, &schema(at), Strictness::Lenient).err())
         .collect();
     let accepted = taken.iter().filter(|error| error.is_none()).count();
     assert!((60..300).contains(&accepted), "{accepted}: {:?}", taken[0]);
@@ -186,7 +186,9 @@ fn a_server_has_a_budget() {
         "the schemas of its server's tools have more than 16777216 bytes of compiled patterns in all"
     );
     // A tool without patterns still has room.
-    assert!(Check::within(&mut budget, &json!({"type": "object"}), Strictness::Lenient).is_ok());
+    assert!(
+        SchemaCheck::within(&mut budget, &json!({"type": "object"}), Strictness::Lenient).is_ok()
+    );
 }
 
 // TL-2: nothing is kept compiled before it is needed.
@@ -194,7 +196,7 @@ fn a_server_has_a_budget() {
 fn schemas_are_compiled_when_they_are_needed() {
     let schema =
         json!({"type": "object", "properties": {"x": {"type": "string", "pattern": "^a+$"}}});
-    let check = Check::compile(&schema, Strictness::Lenient).unwrap();
+    let check = SchemaCheck::compile(&schema, Strictness::Lenient).unwrap();
     let is_ready = || check.schema.as_ref().unwrap().is_ready();
     assert!(!is_ready());
     assert!(check.accepts(&json!({"x": "aa"})) && !check.accepts(&json!({"x": "b"})));
@@ -209,7 +211,7 @@ fn long_enums_are_accepted() {
     assert_eq!(refused(&schema), "its references expand to more than 100000 subschemas");
     let options: Vec<_> = (0..50_000).collect();
     let schema = json!({"type": "object", "properties": {"x": {"enum": options}}});
-    let check = Check::compile(&schema, Strictness::Lenient).unwrap();
+    let check = SchemaCheck::compile(&schema, Strictness::Lenient).unwrap();
     assert!(check.accepts(&json!({"x": 49_999})) && !check.accepts(&json!({"x": 50_000})));
 }
 
@@ -217,7 +219,7 @@ fn long_enums_are_accepted() {
 #[test]
 fn only_small_checks_run_on_serving_threads() {
     let effort = |schema: &Value, args: Value| {
-        Check::compile(schema, Strictness::Lenient).unwrap().effort(&args)
+        SchemaCheck::compile(schema, Strictness::Lenient).unwrap().effort(&args)
     };
     let typical = json!({"type": "object", "properties": {
         "city": {"type": "string", "pattern": "^[A-Z][a-z]{1,40}$"}, "days": {"type": "integer", "minimum": 1},
@@ -225,20 +227,20 @@ fn only_small_checks_run_on_serving_threads() {
         "host": {"type": "string", "pattern": "^(?!-)[a-z0-9-]{1,63}$"}
     }});
     let args = json!({"city": "Oslo", "days": 3, "host": "a"});
-    assert_eq!(effort(&typical, args), Effort::Small);
-    assert_eq!(effort(&typical, json!({"tags": vec!["a"; 10_000]})), Effort::Large);
-    assert_eq!(effort(&typical, json!({"city": "a".repeat(100_000)})), Effort::Large);
+    assert_eq!(effort(&typical, args), CheckEffort::Small);
+    assert_eq!(effort(&typical, json!({"tags": vec!["a"; 10_000]})), CheckEffort::Large);
+    assert_eq!(effort(&typical, json!({"city": "a".repeat(100_000)})), CheckEffort::Large);
     let tree = json!({"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}});
     let deep = (0..50).fold(json!({}), |inner, _| json!({"children": [inner]}));
-    assert_eq!(effort(&tree, deep), Effort::Small);
+    assert_eq!(effort(&tree, deep), CheckEffort::Small);
     let by_uri = json!({"$id": "https://example.org/x", "properties": {"x": {"$ref": "x#/$defs/a"}}, "$defs": {"a": {}}});
-    assert_eq!(effort(&by_uri, json!({"x": {}})), Effort::Large);
+    assert_eq!(effort(&by_uri, json!({"x": {}})), CheckEffort::Large);
     let twice = |next: &str| json!({"allOf": [{"$ref": next}, {"$ref": next}]});
     let large = json!({"$ref": "#/$defs/l0", "$defs": levels(14, twice, pointer)});
-    assert_eq!(effort(&large, json!({})), Effort::Large);
+    assert_eq!(effort(&large, json!({})), CheckEffort::Large);
     assert_eq!(
         effort(&large, json!({"x": vec![0; 1_000_000]})),
-        Effort::TooLarge("the arguments are too large for this tool's schema")
+        CheckEffort::TooLarge("the arguments are too large for this tool's schema")
     );
 }
 
@@ -309,8 +311,8 @@ proptest! {
     ) {
         let schema = json!({"properties": {"x": top, "y": {"$ref": "#/$defs/d0"}},
             "$defs": {"d0": d0, "d1": d1, "d2": d2, "d3": d3, "d4": {"type": "null"}}});
-        let document = Document::new(&schema);
-        match Cost::of(&schema, &document, &HashMap::new()) {
+        let document = SchemaDocument::new(&schema);
+        match SchemaCost::of(&schema, &document, &HashMap::new()) {
             Ok(cost) => prop_assert!(cost.visits() >= naive(&schema, &schema, 0), "{schema}"),
             Err(error) => prop_assert!(naive(&schema, &schema, 0) > 10_000, "{error}: {schema}"),
         }

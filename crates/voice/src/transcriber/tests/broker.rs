@@ -19,7 +19,7 @@ use tokio::{
 use super::stage::{Plan, Stage};
 use crate::{
     Config, SpeechConfig,
-    config::{Destination, Origin},
+    config::{AudioSource, Destination},
     source::bytes,
 };
 
@@ -137,7 +137,7 @@ async fn sound_is_answered_with_sound() {
     let broker = Mosquitto::start();
     let mut household = Household::at(broker.port()).await;
     let config = Config {
-        source: Some(Origin::Mqtt),
+        source: Some(AudioSource::Mqtt),
         output: Some(Destination::Mqtt),
         tts: Some(SpeechConfig::new("tcp://unused")),
         ..config(broker.port())

@@ -1,4 +1,4 @@
-//! How long the queues are, as the streams and consumers say.
+//! Queue lengths from the streams and consumers.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,12 +9,12 @@ use futures_util::TryStreamExt;
 use switchboard_toolcall::BoxError;
 
 use super::NatsQueue;
-use crate::{clock::now_ms, jobs::Figures};
+use crate::{clock::now_ms, jobs::QueueFigures};
 
-/// The queues of all groups, by group. Creates nothing to find that out.
-pub(super) async fn figures(queue: &NatsQueue) -> Result<Vec<Figures>, BoxError> {
+/// Returns the queues of all groups, by group. Creates nothing.
+pub(super) async fn figures(queue: &NatsQueue) -> Result<Vec<QueueFigures>, BoxError> {
     let Some(jobs) = find(queue, "jobs").await? else { return Ok(Vec::new()) };
-    let mut groups: BTreeMap<String, Figures> = BTreeMap::new();
+    let mut groups: BTreeMap<String, QueueFigures> = BTreeMap::new();
     for (group, calls) in count(queue, &jobs, "job").await? {
         groups.entry(group).or_default().waiting += calls;
     }
@@ -55,7 +55,7 @@ async fn find(queue: &NatsQueue, word: &str) -> Result<Option<Stream>, BoxError>
     }
 }
 
-/// How many messages of each group are in a stream.
+/// Returns how many messages of each group are in a stream.
 async fn count(
     queue: &NatsQueue,
     stream: &Stream,
@@ -71,7 +71,7 @@ async fn count(
     Ok(counts)
 }
 
-/// How long the oldest message of a group has been there; `None` if it has ended meanwhile.
+/// Returns the age of a group's oldest message. `None` if it has ended meanwhile.
 async fn oldest(queue: &NatsQueue, stream: &Stream, group: &str) -> Option<Duration> {
     let subject = format!("{}.job.{group}.>", queue.names.prefix());
     let first = stream.direct_get_next_for_subject(subject, Some(1)).await.ok()?;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use switchboard_runtime::QueueState;
 use switchboard_workers::{
-    memory::{Fault, Operation},
+    memory::{MemoryFault, MemoryOperation},
     transport::Ack,
 };
 use tokio::time::{Instant, sleep};
@@ -14,15 +14,15 @@ use crate::Own;
 /// A fault for the operations that `is_hit` names, so many times.
 fn first(
     mut times: usize,
-    fault: Fault,
-    is_hit: impl Fn(Operation) -> bool + Send + 'static,
-) -> impl FnMut(Operation) -> Fault + Send + 'static {
+    fault: MemoryFault,
+    is_hit: impl Fn(MemoryOperation) -> bool + Send + 'static,
+) -> impl FnMut(MemoryOperation) -> MemoryFault + Send + 'static {
     move |operation| match times > 0 && is_hit(operation) {
         true => {
             times -= 1;
             fault
         }
-        false => Fault::None,
+        false => MemoryFault::None,
     }
 }
 
@@ -32,9 +32,9 @@ fn once(key: &str) -> CallContext {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_acknowledgement_runs_nothing_twice() {
-    for fault in [Fault::Refuse, Fault::LoseAnswer] {
+    for fault in [MemoryFault::Refuse, MemoryFault::LoseAnswer] {
         let own = Own::start();
-        own.servers.set_faults(first(1, fault, |op| op == Operation::Ack(Ack::Done)));
+        own.servers.set_faults(first(1, fault, |op| op == MemoryOperation::Ack(Ack::Done)));
         let (cluster, log) = (own.connect().await, RunLog::default());
         let gateway = TestGateway::new(&cluster);
         let _worker = TestWorker::mortal(&cluster, "tools", "one", &log);
@@ -55,8 +55,8 @@ async fn what_is_written_is_written_once_although_answers_are_lost() {
     let own = Own::start();
     let (cluster, log) = (own.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
-    let lost = |op| matches!(op, Operation::Enqueue);
-    own.servers.set_faults(first(2, Fault::LoseAnswer, lost));
+    let lost = |op| matches!(op, MemoryOperation::Enqueue);
+    own.servers.set_faults(first(2, MemoryFault::LoseAnswer, lost));
     let id = gateway.submit("gpu__write", json!({"note": "n"})).await.unwrap();
     assert_eq!(gateway.queue.figures().await.unwrap()[0].waiting, 1, "stored once");
     let _worker = TestWorker::start(&cluster, "gpu", "one", &log);
@@ -66,7 +66,7 @@ async fn what_is_written_is_written_once_although_answers_are_lost() {
     let hold = json!({"note": "m", "secs": 1.0});
     let id = gateway.submit_as("gpu__hold", hold, &once("m")).await.unwrap();
     log.saw("m").await;
-    own.servers.set_faults(first(1, Fault::LoseAnswer, |op| op == Operation::Write));
+    own.servers.set_faults(first(1, MemoryFault::LoseAnswer, |op| op == MemoryOperation::Write));
     let ended = gateway.ended(id).await;
     assert_eq!((ended.state, text(&ended), ended.attempts), (QueueState::Done, "held".into(), 1));
     assert_eq!((log.times("n"), log.times("m")), (1, 1));
@@ -77,11 +77,12 @@ async fn a_key_whose_first_user_died_before_it_queued_the_call_is_free_for_the_s
     let own = Own::start();
     let (cluster, log) = (own.connect().await, RunLog::default());
     let gateways = [TestGateway::new(&cluster), TestGateway::new(&own.connect().await)];
-    own.servers.set_faults(first(usize::MAX, Fault::Refuse, |op| op == Operation::Enqueue));
+    own.servers
+        .set_faults(first(usize::MAX, MemoryFault::Refuse, |op| op == MemoryOperation::Enqueue));
     let args = json!({"note": "n"});
     let failed = gateways[0].submit_as("tools__write", args.clone(), &once("k")).await.unwrap_err();
     assert_eq!(failed.error_kind(), Some(ErrorKind::OutcomeUnknown));
-    own.servers.set_faults(|_| Fault::None);
+    own.servers.set_faults(|_| MemoryFault::None);
     let id = gateways[1].submit_as("tools__write", args.clone(), &once("k")).await.unwrap();
     assert!(failed.text().contains(&id.to_string()), "the same call: {}", failed.text());
     let _worker = TestWorker::start(&cluster, "tools", "one", &log);

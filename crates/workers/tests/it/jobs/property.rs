@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 use switchboard_runtime::QueueState;
-use switchboard_workers::memory::Fault;
+use switchboard_workers::memory::MemoryFault;
 use tokio::time::{sleep, timeout};
 
 use super::*;
@@ -17,7 +17,7 @@ const END: Duration = Duration::from_secs(3600);
 struct Story {
     calls: Vec<Call>,
     /// What goes wrong with the servers' operations, one after the other.
-    faults: Vec<Fault>,
+    faults: Vec<MemoryFault>,
     /// After how many milliseconds which worker dies; another one takes its place.
     deaths: Vec<(u64, usize)>,
 }
@@ -34,12 +34,12 @@ struct Call {
     cancel: Option<u64>,
 }
 
-fn fault() -> impl Strategy<Value = Fault> {
+fn fault() -> impl Strategy<Value = MemoryFault> {
     prop_oneof![
-        12 => Just(Fault::None),
-        3 => (0..6000_u64).prop_map(|ms| Fault::Delay(Duration::from_millis(ms))),
-        1 => Just(Fault::Refuse),
-        2 => Just(Fault::LoseAnswer),
+        12 => Just(MemoryFault::None),
+        3 => (0..6000_u64).prop_map(|ms| MemoryFault::Delay(Duration::from_millis(ms))),
+        1 => Just(MemoryFault::Refuse),
+        2 => Just(MemoryFault::LoseAnswer),
     ]
 }
 

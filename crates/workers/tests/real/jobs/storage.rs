@@ -71,7 +71,7 @@ async fn figures_tell_how_long_the_queues_are() {
         gateway.submit("gpu__hold", json!({"note": "held"})).await.unwrap();
     }
     let figures = gateway.queue.figures().await.unwrap();
-    let one = |figures: &[jobs::Figures]| {
+    let one = |figures: &[jobs::QueueFigures]| {
         figures.iter().find(|figures| figures.is_of("gpu")).cloned().unwrap()
     };
     let waiting = one(&figures);

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// The components that a schema becomes.
+/// Returns the components that a schema becomes.
 fn placed(schema: &Value) -> Value {
     let mut components = Map::new();
     place(schema, "f.arguments", &mut components);

@@ -1,0 +1,158 @@
+//! `switchboard login` and `logout`: signs in to a server, once for all callers (SPEC AU-1).
+
+mod browser;
+
+use std::{path::Path, process::ExitCode, time::Duration};
+
+use anyhow::{Context, bail};
+use switchboard_mcp_client::{ServerConfig, TransportKind};
+use switchboard_oauth::{Credential, CredentialKey, DeviceCode, Error, HttpClient, SignIn, revoke};
+use switchboard_runtime::lookup::close_names;
+use tokio::{task::spawn_blocking, time::timeout};
+
+use super::sign_in_view;
+use crate::{
+    cli::{Cli, LoginArgs, LogoutArgs},
+    own_gateway::{OwnGateway, path},
+    runtime::on_runtime,
+    settings::{self, Loaded},
+    terminal::{self, Paint, ask, text},
+    vault,
+};
+
+/// How long a person has for the sign-in.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+pub(super) fn run(login: &LoginArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    in_config(login, cli.config.as_deref(), cli)
+}
+
+/// Signs in to a server of this config.
+///
+/// # Errors
+/// The config cannot be read, or has no such server.
+pub(super) fn in_config(
+    login: &LoginArgs,
+    config: Option<&Path>,
+    cli: &Cli,
+) -> anyhow::Result<ExitCode> {
+    let loaded = settings::load(config)?;
+    let (key, config) = target(&loaded, &login.server)?;
+    let vault = vault::open()?;
+    on_runtime(async {
+        let signed_in = async {
+            let http = HttpClient::new()?;
+            let sign_in = SignIn::prepare(&http, &vault, key, &config.oauth, None).await?;
+            sign_in_by(login, &sign_in).await
+        };
+        match signed_in.await {
+            Ok(credential) => {
+                let status = sign_in_view::sentence(&credential.status());
+                let name = text::one_line(&login.server);
+                terminal::tell(&format!("{name}: {}", text::one_line(&status)));
+                reconnect(&loaded, &login.server).await;
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(error) => {
+                let error = anyhow::Error::from(error);
+                let reason = text::one_line(&format!("not signed in: {error:#}"));
+                terminal::tell(&Paint::stderr(cli.color).red(&reason));
+                Ok(ExitCode::FAILURE)
+            }
+        }
+    })
+}
+
+async fn sign_in_by(login: &LoginArgs, sign_in: &SignIn) -> Result<Credential, Error> {
+    let issuer = text::one_line(sign_in.issuer());
+    if login.device {
+        return sign_in.with_device(show_code).await;
+    }
+    let pending = sign_in.begin().await?;
+    let url = pending.url().to_string();
+    if login.paste {
+        terminal::tell(&format!("Sign in at {issuer} with any browser:\n  {url}"));
+        let question = "Paste the address that the browser ended on, even if it shows an error: ";
+        let pasted = spawn_blocking(move || ask::line(question)).await;
+        let pasted = pasted.map_err(std::io::Error::other).flatten();
+        return pending.finish_with(&pasted.unwrap_or_default()).await;
+    }
+    match browser::open(&url) {
+        Ok(()) => terminal::tell(&format!(
+            "Sign in at {issuer} in the browser. If none has opened, go to:\n  {url}"
+        )),
+        Err(reason) => {
+            terminal::tell(&format!("No browser opened ({reason}). Sign in at {issuer}:\n  {url}"))
+        }
+    }
+    let limit = PATIENCE.as_secs();
+    timeout(PATIENCE, pending.finish()).await.unwrap_or(Err(Error::TimedOut(limit)))
+}
+
+fn show_code(code: &DeviceCode) {
+    let address = text::one_line(&code.verification_uri);
+    terminal::tell(&format!(
+        "On any device go to {address} and type {}",
+        text::one_line(&code.user_code)
+    ));
+    if let Some(complete) = &code.verification_uri_complete {
+        terminal::tell(&format!("or go to {}", text::one_line(complete)));
+    }
+}
+
+/// Lets a running gateway use the sign-in at once; without this it would notice within a minute.
+async fn reconnect(loaded: &Loaded, server: &str) {
+    if let Ok(Some(gateway)) = OwnGateway::look(loaded)
+        && let Err(error) = gateway.post(&format!("/api/servers/{}/reconnect", path(server))).await
+    {
+        tracing::debug!(%error, "the gateway was not told of the sign-in");
+    }
+}
+
+pub(super) fn logout(logout: &LogoutArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let loaded = settings::load(cli.config.as_deref())?;
+    let (key, _) = target(&loaded, &logout.server)?;
+    let vault = vault::open()?;
+    let name = text::one_line(&logout.server);
+    let Some(credential) = Credential::load(&vault, &key)? else {
+        terminal::tell(&format!("{name}: nobody is signed in"));
+        return Ok(ExitCode::SUCCESS);
+    };
+    let is_revoked = on_runtime(async {
+        let http = HttpClient::new()?;
+        let is_revoked = revoke(&http, &vault, &key, &credential).await?;
+        reconnect(&loaded, &logout.server).await;
+        Ok(is_revoked)
+    })?;
+    let issuer = text::one_line(&credential.issuer);
+    terminal::tell(&match is_revoked {
+        true => format!("{name}: signed out, and revoked at {issuer}"),
+        false => format!(
+            "{name}: signed out here; {issuer} did not revoke it, so revoke it there if that matters"
+        ),
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The server's sign-in and settings.
+fn target<'a>(loaded: &'a Loaded, name: &str) -> anyhow::Result<(CredentialKey, &'a ServerConfig)> {
+    let servers = &loaded.settings.servers;
+    let Some(config) = servers.get(name) else {
+        let near = close_names(name, servers.keys().map(String::as_str));
+        let near = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        bail!("the config has no server `{}`{near}", text::one_line(name));
+    };
+    if let Some(reason) = &config.skipped {
+        bail!("server `{name}` is skipped: {reason}");
+    }
+    if config.kind().map_err(anyhow::Error::msg)? == TransportKind::Stdio {
+        bail!(
+            "server `{name}` is a program of this machine; only servers with a `url` are signed in to"
+        );
+    }
+    if config.headers.keys().any(|header| header.eq_ignore_ascii_case("authorization")) {
+        bail!("server `{name}` has an `Authorization` in its `headers`; remove it to sign in");
+    }
+    let url = config.url.as_deref().context("it has no `url`")?;
+    Ok((CredentialKey::shared(name, url)?, config))
+}

@@ -1,0 +1,43 @@
+//! A server's sign-in, for people and programs.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use switchboard_mcp_client::{Server, SignInStatus};
+
+/// `signed in at https://auth.example, scopes read write, until 2026-11-18T03:00:00Z, then renewed`
+pub(super) fn sentence(status: &SignInStatus) -> String {
+    of_json(&shown(status)).unwrap_or_default()
+}
+
+/// What is shown of a server's sign-in, as the gateway's REST does.
+pub(super) fn of(server: &Server) -> Option<Value> {
+    match (server.needs_sign_in(), server.signed_in()) {
+        (Some(needed), _) => Some(json!({"state": "needed", "reason": needed.to_string()})),
+        (None, Some(status)) => Some(shown(&status)),
+        (None, None) => None,
+    }
+}
+
+/// The same in words; `None` if nobody is signed in.
+pub(super) fn of_json(shown: &Value) -> Option<String> {
+    if shown["state"] != "signed_in" {
+        return None;
+    }
+    let scopes: Vec<_> = shown["scopes"].as_array()?.iter().filter_map(Value::as_str).collect();
+    let scopes =
+        if scopes.is_empty() { String::new() } else { format!(", scopes {}", scopes.join(" ")) };
+    let until = shown["until"].as_str().map(|until| format!(", until {until}")).unwrap_or_default();
+    let then = if shown["renews"] == true { ", then renewed" } else { "" };
+    Some(format!("signed in at {}{scopes}{until}{then}", shown["issuer"].as_str()?))
+}
+
+fn shown(status: &SignInStatus) -> Value {
+    let until = status.until.and_then(|until| Timestamp::try_from(until).ok());
+    json!({
+        "state": "signed_in",
+        "issuer": status.issuer,
+        "scopes": status.scopes,
+        "until": until.map(|until| format!("{until:.0}")),
+        "renews": status.renews,
+    })
+}

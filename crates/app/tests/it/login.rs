@@ -1,0 +1,286 @@
+//! `switchboard login` and `logout`, with an MCP server that wants OAuth.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    process::Stdio,
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, Ran};
+
+const ACCESS: &str = "opaque-access-value-of-ada";
+const REFRESH: &str = "opaque-refresh-value-of-ada";
+
+/// An MCP server with one tool, which is its own authorization server.
+struct SignInServer {
+    origin: String,
+    /// The paths that were asked for.
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl SignInServer {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let (of_thread, told) = (origin.clone(), asked.clone());
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (origin, told) = (of_thread.clone(), told.clone());
+                thread::spawn(move || answer(stream.unwrap(), &origin, &told));
+            }
+        });
+        Self { origin, asked }
+    }
+
+    fn place(&self) -> Place {
+        let url = &self.origin;
+        Place::with_config(&format!(
+            "[mcp]\nretry_attempts = 1\n[servers.docs]\nurl = \"{url}/mcp\"\nprotocol = \"legacy\"\n\
+             [servers.local]\ncommand = \"true\"\nenabled = false\n[servers.plain]\nurl = \"{url}/nothing\"\nenabled = false\n"
+        ))
+        .variable("BROWSER", "true")
+    }
+
+    fn was_asked(&self, path: &str) -> bool {
+        self.asked.lock().unwrap().iter().any(|asked| asked == path)
+    }
+}
+
+/// Answers one request.
+fn answer(stream: TcpStream, origin: &str, told: &Mutex<Vec<String>>) {
+    let mut reader = BufReader::new(stream);
+    let (mut first, mut length, mut is_known) = (String::new(), 0, false);
+    reader.read_line(&mut first).unwrap();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) <= 2 {
+            break;
+        }
+        let lower = line.to_lowercase();
+        if let Some(value) = lower.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        is_known |= line.contains(&format!("Bearer {ACCESS}"));
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let target = first.split(' ').nth(1).unwrap_or_default().to_owned();
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    told.lock().unwrap().push(path.to_owned());
+    let (status, headers, content) = respond(path, query, &body, is_known, origin);
+    let head = format!(
+        "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
+        content.len()
+    );
+    _ = reader.get_mut().write_all(format!("{head}{content}").as_bytes());
+}
+
+fn respond(
+    path: &str,
+    query: &str,
+    body: &[u8],
+    is_known: bool,
+    origin: &str,
+) -> (&'static str, String, String) {
+    let json = |value: Value| {
+        ("200 OK", "Content-Type: application/json\r\n".to_owned(), value.to_string())
+    };
+    match path {
+        "/.well-known/oauth-protected-resource/mcp" => {
+            json(json!({"resource": format!("{origin}/mcp"), "authorization_servers": [origin]}))
+        }
+        "/.well-known/oauth-authorization-server" => json(json!({
+            "issuer": origin, "authorization_endpoint": format!("{origin}/authorize"),
+            "token_endpoint": format!("{origin}/token"), "registration_endpoint": format!("{origin}/register"),
+            "revocation_endpoint": format!("{origin}/revoke"), "code_challenge_methods_supported": ["S256"],
+        })),
+        "/register" => json(json!({"client_id": "ours"})),
+        "/authorize" => {
+            let parameter = |name: &str| {
+                let found =
+                    query.split('&').find_map(|pair| pair.strip_prefix(&format!("{name}=")));
+                found.unwrap().replace("%3A", ":").replace("%2F", "/")
+            };
+            let to = format!(
+                "{}?code=one-time-code-value&state={}",
+                parameter("redirect_uri"),
+                parameter("state")
+            );
+            ("302 Found", format!("Location: {to}\r\n"), String::new())
+        }
+        "/token" => json(json!({
+            "access_token": ACCESS, "refresh_token": REFRESH, "token_type": "Bearer", "expires_in": 3600, "scope": "read",
+        })),
+        "/revoke" => json(json!({})),
+        "/mcp" if is_known => {
+            mcp(body).map_or(("202 Accepted", String::new(), String::new()), json)
+        }
+        "/mcp" => (
+            "401 Unauthorized",
+            "WWW-Authenticate: Bearer scope=\"read\"\r\n".to_owned(),
+            String::new(),
+        ),
+        _ => ("404 Not Found", String::new(), String::new()),
+    }
+}
+
+fn mcp(body: &[u8]) -> Option<Value> {
+    let message: Value = serde_json::from_slice(body).ok()?;
+    let result = match message["method"].as_str()? {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "docs", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": [{"name": "read", "inputSchema": {"type": "object"}}]}),
+        // A server that tells too much.
+        "tools/call" => {
+            json!({"content": [{"type": "text", "text": format!("read with {ACCESS}")}]})
+        }
+        _ => return None,
+    };
+    Some(json!({"jsonrpc": "2.0", "id": message.get("id")?, "result": result}))
+}
+
+/// A GET without more; returns the whole response.
+fn get(url: &str) -> String {
+    let rest = url.strip_prefix("http://").unwrap();
+    let (host, path) = rest.split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
+}
+
+fn location(response: &str) -> String {
+    response.lines().find_map(|line| line.strip_prefix("Location: ")).unwrap().trim().to_owned()
+}
+
+/// Signs in as a person does: takes the address from stderr into a browser, which ends on our page.
+fn sign_in(place: &Place) -> (Ran, String) {
+    let mut child = place.command(&["login", "docs"]).stdin(Stdio::null()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut told = String::new();
+    while !told.contains("/authorize?") {
+        assert!(stderr.read_line(&mut told).unwrap() > 0, "{told}");
+    }
+    let address = told.lines().last().unwrap().trim().to_owned();
+    let page = get(&location(&get(&address)));
+    stderr.read_to_string(&mut told).unwrap();
+    let mut ran = Ran::of(child.wait_with_output().unwrap());
+    ran.stderr = told;
+    (ran, page)
+}
+
+// AU-1
+#[test]
+fn a_server_that_wants_a_sign_in_is_used_after_it() {
+    let server = SignInServer::start();
+    let place = server.place();
+    let called = place.call(&["docs__read"]);
+    assert_eq!(
+        (called["success"].clone(), called["error_kind"].clone()),
+        (json!(false), json!("unavailable")),
+        "{called}"
+    );
+    assert!(called.to_string().contains("switchboard login docs"), "{called}");
+    let doctor = place.run(&["doctor"]);
+    assert!(doctor.stdout.contains("sign in with `switchboard login docs`"), "{doctor:?}");
+
+    let (ran, page) = sign_in(&place);
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, ""), "{ran:?}");
+    assert!(
+        ran.stderr.contains(&format!("docs: signed in at {}, scopes read, until ", server.origin)),
+        "{ran:?}"
+    );
+    assert!(page.contains("You can close this page and go back to the terminal."), "{page}");
+
+    let called = place.call(&["docs__read"]);
+    assert_eq!(called["success"], true, "{called}");
+    let servers = place.run(&["servers"]);
+    assert!(
+        servers.stdout.contains("signed in at") && servers.stdout.contains("scopes read"),
+        "{servers:?}"
+    );
+    let doctor = place.run(&["doctor"]);
+    assert!(doctor.stdout.contains(", then renewed"), "{doctor:?}");
+    // The config is trusted by name; nothing of the sign-in is anywhere, although the server repeats its token.
+    let mut folders = vec![place.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text =
+                String::from_utf8_lossy(&std::fs::read(&path).unwrap_or_default()).into_owned();
+            for secret in [ACCESS, REFRESH, "one-time-code-value"] {
+                assert!(!text.contains(secret), "{secret} in {}", path.display());
+            }
+        }
+    }
+
+    let out = place.run(&["logout", "docs"]);
+    assert_eq!(out.stderr, format!("docs: signed out, and revoked at {}\n", server.origin));
+    assert!(server.was_asked("/revoke"));
+    assert!(place.error(&["docs__read"]).contains("wants a sign-in"));
+    assert_eq!(place.run(&["logout", "docs"]).stderr, "docs: nobody is signed in\n");
+}
+
+// AU-1
+#[test]
+fn the_address_can_be_pasted_and_a_wrong_one_is_refused() {
+    let place = SignInServer::start().place();
+    let mut child =
+        place.command(&["login", "docs", "--paste"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut told = String::new();
+    while !told.contains("/authorize?") {
+        assert!(stderr.read_line(&mut told).unwrap() > 0, "{told}");
+    }
+    let ended_on = location(&get(told.lines().last().unwrap().trim()));
+    writeln!(child.stdin.take().unwrap(), "{ended_on}").unwrap();
+    assert!(child.wait().unwrap().success());
+    let wrong = place.run_with_stdin(&["login", "docs", "--paste"], ended_on.as_bytes());
+    assert!(
+        wrong.status == 1
+            && wrong.stderr.contains("not signed in: the response of the browser was refused"),
+        "{wrong:?}"
+    );
+}
+
+// AU-1: 1 for what is refused, 2 for what is not there.
+#[test]
+fn what_cannot_be_signed_in_to_is_told() {
+    let place = SignInServer::start().place();
+    assert!(place.refusal(&["login", "dosc"]).contains("no server `dosc`; did you mean `docs`?"));
+    assert!(place.refusal(&["logout", "nobody"]).contains("no server `nobody`"));
+    assert!(
+        place.refusal(&["login", "local"]).contains("only servers with a `url` are signed in to")
+    );
+    let plain = place.run(&["login", "docs", "--device"]);
+    assert!(plain.status == 1 && plain.stderr.contains("has no device flow"), "{plain:?}");
+    let dead = Place::with_config("[servers.docs]\nurl = \"http://127.0.0.1:9/mcp\"\n");
+    let dead = dead.run(&["login", "docs"]);
+    assert!(
+        dead.status == 1 && dead.stderr.starts_with("not signed in: failed to reach the server"),
+        "{dead:?}"
+    );
+}
+
+// AU-1
+#[test]
+fn adding_a_server_that_wants_a_sign_in_says_so() {
+    let server = SignInServer::start();
+    let place = Place::new();
+    let home = place.path().join("config").display().to_string();
+    let place = place.variable("XDG_CONFIG_HOME", &home);
+    let added = place.run(&["add", "docs", &format!("{}/mcp", server.origin)]);
+    assert_eq!(added.status, 0, "{added:?}");
+    assert!(added.stdout.contains("it wants a sign-in: switchboard login docs"), "{added:?}");
+}

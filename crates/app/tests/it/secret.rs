@@ -1,0 +1,140 @@
+//! `switchboard secret` and `${secret:NAME}`.
+
+use std::{fs, path::Path};
+
+use crate::{place::Place, pty};
+
+/// A tool whose command prints a secret of the vault.
+const CONFIG: &str = r#"
+[[tools]]
+name = "reveal"
+description = "Prints a secret"
+implementation = { type = "command", program = "printf", args = ["%s|%s", "${secret:MEADOW}", "{word}"] }
+[tools.parameters]
+type = "object"
+properties = { word = { type = "string" } }
+
+[[tools]]
+name = "without"
+description = "Needs a secret that nobody stored"
+implementation = { type = "command", program = "echo", args = ["${secret:NOBODY}"] }
+[tools.parameters]
+type = "object"
+
+[servers.docs]
+url = "https://docs.example"
+headers = { Authorization = "Bearer ${secret:docs.token-1}" }
+
+[models.m]
+provider = "openai"
+model = "x"
+api_key = "${secret:MODEL_KEY}"
+"#;
+
+const VALUE: &str = "sunflower meadow at dawn";
+
+fn everything_below(folder: &Path, found: &mut Vec<Vec<u8>>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => everything_below(&path, found),
+            false => found.push(fs::read(&path).unwrap_or_default()),
+        }
+    }
+}
+
+// AU-2
+#[test]
+fn a_secret_is_stored_used_and_found_nowhere() {
+    let place = Place::with_config(CONFIG);
+    let ran = place.run_with_stdin(&["secret", "set", "MEADOW"], format!("{VALUE}\n").as_bytes());
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, ""), "{ran:?}");
+    assert_eq!(
+        ran.stderr,
+        "secret MEADOW is stored, encrypted with a key that is in a file that only you can read; the config refers to it as ${secret:MEADOW}\n"
+    );
+    let called = place.call(&["reveal", "word=x"]);
+    assert_eq!(called["result"], format!("{VALUE}|x"), "{called}");
+    // What the tool printed is recorded, without the secret, whatever its shape.
+    let shown = place.run(&["calls", "show", called["call_id"].as_str().unwrap_or("last")]);
+    assert!(!format!("{shown:?}").contains("meadow at dawn"), "{shown:?}");
+    let mut files = Vec::new();
+    everything_below(&place.path().join("state"), &mut files);
+    assert!(files.len() > 3, "{}", files.len());
+    let holds = |file: &Vec<u8>| String::from_utf8_lossy(file).contains("meadow at dawn");
+    assert!(!files.iter().any(holds));
+
+    assert_eq!(place.run(&["secret", "list"]).stdout, "MEADOW\n");
+    assert_eq!(place.run(&["secret", "list", "--json"]).stdout, "[{\"name\":\"MEADOW\"}]\n");
+    let rotated = place.run(&["secret", "rotate"]);
+    assert_eq!(
+        rotated.stderr,
+        "the vault has a new key, which is in a file that only you can read\n"
+    );
+    assert_eq!(place.call(&["reveal", "word=y"])["result"], format!("{VALUE}|y"));
+    assert_eq!(place.run(&["secret", "rm", "MEADOW"]).stderr, "secret MEADOW is removed\n");
+    assert!(place.refusal(&["secret", "rm", "MEADOW"]).contains("there is no secret `MEADOW`"));
+    assert_eq!(place.run(&["secret", "list"]).stdout, "");
+}
+
+// AU-2, MC-8
+#[test]
+fn what_needs_a_missing_secret_is_skipped() {
+    let place = Place::with_config(CONFIG);
+    let error = place.error(&["without"]);
+    assert_eq!(
+        error,
+        "Tool 'without' is skipped: the secret NOBODY is not in the vault (`switchboard secret set NOBODY`)"
+    );
+    let servers = place.run(&["servers", "--json"]);
+    assert!(servers.stdout.contains("the secret docs.token-1 is not in the vault"), "{servers:?}");
+    let asked = place.run(&["ask", "-m", "m", "hello"]);
+    assert!(asked.stderr.contains("the secret MODEL_KEY is not in the vault"), "{asked:?}");
+    // Everything else works.
+    assert_eq!(place.call(&["echo", "message=hi"])["success"], true);
+    // A vault that does not open is told as such.
+    place.run_with_stdin(&["secret", "set", "NOBODY"], b"x");
+    fs::remove_file(place.path().join("state/switchboard/vault/vault.key")).unwrap();
+    let error = place.error(&["without"]);
+    assert!(
+        error.starts_with(
+            "Tool 'without' is skipped: the secret NOBODY cannot be read: the key of the vault"
+        ),
+        "{error}"
+    );
+}
+
+// AU-2: nothing empty, nothing from the command line, one newline less, no other names.
+#[test]
+fn what_cannot_be_stored_is_refused() {
+    let place = Place::new();
+    for nothing in ["", "\n", "\r\n"] {
+        let ran = place.run_with_stdin(&["secret", "set", "X"], nothing.as_bytes());
+        assert_eq!(
+            (ran.status, ran.stderr.as_str()),
+            (2, "error: the secret is empty; nothing was stored\n")
+        );
+    }
+    for name in ["", "a b", "a/b", "ä"] {
+        let ran = place.run_with_stdin(&["secret", "set", name], b"x");
+        assert!(ran.status == 2 && ran.stderr.contains("cannot name a secret"), "{ran:?}");
+    }
+    let ran = place.run_with_stdin(&["secret", "set", "X", "value"], b"x");
+    assert!(ran.status == 2 && ran.stderr.contains("unexpected argument"), "{ran:?}");
+    assert!(!place.path().join("state/switchboard/vault").exists());
+    let ran = place.run_with_stdin(&["secret", "set", "X"], b"\xff");
+    assert_eq!(ran.status, 2, "{ran:?}");
+    let homeless = Place::new().homeless().run_with_stdin(&["secret", "set", "X"], b"x");
+    assert!(homeless.stderr.contains("there is no folder for the vault"), "{homeless:?}");
+}
+
+// AU-2
+#[test]
+fn on_a_terminal_nothing_is_shown() {
+    let place = Place::new();
+    let shown = pty::run(place.command(&["secret", "set", "X"]), &[("Value of X: ", "hunter2\n")]);
+    let shown = format!("{shown:?}");
+    assert!(shown.contains("secret X is stored") && !shown.contains("hunter2"), "{shown}");
+    let place = place.file("switchboard.toml", CONFIG.replace("MEADOW", "X"));
+    assert_eq!(place.call(&["reveal", "word=y"])["result"], "hunter2|y");
+}

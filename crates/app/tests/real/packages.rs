@@ -1,0 +1,230 @@
+//! What is published, installed into a clean root and used: from nothing to a listed tool.
+//!
+//! The packages are made of the program that the tests were built with, by the code that makes the published ones; `cargo xtask
+//! dist --check` brings its own instead. All in one test, for making them takes longer than using them.
+//!
+//! The tests' program has a microphone (the feature `cpal`) and so needs ALSA's library, which the clean root has; published ones do not.
+
+mod debian;
+mod image;
+mod registries;
+mod sandbox;
+
+use std::{
+    env, fs,
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Packages that were made.
+struct Dist {
+    folder: PathBuf,
+    /// Holds the folder if it was made here.
+    _made: Option<TempDir>,
+}
+
+/// The architectures, as Debian, the kernel and Node.js call them.
+const ARCHITECTURES: [[&str; 3]; 2] = [["amd64", "x86_64", "x64"], ["arm64", "aarch64", "arm64"]];
+
+#[test]
+fn every_package_installs_into_a_clean_root_and_lists_its_tools() {
+    let dist = Dist::find_or_make();
+    dist.check_sums();
+    dist.check_bill_of_materials();
+    let mut found = 0;
+    for names in ARCHITECTURES {
+        let [debian, kernel, node] = names;
+        let Some(archive) = dist.find(&format!("-{kernel}-linux.tar.gz")) else { continue };
+        found += 1;
+        let unpacked = tempfile::tempdir().unwrap();
+        succeed(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(unpacked.path()));
+        let program = only_entry(unpacked.path()).join("switchboard");
+        eprintln!("{kernel}: the program alone");
+        use_it(&|| {
+            let mut command = match kernel == env::consts::ARCH {
+                true => Command::new(&program),
+                false => {
+                    let mut emulator = Command::new(format!("qemu-{kernel}-static"));
+                    emulator.arg(&program);
+                    emulator
+                }
+            };
+            command.env_clear().env("HOME", unpacked.path()).env("PATH", "/usr/bin:/bin");
+            command
+        });
+        let program = fs::read(program).unwrap();
+        if kernel == env::consts::ARCH {
+            debian::check(&dist.only(&format!("_{debian}.deb")), is_static(&program));
+            registries::check_wheel(&dist, &dist.only(&format!("{kernel}.whl")));
+            registries::check_npm(&dist.only(".tgz"), node);
+            image::check(&dist.only("-oci.tar"), debian, is_static(&program));
+        } else {
+            // What runs elsewhere has the same program inside.
+            eprintln!("{kernel}: every package has the program that ran");
+            let inside = [
+                debian::program_in(&dist.only(&format!("_{debian}.deb"))),
+                registries::program_in_wheel(&dist.only(&format!("{kernel}.whl"))),
+                registries::program_in_npm(&dist.only(".tgz"), node),
+                image::program_in(&dist.only("-oci.tar"), debian),
+            ];
+            assert!(inside.iter().all(|other| *other == program), "{kernel}");
+        }
+    }
+    assert!(found > 0, "no program in {}", dist.folder.display());
+}
+
+// Runs everywhere: the files are those of the package.
+#[test]
+fn the_units_are_valid_and_leave_little_open() {
+    let folder = tempfile::tempdir().unwrap();
+    for unit in ["switchboard.service", "switchboard-worker.service"] {
+        let text = fs::read_to_string(repository().join("packaging/deb").join(unit)).unwrap();
+        let program = env!("CARGO_BIN_EXE_switchboard");
+        assert!(text.contains("ExecStart=/usr/bin/switchboard "));
+        let file = folder.path().join(unit);
+        fs::write(&file, text.replace("=/usr/bin/switchboard ", &format!("={program} "))).unwrap();
+        let said = succeed(Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&file));
+        assert_eq!(said, "", "{unit}");
+        // Of ten points of exposure, at most two.
+        let security = ["security", "--offline=true", "--no-pager", "--threshold=20"];
+        succeed(Command::new("systemd-analyze").args(security).arg(&file));
+    }
+}
+
+impl Dist {
+    fn find_or_make() -> Self {
+        if let Some(folder) = env::var_os("SWITCHBOARD_DIST") {
+            return Self { folder: folder.into(), _made: None };
+        }
+        let made = tempfile::tempdir().unwrap();
+        // Without what only debuggers read, as it is published.
+        let program = made.path().join("switchboard");
+        let strip = ["--strip-debug", env!("CARGO_BIN_EXE_switchboard"), "-o"];
+        succeed(Command::new("strip").args(strip).arg(&program));
+        let folder = made.path().join("dist");
+        let mut xtask = Command::new(env!("CARGO"));
+        xtask
+            .args(["run", "--quiet", "--package", "xtask", "--", "dist", "--binary"])
+            .arg(&program);
+        succeed(xtask.arg("--output").arg(&folder).current_dir(repository()));
+        Self { folder, _made: Some(made) }
+    }
+
+    /// The file whose name ends so.
+    fn find(&self, end: &str) -> Option<PathBuf> {
+        let files = fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut found = files.filter(|file| file.to_string_lossy().ends_with(end));
+        let first = found.next();
+        assert!(found.next().is_none(), "several files end in {end}");
+        first
+    }
+
+    fn only(&self, end: &str) -> PathBuf {
+        self.find(end).unwrap_or_else(|| panic!("no {end} in {}", self.folder.display()))
+    }
+
+    fn check_sums(&self) {
+        let mut sums = Command::new("sha256sum");
+        let said = succeed(sums.args(["--check", "SHA256SUMS"]).current_dir(&self.folder));
+        let files = fs::read_dir(&self.folder).unwrap().count();
+        assert_eq!(said.lines().count(), files - 1, "{said}");
+    }
+
+    /// Whether it names all that it refers to, and names crates by what the lock file says.
+    fn check_bill_of_materials(&self) {
+        let bill: Value =
+            serde_json::from_slice(&fs::read(self.only(".cdx.json")).unwrap()).unwrap();
+        assert_eq!(
+            (&bill["bomFormat"], &bill["specVersion"]),
+            (&json!("CycloneDX"), &json!("1.6"))
+        );
+        let components = bill["components"].as_array().unwrap();
+        let mut references: Vec<_> = components.iter().map(|one| &one["bom-ref"]).collect();
+        references.push(&bill["metadata"]["component"]["bom-ref"]);
+        for one in bill["dependencies"].as_array().unwrap() {
+            assert!(references.contains(&&one["ref"]), "{one}");
+            for used in one["dependsOn"].as_array().unwrap() {
+                assert!(references.contains(&used), "{used} of {one}");
+            }
+        }
+        let lock = fs::read_to_string(repository().join("Cargo.lock")).unwrap();
+        let named = |name: &str| components.iter().find(|one| one["name"] == name).unwrap();
+        let checksum = named("tokio")["hashes"][0]["content"].as_str().unwrap();
+        assert!(lock.contains(&format!("checksum = \"{checksum}\"")));
+        assert!(named("sqlite")["version"].as_str().unwrap().starts_with("3."));
+        // A macro runs while the program is built, and is no part of it.
+        assert!(components.iter().all(|one| one["name"] != "serde_derive"));
+    }
+}
+
+/// Lists the tools, calls one, and serves them as an MCP server over stdio.
+fn use_it(program: &dyn Fn() -> Command) {
+    let version = succeed(program().arg("--version"));
+    assert!(version.starts_with("switchboard "), "{version}");
+    let tools = succeed(program().arg("tools"));
+    assert!(tools.lines().any(|line| line.starts_with("math_eval\t")), "{tools}");
+    let answer = succeed(program().args(["call", "math_eval", "expression=2+2"]));
+    assert!(answer.contains('4'), "{answer}");
+    serve_stdio(program().args(["serve", "--stdio"]));
+}
+
+/// Speaks MCP with a server until it has listed its tools.
+fn serve_stdio(command: &mut Command) {
+    let mut server = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let client = json!({"name": "test", "version": "1"});
+    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
+    ] {
+        writeln!(input, "{message}").unwrap();
+    }
+    let lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let messages = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let listed =
+        messages.into_iter().find(|message| message["id"] == 2).expect("it lists its tools");
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    assert!(tools.iter().any(|tool| tool["name"] == "math_eval"), "{listed}");
+    drop(input);
+    assert!(server.wait().unwrap().success());
+}
+
+/// Runs a command that must succeed, and returns what it printed.
+fn succeed(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| {
+        panic!("failed to start {}: {error}", command.get_program().to_string_lossy())
+    });
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (said(&output.stdout), said(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{stdout}\n{stderr}", output.status);
+    stdout
+}
+
+fn only_entry(folder: &Path) -> PathBuf {
+    let mut entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let first = entries.next().unwrap();
+    assert!(entries.next().is_none(), "{}", folder.display());
+    first
+}
+
+/// Whether a program needs no C library: no segment names a loader.
+fn is_static(program: &[u8]) -> bool {
+    let loaders: [&[u8]; 2] = [b"/lib64/ld-linux-x86-64.so.2\0", b"/lib/ld-linux-aarch64.so.1\0"];
+    let head = &program[..program.len().min(4096)];
+    loaders.iter().all(|loader| !head.windows(loader.len()).any(|window| window == *loader))
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

@@ -1,0 +1,72 @@
+//! The package for Debian, in a Debian that has nothing but dpkg.
+
+use std::{fs, path::Path, process::Command};
+
+use super::{sandbox, succeed, use_it};
+
+pub(crate) fn check(package: &Path, is_static: bool) {
+    eprintln!("the package for Debian");
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    sandbox::unpack_debian(root);
+    fs::copy(package, root.join("package.deb")).unwrap();
+    succeed(sandbox::as_root(root).args(["dpkg", "--install", "/package.deb"]));
+    use_it(&|| {
+        let mut command = sandbox::as_root(root);
+        command.arg("switchboard");
+        command
+    });
+    // The config of the services can be read as it is, and a program that needs no library depends on none.
+    succeed(sandbox::as_root(root).args([
+        "switchboard",
+        "tools",
+        "--config",
+        "/etc/switchboard/switchboard.toml",
+    ]));
+    let depends = succeed(sandbox::as_root(root).args([
+        "dpkg-query",
+        "-W",
+        "-f",
+        "${Depends}",
+        "switchboard-gateway",
+    ]));
+    assert_eq!(depends, if is_static { "" } else { "libc6" });
+    for file in [
+        "usr/lib/systemd/system/switchboard.service",
+        "usr/lib/systemd/system/switchboard-worker.service",
+        "usr/lib/sysusers.d/switchboard.conf",
+        "usr/share/bash-completion/completions/switchboard",
+        "usr/share/zsh/vendor-completions/_switchboard",
+        "usr/share/fish/vendor_completions.d/switchboard.fish",
+    ] {
+        assert!(root.join(file).is_file(), "{file}");
+    }
+    let page = Command::new("gzip")
+        .arg("-dc")
+        .arg(root.join("usr/share/man/man1/switchboard.1.gz"))
+        .output();
+    assert!(String::from_utf8_lossy(&page.unwrap().stdout).contains(".TH switchboard 1"));
+    let licences =
+        fs::read_to_string(root.join("usr/share/doc/switchboard-gateway/THIRD-PARTY-LICENSES.txt"))
+            .unwrap();
+    assert!(licences.contains("\ntokio 1.") && licences.contains("Permission is hereby granted"));
+
+    // The same again is an upgrade; what people changed stays, and records stay until they are purged.
+    let (config, state) =
+        (root.join("etc/switchboard/switchboard.toml"), root.join("var/lib/switchboard"));
+    fs::write(&config, "# mine\n").unwrap();
+    fs::create_dir_all(state.join("journal")).unwrap();
+    succeed(sandbox::as_root(root).args(["dpkg", "--install", "/package.deb"]));
+    assert_eq!(fs::read_to_string(&config).unwrap(), "# mine\n");
+    succeed(sandbox::as_root(root).args(["dpkg", "--remove", "switchboard-gateway"]));
+    assert!(!root.join("usr/bin/switchboard").exists() && config.exists() && state.exists());
+    succeed(sandbox::as_root(root).args(["dpkg", "--purge", "switchboard-gateway"]));
+    assert!(!config.exists() && !state.exists());
+}
+
+/// The program in the package.
+pub(crate) fn program_in(package: &Path) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    succeed(Command::new("dpkg-deb").arg("--extract").arg(package).arg(folder.path()));
+    fs::read(folder.path().join("usr/bin/switchboard")).unwrap()
+}

@@ -1,0 +1,82 @@
+//! The sign-in of a server behind HTTP.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::header::AUTHORIZATION;
+use switchboard_oauth::{
+    Authorizer, CredentialKey, HttpClient, Secret, SignInNeeded, SignInStatus, Vault,
+};
+use switchboard_runtime::redact;
+
+use super::Server;
+use crate::config::{ServerConfig, TransportKind};
+
+/// What signing in needs: the same for all servers.
+#[derive(Clone, Debug)]
+pub struct OauthDeps {
+    /// Speaks to authorization servers.
+    pub http: HttpClient,
+    /// Holds the sign-ins.
+    pub vault: Vault,
+}
+
+/// A server's sign-in: the authorizer, and whether a person has to sign in.
+#[derive(Default)]
+pub(super) struct ServerSignIn {
+    authorizer: Option<Arc<Authorizer>>,
+    needed: Mutex<Option<SignInNeeded>>,
+}
+
+impl ServerSignIn {
+    /// Creates no authorizer if the settings already have credentials, in a header or in the URL.
+    pub(super) fn new(
+        name: &str,
+        kind: TransportKind,
+        config: &ServerConfig,
+        deps: Option<&OauthDeps>,
+    ) -> Self {
+        let has_header =
+            config.headers.keys().any(|name| name.eq_ignore_ascii_case(AUTHORIZATION.as_str()));
+        let key = config.url.as_deref().and_then(|url| CredentialKey::shared(name, url).ok());
+        let key = key.filter(|key| {
+            let has_user = !key.url.username().is_empty() || key.url.password().is_some();
+            kind != TransportKind::Stdio && config.socket.is_none() && !has_header && !has_user
+        });
+        let authorizer = key.zip(deps).map(|(key, deps)| {
+            let remember = Arc::new(|secret: &Secret| redact::remember(secret.expose()));
+            Arc::new(Authorizer::new(deps.http.clone(), deps.vault.clone(), key, remember))
+        });
+        Self { authorizer, needed: Mutex::default() }
+    }
+
+    /// Clears the need to sign in: the server has accepted us.
+    pub(super) fn is_settled(&self) {
+        *self.needed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Server {
+    /// Returns its authorizer; `None` if it is not signed in to.
+    pub fn authorizer(&self) -> Option<&Arc<Authorizer>> {
+        self.sign_in.authorizer.as_ref()
+    }
+
+    /// Returns the current sign-in; `None` if there is none.
+    pub fn signed_in(&self) -> Option<SignInStatus> {
+        self.authorizer()?.status()
+    }
+
+    /// Returns why a person has to sign in; `None` if nobody has to.
+    pub fn needs_sign_in(&self) -> Option<SignInNeeded> {
+        self.sign_in.needed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn want_sign_in(&self, needed: SignInNeeded) {
+        *self.sign_in.needed.lock().unwrap_or_else(PoisonError::into_inner) = Some(needed);
+    }
+
+    /// Returns a hint about how to sign in, for people and models.
+    pub(crate) fn sign_in_hint(&self) -> String {
+        format!("Sign in with `switchboard login {}`.", self.name())
+    }
+}

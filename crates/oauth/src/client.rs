@@ -1,0 +1,184 @@
+//! Who we are to an authorization server: a client by configuration, by metadata document, or registered on the spot.
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use switchboard_vault::Secret;
+use url::{Url, form_urlencoded};
+
+use super::{
+    config::OauthConfig, error::Error, http::HttpClient, metadata::AuthorizationServer, token,
+};
+
+/// A client of one authorization server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Client {
+    pub(super) id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    secret: Option<Secret>,
+    method: AuthMethod,
+}
+
+/// How a client proves who it is at the token endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum AuthMethod {
+    #[serde(rename = "none")]
+    None,
+    #[serde(rename = "client_secret_basic")]
+    Basic,
+    #[serde(rename = "client_secret_post")]
+    Post,
+}
+
+impl AuthMethod {
+    fn parse(name: &str) -> Option<Self> {
+        match name {
+            "none" => Some(Self::None),
+            "client_secret_basic" => Some(Self::Basic),
+            "client_secret_post" => Some(Self::Post),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Basic => "client_secret_basic",
+            Self::Post => "client_secret_post",
+        }
+    }
+}
+
+/// How a client's id is come by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ClientKind {
+    /// Registered by hand.
+    Configured,
+    /// The address of a metadata document.
+    MetadataDocument,
+    /// Registered for this sign-in.
+    Dynamic,
+}
+
+/// Says how the client's id is come by at this authorization server.
+///
+/// # Errors
+/// There is no way.
+pub(super) fn kind(
+    config: &OauthConfig,
+    issuer: &AuthorizationServer,
+) -> Result<ClientKind, Error> {
+    if config.client_id.is_some() {
+        Ok(ClientKind::Configured)
+    } else if issuer.client_id_metadata_document_supported && config.client_metadata_url.is_some() {
+        Ok(ClientKind::MetadataDocument)
+    } else if issuer.registration_endpoint.is_some() {
+        Ok(ClientKind::Dynamic)
+    } else {
+        Err(Error::NoClient { issuer: issuer.issuer.clone() })
+    }
+}
+
+/// Returns the client, registered if that is how it is come by.
+///
+/// # Errors
+/// The authorization server refuses to register it.
+pub(super) async fn obtain(
+    http: &HttpClient,
+    server: &Url,
+    config: &OauthConfig,
+    issuer: &AuthorizationServer,
+    redirect: Option<&str>,
+) -> Result<Client, Error> {
+    match kind(config, issuer)? {
+        ClientKind::Configured => {
+            let secret = config.client_secret.clone();
+            let method = method(issuer, secret.is_some());
+            Ok(Client { id: config.client_id.clone().unwrap_or_default(), secret, method })
+        }
+        ClientKind::MetadataDocument => {
+            let id = config.client_metadata_url.clone().unwrap_or_default();
+            Ok(Client { id, secret: None, method: AuthMethod::None })
+        }
+        ClientKind::Dynamic => register(http, server, issuer, redirect).await,
+    }
+}
+
+/// Registers a client (RFC 7591).
+async fn register(
+    http: &HttpClient,
+    server: &Url,
+    issuer: &AuthorizationServer,
+    redirect: Option<&str>,
+) -> Result<Client, Error> {
+    let endpoint =
+        issuer.endpoint("registration endpoint", issuer.registration_endpoint.as_ref(), server)?;
+    let wanted = registered_method(issuer);
+    let mut grants = vec!["authorization_code", "refresh_token"];
+    if redirect.is_none() {
+        grants[0] = "urn:ietf:params:oauth:grant-type:device_code";
+    }
+    let mut body = json!({
+        "client_name": "Switchboard",
+        "application_type": "native",
+        "redirect_uris": redirect.into_iter().collect::<Vec<_>>(),
+        "grant_types": grants,
+        "token_endpoint_auth_method": wanted.name(),
+    });
+    if redirect.is_some() {
+        body["response_types"] = json!(["code"]);
+    }
+    let answer = http.json(&endpoint, &body, "register").await?;
+    if !answer.status.is_success() {
+        return Err(token::refusal(&answer));
+    }
+    let text = |name: &str| answer.body[name].as_str().map(str::to_owned);
+    let id = text("client_id").ok_or_else(|| {
+        Error::Metadata(format!("`{}` registered a client without an id", issuer.issuer))
+    })?;
+    let secret = text("client_secret").map(Secret::from);
+    let named = text("token_endpoint_auth_method").and_then(|name| AuthMethod::parse(&name));
+    let method = named.unwrap_or_else(|| method(issuer, secret.is_some()));
+    Ok(Client { id, secret, method })
+}
+
+/// What to register with: as a program on a person's machine nothing can be kept from its user, so no secret if that is
+/// allowed.
+fn registered_method(issuer: &AuthorizationServer) -> AuthMethod {
+    let Some(supported) = &issuer.token_endpoint_auth_methods_supported else {
+        return AuthMethod::None;
+    };
+    let supports = |method: &AuthMethod| supported.iter().any(|name| name == method.name());
+    let known = [AuthMethod::None, AuthMethod::Basic, AuthMethod::Post];
+    known.into_iter().find(supports).unwrap_or(AuthMethod::None)
+}
+
+/// What a client that has a secret, or none, uses.
+fn method(issuer: &AuthorizationServer, has_secret: bool) -> AuthMethod {
+    let supported = issuer.token_endpoint_auth_methods_supported.as_deref().unwrap_or_default();
+    match has_secret {
+        false => AuthMethod::None,
+        true if supported.iter().any(|name| name == "client_secret_basic") => AuthMethod::Basic,
+        true if supported.iter().any(|name| name == "client_secret_post") => AuthMethod::Post,
+        // What an authorization server supports that names nothing (RFC 8414).
+        true => AuthMethod::Basic,
+    }
+}
+
+impl Client {
+    /// Adds what proves who we are to a form, and returns the value of `Authorization`, if there is one.
+    pub(super) fn sign<'a>(&'a self, form: &mut Vec<(&'a str, &'a str)>) -> Option<String> {
+        let secret = self.secret.as_ref().map(Secret::expose);
+        if let (AuthMethod::Basic, Some(secret)) = (self.method, secret) {
+            let encoded =
+                |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+            let pair = format!("{}:{}", encoded(&self.id), encoded(secret));
+            return Some(format!("Basic {}", BASE64_STANDARD.encode(pair)));
+        }
+        form.push(("client_id", &self.id));
+        if let (AuthMethod::Post, Some(secret)) = (self.method, secret) {
+            form.push(("client_secret", secret));
+        }
+        None
+    }
+}

@@ -1,0 +1,165 @@
+//! A sign-in as it is kept in the vault.
+
+use serde::{Deserialize, Serialize};
+use switchboard_vault::{Secret, Vault};
+use tokio::task::spawn_blocking;
+use url::Url;
+
+use super::{client::Client, error::Error, token::Tokens};
+
+/// The kind of sign-ins in the vault.
+const KIND: &str = "oauth";
+
+/// Whose a sign-in is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// All callers share it.
+    Everyone,
+    /// One caller's own.
+    Caller(String),
+}
+
+/// What a sign-in is for: whose it is, and at which server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CredentialKey {
+    /// Whose it is.
+    pub owner: Owner,
+    /// The server's name in the config.
+    pub server: String,
+    /// Its address: one that has moved is signed in to anew.
+    pub url: Url,
+}
+
+impl CredentialKey {
+    /// The sign-in that all callers share.
+    ///
+    /// # Errors
+    /// The address is none.
+    pub fn shared(server: &str, url: &str) -> Result<Self, Error> {
+        let url = Url::parse(url)
+            .map_err(|error| Error::Metadata(format!("`{url}` is not an address: {error}")))?;
+        Ok(Self { owner: Owner::Everyone, server: server.to_owned(), url })
+    }
+
+    /// The name in the vault. A JSON list, so that no name can be made to look like two.
+    pub(super) fn name(&self) -> String {
+        let owner = match &self.owner {
+            Owner::Everyone => None,
+            Owner::Caller(caller) => Some(caller),
+        };
+        serde_json::json!([owner, self.server, self.url.as_str()]).to_string()
+    }
+}
+
+/// A sign-in: tokens, and everything that is needed to renew them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Credential {
+    /// The authorization server that gave it. Nothing of this goes to another one.
+    pub issuer: String,
+    /// The scopes that were granted.
+    pub scopes: Vec<String>,
+    /// Scopes that the server has asked for since; the next sign-in asks for them too.
+    #[serde(default)]
+    pub wanted_scopes: Vec<String>,
+    /// When the access token ends, in seconds since 1970.
+    pub expires_at: Option<u64>,
+    pub(super) access_token: Secret,
+    pub(super) refresh_token: Option<Secret>,
+    pub(super) client: Client,
+    pub(super) token_endpoint: String,
+    pub(super) revocation_endpoint: Option<String>,
+    /// Which server the tokens are for (RFC 8707).
+    pub(super) resource: String,
+}
+
+impl Credential {
+    /// Whether the sign-in goes on without a person when the access token ends.
+    pub fn is_renewable(&self) -> bool {
+        self.refresh_token.is_some()
+    }
+
+    /// Every secret in it, so that they can be redacted.
+    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        std::iter::once(&self.access_token).chain(&self.refresh_token)
+    }
+
+    /// Takes new tokens over; what is not given anew stays.
+    pub(super) fn renew(&mut self, tokens: Tokens) {
+        self.access_token = tokens.access;
+        self.expires_at = tokens.expires_at;
+        self.refresh_token = tokens.refresh.or(self.refresh_token.take());
+        if let Some(scopes) = tokens.scopes {
+            self.scopes = scopes;
+        }
+    }
+
+    /// Loads a sign-in from the vault; blocks.
+    ///
+    /// # Errors
+    /// The vault cannot be opened.
+    pub fn load(vault: &Vault, key: &CredentialKey) -> Result<Option<Self>, Error> {
+        let stored = vault.get(KIND, &key.name())?;
+        let read = stored.and_then(|stored| match serde_json::from_str(stored.expose()) {
+            Ok(credential) => Some(credential),
+            // One of another version: as if there were none.
+            Err(error) => {
+                tracing::warn!(server = key.server, %error, "a sign-in in the vault cannot be read");
+                None
+            }
+        });
+        Ok(read)
+    }
+
+    /// Stores a sign-in; blocks.
+    ///
+    /// # Errors
+    /// The vault cannot be opened or written.
+    pub(super) fn store(&self, vault: &Vault, key: &CredentialKey) -> Result<(), Error> {
+        let text =
+            serde_json::to_string(self).map_err(|error| Error::Metadata(error.to_string()))?;
+        Ok(vault.set(KIND, &key.name(), text.into())?)
+    }
+
+    /// Removes a sign-in and returns whether there was one; blocks.
+    ///
+    /// # Errors
+    /// The vault cannot be opened or written.
+    pub fn remove(vault: &Vault, key: &CredentialKey) -> Result<bool, Error> {
+        Ok(vault.remove(KIND, &key.name())?)
+    }
+}
+
+/// Does something with the vault beside the serving threads.
+pub(super) async fn blocking<T: Send + 'static>(
+    vault: &Vault,
+    work: impl FnOnce(&Vault) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let vault = vault.clone();
+    let done = spawn_blocking(move || work(&vault)).await;
+    done.unwrap_or_else(|error| Err(Error::Metadata(format!("the vault's task failed: {error}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // AU-1, AU-3: nobody's name can be made to look like somebody else's.
+    #[test]
+    fn each_owner_and_server_has_its_own() {
+        let key = |owner: Owner, server: &str, url: &str| CredentialKey {
+            owner,
+            ..CredentialKey::shared(server, url).unwrap()
+        };
+        let caller = |name: &str| Owner::Caller(name.to_owned());
+        let keys = [
+            key(Owner::Everyone, "a", "https://a.example/"),
+            key(caller("a"), "a", "https://a.example/"),
+            key(caller("null"), "a", "https://a.example/"),
+            key(caller("b\",\"a"), "a", "https://a.example/"),
+            key(Owner::Everyone, "b", "https://a.example/"),
+            key(Owner::Everyone, "a", "https://b.example/"),
+        ];
+        let names: std::collections::BTreeSet<_> = keys.iter().map(CredentialKey::name).collect();
+        assert_eq!(names.len(), keys.len());
+    }
+}

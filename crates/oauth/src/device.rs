@@ -1,0 +1,87 @@
+//! The device flow (RFC 8628), for machines without a browser.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::{credential::Credential, error::Error, sign_in::SignIn, token};
+
+/// How often to ask if the authorization server does not say.
+const INTERVAL: u64 = 5;
+
+/// What a person is to do on another device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceCode {
+    /// Where to go.
+    pub verification_uri: String,
+    /// What to type there.
+    pub user_code: String,
+    /// Where to go without typing, if there is such an address.
+    pub verification_uri_complete: Option<String>,
+}
+
+impl SignIn {
+    /// Signs in with the device flow: `show` tells a person what to do, then this waits until that is done.
+    ///
+    /// # Errors
+    /// The authorization server does not have this flow, the person refuses, or takes too long.
+    pub async fn with_device(&self, show: impl FnOnce(&DeviceCode)) -> Result<Credential, Error> {
+        let endpoint = self.issuer.device_authorization_endpoint.as_ref();
+        let endpoint = self.issuer.endpoint("device flow", endpoint, &self.key.url)?;
+        let client = self.client(None).await?;
+        let scopes = self.scopes.join(" ");
+        let mut form = vec![("resource", self.resource.as_str())];
+        form.extend((!scopes.is_empty()).then_some(("scope", scopes.as_str())));
+        let authorization = client.sign(&mut form);
+        // Also a client that proves who it is names itself here.
+        if authorization.is_some() {
+            form.push(("client_id", &client.id));
+        }
+        let answer = self
+            .http
+            .form(&endpoint, &form, authorization.as_deref(), "begin the device flow")
+            .await?;
+        if !answer.status.is_success() {
+            return Err(token::refusal(&answer));
+        }
+        let text = |name: &str| answer.body[name].as_str().map(str::to_owned);
+        let missing = |name: &str| Error::Metadata(format!("the device flow has no {name}"));
+        let device_code = text("device_code").ok_or_else(|| missing("device_code"))?;
+        let address = text("verification_uri").ok_or_else(|| missing("verification_uri"))?;
+        show(&DeviceCode {
+            verification_uri: super::http::trusted(&address, &self.key.url)?.into(),
+            user_code: text("user_code").ok_or_else(|| missing("user_code"))?,
+            verification_uri_complete: text("verification_uri_complete"),
+        });
+        let lifetime = answer.body["expires_in"].as_u64().unwrap_or(600);
+        let interval = answer.body["interval"].as_u64().unwrap_or(INTERVAL).clamp(1, 60);
+        let waiting = self.poll(client, &device_code, Duration::from_secs(interval));
+        let limit = Duration::from_secs(lifetime);
+        tokio::time::timeout(limit, waiting).await.unwrap_or(Err(Error::TimedOut(lifetime)))
+    }
+
+    async fn poll(
+        &self,
+        client: super::client::Client,
+        device_code: &str,
+        mut interval: Duration,
+    ) -> Result<Credential, Error> {
+        let grant = [
+            ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+            ("device_code", device_code),
+            ("resource", &self.resource),
+        ];
+        loop {
+            sleep(interval).await;
+            match self.exchange(client.clone(), &grant).await {
+                Err(Error::Refused { code, .. }) if code == "authorization_pending" => {}
+                Err(Error::Refused { code, .. }) if code == "slow_down" => {
+                    interval += Duration::from_secs(5);
+                }
+                // A network that fails for a moment ends nothing.
+                Err(Error::Request { .. }) => interval += Duration::from_secs(1),
+                done => return done,
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Why a sign-in fails.
+
+/// Why a sign-in, a refresh or a revocation failed. Holds nothing that is secret.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An address that tokens must not be sent to.
+    #[error("`{url}` is neither https nor on this machine")]
+    Insecure {
+        /// The address.
+        url: String,
+    },
+    /// A request failed.
+    #[error("failed to {what} at {url}: {reason}")]
+    Request {
+        /// What was tried.
+        what: &'static str,
+        /// Where.
+        url: String,
+        /// Why it failed.
+        reason: String,
+    },
+    /// The server has no metadata for a sign-in.
+    #[error(
+        "{url} does not say where to sign in: it has no OAuth metadata. If it takes a fixed token, set it in `headers`"
+    )]
+    NoMetadata {
+        /// The server's address.
+        url: String,
+    },
+    /// Metadata that must not be used.
+    #[error("the OAuth metadata cannot be used: {0}")]
+    Metadata(String),
+    /// There is no way to get a client id.
+    #[error(
+        "{issuer} registers no clients by itself; register one there with the redirect address http://127.0.0.1/callback \
+         and set `client_id` in [servers.NAME.oauth]"
+    )]
+    NoClient {
+        /// The authorization server.
+        issuer: String,
+    },
+    /// The authorization server said no.
+    #[error("the authorization server refused: {code}{}", description.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
+    Refused {
+        /// The error code of OAuth.
+        code: String,
+        /// What it says of it.
+        description: Option<String>,
+    },
+    /// What came back from the browser belongs to no sign-in of ours, or comes from somebody else.
+    #[error("the response of the browser was refused: {0}")]
+    Response(String),
+    /// The sign-in took too long.
+    #[error("nobody signed in within {0} s")]
+    TimedOut(u64),
+    /// The vault cannot be used.
+    #[error(transparent)]
+    Vault(#[from] switchboard_vault::Error),
+    /// This machine cannot listen for the browser.
+    #[error("failed to listen for the browser on this machine")]
+    Listen(#[source] std::io::Error),
+}
+
+impl Error {
+    /// Whether the authorization server or a person refused, so that trying the same again is of no use.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::Response(_))
+    }
+}

@@ -1,0 +1,209 @@
+//! Requests to authorization servers: https or loopback only, bounded in size and time, and never sent on to elsewhere.
+
+use std::{net::IpAddr, time::Duration};
+
+use reqwest::{Client, RequestBuilder, Response, StatusCode, header, redirect};
+use serde_json::Value;
+use url::Url;
+
+use super::error::Error;
+
+/// How long one request may take, the whole answer included.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// How much of an answer is read.
+const MAX_BYTES: usize = 1 << 20;
+/// How many times a request for metadata may be sent elsewhere on the same origin.
+const REDIRECTS: usize = 3;
+
+/// Sends the requests of sign-ins.
+#[derive(Clone, Debug)]
+pub struct HttpClient {
+    direct: Client,
+    proxied: Client,
+}
+
+/// An answer, read whole.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) body: Value,
+}
+
+impl HttpClient {
+    /// Creates a client.
+    ///
+    /// # Errors
+    /// HTTP cannot be used here at all.
+    pub fn new() -> Result<Self, Error> {
+        // Fails where the host has installed one already, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = || {
+            Client::builder()
+                .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
+                .timeout(TIMEOUT)
+                .redirect(redirect::Policy::none())
+        };
+        let unusable = |error: reqwest::Error| Error::Metadata(error.to_string());
+        let direct = builder().no_proxy().build().map_err(unusable)?;
+        Ok(Self { direct, proxied: builder().build().map_err(unusable)? })
+    }
+
+    /// Gets a JSON document; returns `None` if there is none at this address.
+    pub(super) async fn document(
+        &self,
+        url: &Url,
+        what: &'static str,
+    ) -> Result<Option<Value>, Error> {
+        let mut url = url.clone();
+        for _ in 0..=REDIRECTS {
+            let request =
+                self.client(&url).get(url.clone()).header(header::ACCEPT, "application/json");
+            let response = send(request, &url, what).await?;
+            if response.status().is_redirection() {
+                let next = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
+                let next = next.and_then(|to| url.join(to).ok());
+                match next.filter(|next| next.origin() == url.origin()) {
+                    Some(next) => url = next,
+                    None => return Ok(None),
+                }
+                continue;
+            }
+            if !response.status().is_success() {
+                return Ok(None);
+            }
+            let bytes = whole(response, &url, what).await?;
+            // A page for people, as some servers have at every address.
+            return Ok(serde_json::from_slice::<Value>(&bytes).ok().filter(Value::is_object));
+        }
+        Ok(None)
+    }
+
+    /// Posts a form, and reads the answer whatever its status.
+    pub(super) async fn form(
+        &self,
+        url: &Url,
+        form: &[(&str, &str)],
+        authorization: Option<&str>,
+        what: &'static str,
+    ) -> Result<Answer, Error> {
+        let mut request = self.client(url).post(url.clone()).form(form);
+        request = request.header(header::ACCEPT, "application/json");
+        if let Some(authorization) = authorization {
+            request = request.header(header::AUTHORIZATION, authorization);
+        }
+        answer(send(request, url, what).await?, url, what).await
+    }
+
+    /// Posts JSON, and reads the answer whatever its status.
+    pub(super) async fn json(
+        &self,
+        url: &Url,
+        body: &Value,
+        what: &'static str,
+    ) -> Result<Answer, Error> {
+        let request = self.client(url).post(url.clone()).json(body);
+        answer(send(request, url, what).await?, url, what).await
+    }
+
+    /// Asks the server itself for something without a token, and returns what `WWW-Authenticate` it answers with.
+    pub(super) async fn challenges(&self, url: &Url) -> Result<Vec<String>, Error> {
+        let request = self.client(url).get(url.clone());
+        let request = request.header(header::ACCEPT, "application/json, text/event-stream");
+        let response = send(request, url, "reach the server").await?;
+        let values = response.headers().get_all(header::WWW_AUTHENTICATE).iter();
+        Ok(values.filter_map(|value| value.to_str().ok().map(str::to_owned)).collect())
+    }
+
+    /// No proxy stands in front of this machine.
+    fn client(&self, url: &Url) -> &Client {
+        if is_loopback(url) { &self.direct } else { &self.proxied }
+    }
+}
+
+async fn send(request: RequestBuilder, url: &Url, what: &'static str) -> Result<Response, Error> {
+    request.send().await.map_err(|error| failed(url, what, &error))
+}
+
+async fn answer(response: Response, url: &Url, what: &'static str) -> Result<Answer, Error> {
+    let status = response.status();
+    let bytes = whole(response, url, what).await?;
+    Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or_default() })
+}
+
+async fn whole(mut response: Response, url: &Url, what: &'static str) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(|error| failed(url, what, &error))? {
+        bytes.extend_from_slice(&piece);
+        if bytes.len() > MAX_BYTES {
+            let reason = format!("the answer has more than {MAX_BYTES} bytes");
+            return Err(Error::Request { what, url: shown(url), reason });
+        }
+    }
+    Ok(bytes)
+}
+
+fn failed(url: &Url, what: &'static str, error: &reqwest::Error) -> Error {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    Error::Request { what, url: shown(url), reason: cause.to_string() }
+}
+
+/// An address without what may be secret in it.
+pub(super) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    _ = url.set_username("");
+    _ = url.set_password(None);
+    url.to_string()
+}
+
+/// Reads an address that tokens and codes may be sent to: https, or this machine if the server itself is there.
+pub(super) fn trusted(text: &str, server: &Url) -> Result<Url, Error> {
+    let url = Url::parse(text)
+        .map_err(|error| Error::Metadata(format!("`{text}` is not an address: {error}")))?;
+    let is_plain = url.scheme() == "http" && is_loopback(&url) && is_loopback(server);
+    if (url.scheme() == "https" || is_plain) && url.has_host() {
+        Ok(url)
+    } else {
+        Err(Error::Insecure { url: shown(&url) })
+    }
+}
+
+/// Whether the address is this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // AU-1
+    #[test]
+    fn tokens_go_over_tls_or_stay_on_this_machine() {
+        let (here, there) = (
+            Url::parse("http://127.0.0.1:1/mcp").unwrap(),
+            Url::parse("https://a.example/mcp").unwrap(),
+        );
+        for url in ["https://as.example/token", "https://localhost/t", "https://10.0.0.1/t"] {
+            assert!(trusted(url, &there).is_ok() && trusted(url, &here).is_ok(), "{url}");
+        }
+        for url in ["http://127.0.0.1:9/t", "http://localhost/t", "http://[::1]/t"] {
+            assert!(trusted(url, &here).is_ok(), "{url}");
+            assert!(matches!(trusted(url, &there), Err(Error::Insecure { .. })), "{url}");
+        }
+        for url in [
+            "http://as.example/t",
+            "http://10.0.0.1/t",
+            "ftp://127.0.0.1/",
+            "file:///etc/passwd",
+            "javascript:1",
+            "x",
+        ] {
+            assert!(trusted(url, &here).is_err() && trusted(url, &there).is_err(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! An OAuth 2.1 client for MCP servers, as MCP 2025-11-25 and 2026-07-28 describe it (SPEC AU-1).
+//!
+//! [`SignIn`] signs in: discovery, a client id, the authorization code flow with PKCE or the device flow. What comes of it is a
+//! [`Credential`] in the vault, bound to the issuer that gave it. An [`Authorizer`] puts its token into the requests to one
+//! server and renews it. Opening a browser and asking people is left to the caller.
+
+mod error;
+mod config;
+mod http;
+mod challenge;
+mod metadata;
+mod client;
+mod random;
+mod token;
+mod credential;
+mod loopback;
+mod sign_in;
+mod device;
+mod authorizer;
+
+pub use authorizer::{Authorizer, Remedy, SecretObserver, SignInNeeded, SignInStatus};
+pub use challenge::Challenge;
+pub use config::OauthConfig;
+pub use credential::{Credential, CredentialKey, Owner};
+pub use device::DeviceCode;
+pub use error::Error;
+pub use http::HttpClient;
+pub use loopback::LoopbackListener;
+pub use sign_in::{PendingSignIn, SignIn, revoke};
+pub use switchboard_vault::{Secret, Vault};

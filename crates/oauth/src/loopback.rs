@@ -1,0 +1,120 @@
+//! Listens on loopback, once, for where the browser ends.
+
+use std::time::Duration;
+
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    time::timeout,
+};
+use url::Url;
+
+use super::error::Error;
+
+/// How long one connection may take to send its request.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest request line and headers.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// Listens on a free port of 127.0.0.1 for one redirect. Closes when it is dropped.
+#[derive(Debug)]
+pub struct LoopbackListener {
+    listener: TcpListener,
+    redirect: Url,
+}
+
+impl LoopbackListener {
+    /// Listens for a redirect to `path`.
+    ///
+    /// # Errors
+    /// There is no free port.
+    pub async fn new(path: &str) -> Result<Self, Error> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(Error::Listen)?;
+        let port = listener.local_addr().map_err(Error::Listen)?.port();
+        let redirect = Url::parse(&format!("http://127.0.0.1:{port}/{path}"))
+            .map_err(|error| Error::Metadata(error.to_string()))?;
+        Ok(Self { listener, redirect })
+    }
+
+    /// Where the browser is to be sent.
+    pub fn redirect(&self) -> &Url {
+        &self.redirect
+    }
+
+    /// Waits for a request to the redirect's path that `check` accepts or refuses, shows what came of it in the browser, and
+    /// returns it. Other requests, such as those for an icon, are answered with 404.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub async fn receive<T>(
+        &self,
+        check: impl Fn(&Url) -> Option<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        loop {
+            let Ok((stream, _)) = self.listener.accept().await else { continue };
+            let mut stream = BufReader::new(stream);
+            let line = timeout(PATIENCE, request_line(&mut stream)).await.ok().flatten();
+            let checked = line.and_then(|target| {
+                let url = self.redirect.join(&target).ok()?;
+                check(&url).filter(|_| url.path() == self.redirect.path())
+            });
+            match checked {
+                Some(Ok(received)) => {
+                    respond(
+                        stream,
+                        "200 OK",
+                        "Signed in",
+                        "You can close this page and go back to the terminal.",
+                    )
+                    .await;
+                    return Ok(received);
+                }
+                Some(Err(error)) => {
+                    let next = format!("{error}. Go back to the terminal and try again.");
+                    respond(stream, "400 Bad Request", "Not signed in", &next).await;
+                    return Err(error);
+                }
+                None => {
+                    respond(
+                        stream,
+                        "404 Not Found",
+                        "Not found",
+                        "This page only waits for a sign-in.",
+                    )
+                    .await
+                }
+            }
+        }
+    }
+}
+
+/// Reads a request to the end of its headers, and returns the target of a GET.
+async fn request_line(stream: &mut BufReader<TcpStream>) -> Option<String> {
+    let mut limited = stream.take(MAX_BYTES);
+    let mut first = String::new();
+    limited.read_line(&mut first).await.ok()?;
+    let mut line = String::new();
+    while limited.read_line(&mut line).await.ok()? > 2 {
+        line.clear();
+    }
+    let target = first.strip_prefix("GET ")?.split(' ').next()?;
+    target.starts_with('/').then(|| target.to_owned())
+}
+
+/// Answers with a page for people. Whoever has closed the browser misses nothing.
+async fn respond(mut stream: BufReader<TcpStream>, status: &str, title: &str, text: &str) {
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let page = format!(
+        "<!doctype html><meta charset=utf-8><meta name=viewport content=\"width=device-width\"><title>{title} – Switchboard</title>\
+         <body style=\"font:1.1rem system-ui;max-width:32rem;margin:4rem auto;padding:0 1rem\"><h1>{title}</h1><p>{escaped}</p>"
+    );
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+         Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\nReferrer-Policy: no-referrer\r\n\
+         Connection: close\r\n\r\n",
+        page.len()
+    );
+    _ = stream.write_all(head.as_bytes()).await;
+    _ = stream.write_all(page.as_bytes()).await;
+    _ = stream.shutdown().await;
+}

@@ -1,0 +1,349 @@
+//! One sign-in: prepared here, consented to by a person elsewhere, finished here.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use switchboard_vault::{Secret, Vault};
+use url::Url;
+
+use super::{
+    challenge::Challenge,
+    client::{self, Client, ClientKind},
+    config::OauthConfig,
+    credential::{Credential, CredentialKey, blocking},
+    error::Error,
+    http::{HttpClient, trusted},
+    loopback::LoopbackListener,
+    metadata::{self, AuthorizationServer},
+    random, token,
+};
+
+/// The scope that asks for a refresh token, where it is offered.
+const OFFLINE: &str = "offline_access";
+/// The path of the redirect for clients that were registered beforehand.
+const FIXED_PATH: &str = "callback";
+
+/// A sign-in to one server, up to the point where a person is needed.
+#[derive(Clone, Debug)]
+pub struct SignIn {
+    pub(super) http: HttpClient,
+    pub(super) vault: Vault,
+    pub(super) key: CredentialKey,
+    pub(super) config: Arc<OauthConfig>,
+    pub(super) issuer: AuthorizationServer,
+    pub(super) resource: String,
+    pub(super) scopes: Vec<String>,
+}
+
+impl SignIn {
+    /// Finds out where and with which scopes to sign in. `challenge` is what the server last answered; without one it is asked.
+    ///
+    /// # Errors
+    /// The server says nothing of it that can be used, or names another issuer than the settings.
+    pub async fn prepare(
+        http: &HttpClient,
+        vault: &Vault,
+        key: CredentialKey,
+        config: &OauthConfig,
+        challenge: Option<Challenge>,
+    ) -> Result<Self, Error> {
+        let challenge = match challenge {
+            Some(challenge) => challenge,
+            None => {
+                let values = http.challenges(&key.url).await?;
+                Challenge::parse(values.iter().map(String::as_str)).unwrap_or_default()
+            }
+        };
+        let found = metadata::protected_resource(http, &key.url, &challenge).await?;
+        let resource = found.clone().unwrap_or_default();
+        let issuer = chosen_issuer(&resource.authorization_servers, config, &key.url)?;
+        let issuer = metadata::authorization_server(http, &issuer, &key.url).await;
+        let issuer = issuer.map_err(|error| match error {
+            Error::NoMetadata { .. } if found.is_none() => {
+                Error::NoMetadata { url: key.url.to_string() }
+            }
+            other => other,
+        })?;
+        let before = {
+            let key = key.clone();
+            blocking(vault, move |vault| Credential::load(vault, &key)).await?
+        };
+        check_moved(config, before.as_ref(), &issuer)?;
+        let before = before.filter(|before| before.issuer == issuer.issuer);
+        let named = config.scopes.clone().or(challenge.scopes).or(resource.scopes_supported);
+        let scopes = scopes(named, before.as_ref(), &issuer);
+        let resource = resource.resource.unwrap_or_else(|| canonical(&key.url));
+        let (http, vault, config) = (http.clone(), vault.clone(), Arc::new(config.clone()));
+        Ok(Self { http, vault, key, config, issuer, resource, scopes })
+    }
+
+    /// Who is signed in at.
+    pub fn issuer(&self) -> &str {
+        &self.issuer.issuer
+    }
+
+    /// Begins the authorization code flow: listens for the browser, gets a client id, and says where the browser is to go.
+    ///
+    /// # Errors
+    /// There is no way to do that.
+    pub async fn begin(&self) -> Result<PendingSignIn, Error> {
+        self.issuer.check_pkce()?;
+        let endpoint = self.issuer.authorization_endpoint.as_ref();
+        let mut url = self.issuer.endpoint("authorization endpoint", endpoint, &self.key.url)?;
+        let path = match client::kind(&self.config, &self.issuer)? {
+            ClientKind::Dynamic => random::text()?,
+            ClientKind::Configured | ClientKind::MetadataDocument => FIXED_PATH.to_owned(),
+        };
+        let listener = LoopbackListener::new(&path).await?;
+        let redirect = listener.redirect().to_string();
+        let client = self.client(Some(&redirect)).await?;
+        let (state, verifier) = (random::text()?, random::text()?);
+        {
+            let mut query = url.query_pairs_mut();
+            query.append_pair("response_type", "code").append_pair("client_id", &client.id);
+            query.append_pair("redirect_uri", &redirect).append_pair("state", &state);
+            query.append_pair("code_challenge", &random::challenge(&verifier));
+            query.append_pair("code_challenge_method", "S256");
+            query.append_pair("resource", &self.resource);
+            if !self.scopes.is_empty() {
+                query.append_pair("scope", &self.scopes.join(" "));
+            }
+            if self.scopes.iter().any(|scope| scope == OFFLINE) {
+                // OpenID Connect gives a refresh token only with consent.
+                query.append_pair("prompt", "consent");
+            }
+        }
+        Ok(PendingSignIn {
+            sign_in: self.clone(),
+            client,
+            url,
+            state,
+            verifier: verifier.into(),
+            listener,
+        })
+    }
+
+    pub(super) async fn client(&self, redirect: Option<&str>) -> Result<Client, Error> {
+        client::obtain(&self.http, &self.key.url, &self.config, &self.issuer, redirect).await
+    }
+
+    /// Asks for tokens and stores them as the new sign-in.
+    pub(super) async fn exchange(
+        &self,
+        client: Client,
+        grant: &[(&str, &str)],
+    ) -> Result<Credential, Error> {
+        let endpoint = self.issuer.endpoint(
+            "token endpoint",
+            self.issuer.token_endpoint.as_ref(),
+            &self.key.url,
+        )?;
+        let tokens = token::request(&self.http, &endpoint, &client, grant).await?;
+        let credential = Credential {
+            issuer: self.issuer.issuer.clone(),
+            scopes: tokens.scopes.unwrap_or_else(|| self.scopes.clone()),
+            wanted_scopes: Vec::new(),
+            expires_at: tokens.expires_at,
+            access_token: tokens.access,
+            refresh_token: tokens.refresh,
+            client,
+            token_endpoint: endpoint.into(),
+            revocation_endpoint: self.issuer.revocation_endpoint.clone(),
+            resource: self.resource.clone(),
+        };
+        let (stored, key) = (credential.clone(), self.key.clone());
+        blocking(&self.vault, move |vault| {
+            // A refresh of the old sign-in that is under way must not overwrite the new one.
+            let _lock = vault.lock(&key.name())?;
+            stored.store(vault, &key)
+        })
+        .await?;
+        Ok(credential)
+    }
+}
+
+/// A sign-in that waits for the browser.
+#[derive(Debug)]
+pub struct PendingSignIn {
+    sign_in: SignIn,
+    client: Client,
+    url: Url,
+    state: String,
+    verifier: Secret,
+    listener: LoopbackListener,
+}
+
+impl PendingSignIn {
+    /// Where the browser is to go.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Waits until the browser comes back, and gets the tokens.
+    ///
+    /// # Errors
+    /// The person or the authorization server refused, or somebody else sent the response.
+    pub async fn finish(self) -> Result<Credential, Error> {
+        let code = self.listener.receive(|url| self.code(url).transpose()).await?;
+        self.redeem(&code).await
+    }
+
+    /// As [`finish`](Self::finish), with the whole address that the browser ended on.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish), or it is not such an address.
+    pub async fn finish_with(self, address: &str) -> Result<Credential, Error> {
+        let wrong =
+            || Error::Response("it is not the address that the browser ended on".to_owned());
+        let url = Url::parse(address.trim()).map_err(|_| wrong())?;
+        let redirect = self.listener.redirect();
+        if (url.origin(), url.path()) != (redirect.origin(), redirect.path()) {
+            return Err(wrong());
+        }
+        let code = self.code(&url)?.ok_or_else(wrong)?;
+        self.redeem(&code).await
+    }
+
+    /// Reads the code from the redirect; `None` if it is another request.
+    fn code(&self, url: &Url) -> Result<Option<Secret>, Error> {
+        let parameter = |name: &str| {
+            let mut found = url
+                .query_pairs()
+                .filter(|(key, _)| key == name)
+                .map(|(_, value)| value.into_owned());
+            found.next().filter(|_| found.next().is_none())
+        };
+        let Some(state) = parameter("state") else { return Ok(None) };
+        if ring_equal(&state, &self.state) {
+            self.check_issuer(parameter("iss").as_deref())?;
+        } else {
+            return Err(Error::Response("its state belongs to another sign-in".to_owned()));
+        }
+        if let Some(code) = parameter("error") {
+            return Err(Error::Refused { code, description: parameter("error_description") });
+        }
+        let code = parameter("code").ok_or_else(|| Error::Response("it has no code".to_owned()))?;
+        Ok(Some(code.into()))
+    }
+
+    /// The response must come from the issuer that was asked (RFC 9207): compared as texts, and required if it says so.
+    fn check_issuer(&self, named: Option<&str>) -> Result<(), Error> {
+        let issuer = &self.sign_in.issuer;
+        match named {
+            Some(named) if named == issuer.issuer => Ok(()),
+            Some(named) => Err(Error::Response(format!(
+                "it comes from `{named}`, not from `{}`",
+                issuer.issuer
+            ))),
+            None if issuer.authorization_response_iss_parameter_supported => {
+                Err(Error::Response("it does not say which issuer it comes from".to_owned()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn redeem(self, code: &Secret) -> Result<Credential, Error> {
+        let redirect = self.listener.redirect().to_string();
+        let grant = [
+            ("grant_type", "authorization_code"),
+            ("code", code.expose()),
+            ("redirect_uri", &redirect),
+            ("code_verifier", self.verifier.expose()),
+            ("resource", &self.sign_in.resource),
+        ];
+        self.sign_in.exchange(self.client, &grant).await
+    }
+}
+
+/// Compares in a time that says nothing of where two texts differ.
+fn ring_equal(one: &str, other: &str) -> bool {
+    let digest = |text: &str| ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    digest(one).as_ref() == digest(other).as_ref()
+}
+
+/// Revokes a sign-in at its issuer, if that takes revocations, and forgets it. Returns whether it was revoked there.
+///
+/// # Errors
+/// The vault cannot be used. A revocation that fails is no error: the sign-in is forgotten anyway.
+pub async fn revoke(
+    http: &HttpClient,
+    vault: &Vault,
+    key: &CredentialKey,
+    credential: &Credential,
+) -> Result<bool, Error> {
+    let mut is_revoked = credential.revocation_endpoint.is_some();
+    if let Some(endpoint) = &credential.revocation_endpoint {
+        let endpoint = &trusted(endpoint, &key.url)?;
+        let tokens = credential.refresh_token.iter().map(|token| (token, "refresh_token"));
+        for (token, hint) in tokens.chain([(&credential.access_token, "access_token")]) {
+            let mut form = vec![("token", token.expose()), ("token_type_hint", hint)];
+            let authorization = credential.client.sign(&mut form);
+            let answer =
+                http.form(endpoint, &form, authorization.as_deref(), "revoke the sign-in").await;
+            is_revoked &= answer.is_ok_and(|answer| answer.status.is_success());
+        }
+    }
+    let key = key.clone();
+    blocking(vault, move |vault| Credential::remove(vault, &key)).await?;
+    Ok(is_revoked)
+}
+
+/// The issuer to sign in at: the first one that the server names, or the one of the settings, which it must name too.
+fn chosen_issuer(named: &[String], config: &OauthConfig, server: &Url) -> Result<String, Error> {
+    let Some(wanted) = &config.issuer else {
+        // A server of 2025-03-26 names none: it is its own.
+        return Ok(named.first().cloned().unwrap_or_else(|| server.origin().ascii_serialization()));
+    };
+    let plain = |issuer: &str| issuer.trim_end_matches('/').to_owned();
+    if named.is_empty() || named.iter().any(|named| plain(named) == plain(wanted)) {
+        return Ok(wanted.clone());
+    }
+    Err(Error::Metadata(format!(
+        "the server wants a sign-in at {}, and `issuer` in its settings is `{wanted}`",
+        named.join(" or ")
+    )))
+}
+
+/// A client that was registered by hand belongs to the issuer that it was first used at.
+fn check_moved(
+    config: &OauthConfig,
+    before: Option<&Credential>,
+    issuer: &AuthorizationServer,
+) -> Result<(), Error> {
+    match before {
+        Some(before)
+            if config.client_id.is_some()
+                && config.issuer.is_none()
+                && before.issuer != issuer.issuer =>
+        {
+            Err(Error::Metadata(format!(
+                "the server has moved from `{}` to `{}`, and `client_id` belongs to the first; set the new one and `issuer`",
+                before.issuer, issuer.issuer
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What to ask for: what is named, what was granted and asked for before, and to stay signed in where that is offered.
+fn scopes(
+    named: Option<Vec<String>>,
+    before: Option<&Credential>,
+    issuer: &AuthorizationServer,
+) -> Vec<String> {
+    let earlier =
+        before.into_iter().flat_map(|before| before.scopes.iter().chain(&before.wanted_scopes));
+    let all = named.into_iter().flatten().chain(earlier.cloned());
+    let offline = issuer.offers(OFFLINE).then(|| OFFLINE.to_owned());
+    let mut seen = BTreeSet::new();
+    all.chain(offline).filter(|scope| seen.insert(scope.clone())).collect()
+}
+
+/// The server's address as a resource: without a fragment, and without a slash for its root.
+fn canonical(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_fragment(None);
+    match url.path() {
+        "/" if url.query().is_none() => url.as_str().trim_end_matches('/').to_owned(),
+        _ => url.into(),
+    }
+}

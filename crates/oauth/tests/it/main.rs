@@ -1,0 +1,80 @@
+//! The whole client against an authorization server and a resource that keep to the letter: codes are good once, PKCE, state,
+//! redirect address and resource are checked, refresh tokens rotate and their reuse ends the sign-in.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+mod authorization_server;
+mod attacks;
+mod renewing;
+mod signing_in;
+
+use std::sync::Arc;
+
+use authorization_server::AuthorizationServer;
+use switchboard_oauth::{
+    Authorizer, Credential, CredentialKey, Error, HttpClient, OauthConfig, PendingSignIn, SignIn,
+    Vault,
+};
+use switchboard_vault::SystemKeyring;
+use tempfile::TempDir;
+
+/// An authorization server, a vault, and a client of both.
+struct World {
+    server: AuthorizationServer,
+    vault: Vault,
+    http: HttpClient,
+    key: CredentialKey,
+    config: OauthConfig,
+    folder: TempDir,
+}
+
+impl World {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let keyring = Arc::new(SystemKeyring::new(None, folder.path()));
+        let vault = Vault::new(folder.path().join("vault"), keyring);
+        let server = AuthorizationServer::start().await;
+        let key = CredentialKey::shared("docs", &server.resource()).unwrap();
+        Self {
+            server,
+            vault,
+            http: HttpClient::new().unwrap(),
+            key,
+            config: OauthConfig::default(),
+            folder,
+        }
+    }
+
+    async fn prepare(&self) -> Result<SignIn, Error> {
+        SignIn::prepare(&self.http, &self.vault, self.key.clone(), &self.config, None).await
+    }
+
+    async fn begin(&self) -> PendingSignIn {
+        self.prepare().await.unwrap().begin().await.unwrap()
+    }
+
+    async fn sign_in(&self) -> Result<Credential, Error> {
+        let pending = self.prepare().await?.begin().await?;
+        let browser = tokio::spawn(browse(pending.url().to_string()));
+        let signed_in = pending.finish().await;
+        browser.abort();
+        signed_in
+    }
+
+    fn authorizer(&self) -> Authorizer {
+        Authorizer::new(self.http.clone(), self.vault.clone(), self.key.clone(), Arc::new(|_| {}))
+    }
+}
+
+/// A browser: follows redirects, and returns the page that it ends on.
+async fn browse(url: String) -> String {
+    reqwest::get(url).await.unwrap().text().await.unwrap()
+}
+
+/// Where the authorization server sends the browser, without going there.
+async fn redirect_of(url: &str) -> String {
+    let client =
+        reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let answer = client.get(url).send().await.unwrap();
+    answer.headers()["location"].to_str().unwrap().to_owned()
+}
