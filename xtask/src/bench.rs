@@ -20,12 +20,12 @@ use crate::{
     serving::{Serving, free_port, serve},
     shell::{Run, bold, root},
 };
-use process::{Upstream, cpu_seconds, resident_mib};
-use report::{Report, Sample};
+use process::{BenchUpstream, cpu_seconds, resident_mib};
+use report::{BenchReport, Sample};
 
 /// What to measure.
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct BenchOptions {
     /// How often each target is measured; medians are shown
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -56,7 +56,7 @@ struct Target {
 }
 
 /// Builds all that is needed, measures, and prints a table.
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &BenchOptions) -> Result<()> {
     eprintln!("{}", bold("Building the load generator and the server"));
     Run::cargo(["build", "--release", "--package", "switchboard-bench"]).stream()?;
     let mut programs = Vec::new();
@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let tools = target_folder()?.join("release");
     let loadgen = tools.join("loadgen");
-    let upstream = Upstream::start(&tools.join("upstream"), free_port()?)?;
+    let upstream = BenchUpstream::start(&tools.join("upstream"), free_port()?)?;
     ready(&loadgen, &upstream.url)?;
     let mut targets = vec![Target {
         name: "direct".to_owned(),
@@ -82,7 +82,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for (name, program) in &programs {
         targets.push(gateway(name, program, &upstream, &loadgen)?);
     }
-    let mut report = Report::default();
+    let mut report = BenchReport::default();
     for round in 0..=options.rounds {
         for clients in &options.clients {
             for target in &targets {
@@ -103,7 +103,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Starts a gateway before the server, with records and policy on, and waits until it has listed the server's tools.
-fn gateway(name: &str, program: &Path, upstream: &Upstream, loadgen: &Path) -> Result<Target> {
+fn gateway(name: &str, program: &Path, upstream: &BenchUpstream, loadgen: &Path) -> Result<Target> {
     let folder = target_folder()?.join("bench").join(name.replace(' ', "-"));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;

@@ -34,7 +34,7 @@ const DOCUMENT: &str = "docs/conformance.md";
 /// Runs the suite and writes the tables; with `check`, fails if they would change.
 pub(crate) fn run(check: bool) -> Result<()> {
     let parts = parts::install()?;
-    let kept = Kept::new()?;
+    let kept = KeptFolder::new()?;
     run_tests(&parts, &kept.0)?;
 
     let path = shell::root().join(DOCUMENT);
@@ -135,9 +135,9 @@ fn text(path: &Path) -> Result<&str> {
 }
 
 /// The folder for what the suite printed, removed at the end.
-struct Kept(PathBuf);
+struct KeptFolder(PathBuf);
 
-impl Kept {
+impl KeptFolder {
     fn new() -> Result<Self> {
         let path = std::env::temp_dir().join(format!("xtask-conformance-{}", std::process::id()));
         fs::create_dir_all(&path)
@@ -146,7 +146,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for KeptFolder {
     fn drop(&mut self) {
         // A leftover in the temporary folder does no harm.
         let _ = fs::remove_dir_all(&self.0);

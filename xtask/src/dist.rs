@@ -30,14 +30,14 @@ use crate::{
     test,
 };
 use files::{EXECUTABLE, PackageFile, gzip, tar};
-use platform::{Architecture, Program};
+use platform::{Architecture, PlatformProgram};
 use release::Release;
 
 /// Where tests find packages that were made before.
 const DIST_VARIABLE: &str = "SWITCHBOARD_DIST";
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct DistOptions {
     /// Package this program instead of building one; once for each architecture
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
@@ -53,7 +53,7 @@ pub(crate) struct Options {
 }
 
 /// Makes all packages.
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &DistOptions) -> Result<()> {
     let built = match &options.binary[..] {
         [] => build_all()?,
         given => given.to_vec(),
@@ -61,8 +61,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut programs = Vec::new();
     for file in &built {
         let failed = || format!("failed to package `{}`", file.display());
-        programs
-            .push(fs::read(file).map_err(Into::into).and_then(Program::new).with_context(failed)?);
+        programs.push(
+            fs::read(file)
+                .map_err(Into::into)
+                .and_then(PlatformProgram::new)
+                .with_context(failed)?,
+        );
     }
     let native = match &options.native {
         Some(native) => native,
@@ -110,7 +114,7 @@ fn write(release: &Release, output: &Path) -> Result<()> {
 }
 
 /// The program with its papers, for people who unpack it themselves.
-fn bare(release: &Release, program: &Program) -> Result<(String, Vec<u8>)> {
+fn bare(release: &Release, program: &PlatformProgram) -> Result<(String, Vec<u8>)> {
     let mut files = vec![PackageFile::new("switchboard", EXECUTABLE, &*program.bytes)];
     files.extend(release.documents.iter().cloned());
     files.extend(release.manual.iter().map(|page| page.at(format!("man/{}", page.path))));

@@ -25,7 +25,7 @@ use clap::{Parser, Subcommand};
 /// The tasks of the people who work on Switchboard, and of CI.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
-struct Arguments {
+struct XtaskArguments {
     #[command(subcommand)]
     task: Task,
 }
@@ -82,9 +82,9 @@ enum Task {
         check: bool,
     },
     /// Make what is published, into target/dist: static programs, .deb, wheel, npm package, container image, sums, SBOM
-    Dist(dist::Options),
+    Dist(dist::DistOptions),
     /// Measure the gateway beside the direct way to the same server: rates, processor time, memory
-    Bench(bench::Options),
+    Bench(bench::BenchOptions),
     /// Run the MCP conformance suite and write the tables of docs/conformance.md
     Conformance {
         /// Write nothing, and fail where the tables would change
@@ -94,7 +94,7 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().task {
+    let outcome = match XtaskArguments::parse().task {
         Task::Ci => ci::run(),
         Task::Test { ollama: Some(url), ollama_model, .. } => test::ollama(&url, &ollama_model),
         Task::Test { quick: true, filters, .. } => test::quick(&filters),

@@ -51,19 +51,19 @@ pub(crate) fn install_one(declared: &str) -> Result<PathBuf> {
     let installed = shell::root().join(".parts");
     let _lock = lock(&installed)?;
     let name = declared.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let part = Part { installed: installed.join(&name), name, declared };
+    let part = TestPart { installed: installed.join(&name), name, declared };
     part.install()?;
     Ok(part.installed)
 }
 
 /// A folder `parts/NAME` and the folder `.parts/NAME` that it is installed into.
-struct Part {
+struct TestPart {
     name: String,
     declared: PathBuf,
     installed: PathBuf,
 }
 
-impl Part {
+impl TestPart {
     /// Installs what the folder declares, of each kind.
     fn install(&self) -> Result<()> {
         let kinds = [npm::install, python::install, data::install, debian_root::install];
@@ -75,7 +75,7 @@ impl Part {
 }
 
 /// Every folder of `declared`, in the order of their names.
-fn parts_under(declared: &Path, installed: &Path) -> Result<Vec<Part>> {
+fn parts_under(declared: &Path, installed: &Path) -> Result<Vec<TestPart>> {
     if !declared.exists() {
         return Ok(Vec::new());
     }
@@ -86,7 +86,7 @@ fn parts_under(declared: &Path, installed: &Path) -> Result<Vec<Part>> {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            parts.push(Part { declared: entry.path(), installed: installed.join(&name), name });
+            parts.push(TestPart { declared: entry.path(), installed: installed.join(&name), name });
         }
     }
     parts.sort_by(|one, other| one.name.cmp(&other.name));
@@ -111,7 +111,7 @@ pub(crate) fn lock(installed: &Path) -> Result<File> {
 }
 
 /// Reads a file that declares a part; `None` if the part has no such file.
-fn declaration(part: &Part, file: &str) -> Result<Option<String>> {
+fn declaration(part: &TestPart, file: &str) -> Result<Option<String>> {
     let path = part.declared.join(file);
     if !path.exists() {
         return Ok(None);

@@ -20,7 +20,7 @@ use crate::shell::{self, Run};
 
 /// Prints the comparison.
 pub(crate) fn run(json: bool) -> Result<()> {
-    let comparison = Comparison::read()?;
+    let comparison = SpecComparison::read()?;
     let mut stdout = io::stdout();
     let written = if json {
         writeln!(stdout, "{:#}", report::json(&comparison))
@@ -38,13 +38,13 @@ pub(crate) fn run(json: bool) -> Result<()> {
 
 /// Prints one line, and fails if the code names ids that do not exist.
 pub(crate) fn check() -> Result<()> {
-    let comparison = Comparison::read()?;
+    let comparison = SpecComparison::read()?;
     eprintln!("{}", report::summary(&comparison));
     comparison.judge()
 }
 
 /// The contract, and where the code names its ids.
-struct Comparison {
+struct SpecComparison {
     contract: Contract,
     /// Where tests name each id of the contract that they do name.
     named: BTreeMap<Id, Vec<Place>>,
@@ -52,7 +52,7 @@ struct Comparison {
     unknown: BTreeMap<Id, Vec<Place>>,
 }
 
-impl Comparison {
+impl SpecComparison {
     fn read() -> Result<Self> {
         let path = shell::root().join("docs/spec.md");
         let text = fs::read_to_string(&path)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use divan::{AllocProfiler, Bencher, black_box};
 use serde_json::{Value, json};
-use switchboard_agent::{Agent, Config, Conversation, Events, StopCause};
+use switchboard_agent::{Agent, AgentEvents, Config, Conversation, StopCause};
 use switchboard_models::{
     AiMessage, Arguments, Message, Model, ModelCall, ModelError, Provider, Request, StopReason,
     Turn, Usage, model,
@@ -42,7 +42,7 @@ impl Model for Calls {
     fn ask<'a>(
         &'a self,
         request: &'a Request<'a>,
-        _events: model::Events<'a>,
+        _events: model::ModelEvents<'a>,
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         let answered = self.0 == 0 || matches!(request.messages.last(), Some(Message::Tool(_)));
         let calls = if answered { 0 } else { self.0 };
@@ -87,7 +87,7 @@ fn calls_in_a_turn(bencher: Bencher<'_, '_>, calls: usize) {
         "properties": {"text": {"type": "string"}, "number": {"type": "integer"}}});
     executor.tools().add(Echo(ToolSpec::new("echo", "Returns its text", schema))).expect("usable");
     let agent = Agent::new(Arc::new(Calls(calls)), executor, Config::default());
-    let (events, cx): (Events, _) =
+    let (events, cx): (AgentEvents, _) =
         (Arc::new(|event| drop(black_box(event))), CallContext::default());
     let question = || {
         let mut conversation = Conversation::new();

@@ -6,7 +6,7 @@ use switchboard_models::{Model, ModelCall, ModelError, StopReason, ToolChoice, U
 use switchboard_runtime::{RegisteredTool, SpanOperation, ToolExecutor};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolPatterns, ToolSpec};
 
-use crate::{Config, Conversation, Events, run::AgentRun, trace::ModelSpan};
+use crate::{AgentEvents, Config, Conversation, run::AgentRun, trace::ModelSpan};
 
 /// Asks a model, runs its calls and asks again. Cheap to clone.
 #[derive(Clone)]
@@ -17,11 +17,11 @@ pub struct Agent {
     pub(crate) options: RequestOptions,
     /// Tools that the caller runs itself.
     pub(crate) foreign: Arc<[ToolSpec]>,
-    offers: Vec<OfferFilter>,
+    offers: Vec<ToolNameFilter>,
 }
 
 /// Whether a tool is on offer.
-type OfferFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+type ToolNameFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Options of one run; for unset ones, the config applies.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +39,7 @@ pub struct RequestOptions {
 
 /// The outcome of a run.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct AgentOutcome {
     /// The model's answer, if it gave one.
     pub answer: Option<String>,
     /// Why the loop stopped.
@@ -57,7 +57,7 @@ pub struct Outcome {
     pub error: Option<ModelError>,
 }
 
-impl Outcome {
+impl AgentOutcome {
     /// Returns the stable code of the error, if there was one.
     fn failure(&self) -> Option<&'static str> {
         match (self.stop, &self.error) {
@@ -133,9 +133,9 @@ impl Agent {
     pub async fn run(
         &self,
         conversation: &mut Conversation,
-        events: &Events,
+        events: &AgentEvents,
         cx: &CallContext,
-    ) -> Outcome {
+    ) -> AgentOutcome {
         let traced = ModelSpan::begin(self, cx.trace.as_ref());
         let mut cx = CallContext { trace: traced.place(), ..cx.clone() };
         // The calls of a run belong together, in the records too.

@@ -8,7 +8,7 @@ use switchboard_toolcall::{CallContext, ErrorKind, Progress, ToolCall, ToolError
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    Event, StopCause,
+    AgentEvent, StopCause,
     conversation::ReplySlots,
     plan::{CallStep, not_run},
     run::AgentRun,
@@ -104,7 +104,7 @@ impl AgentRun<'_> {
         let CallStep { position, call, refused, nudge } = step;
         let (id, name) = (call.id.clone(), call.name.clone());
         let args = call.args.clone();
-        (self.events)(Event::CallStarted { id: id.clone(), name: name.clone(), args });
+        (self.events)(AgentEvent::CallStarted { id: id.clone(), name: name.clone(), args });
         let cx = self.call_context(&id);
         let executor = &self.agent.executor;
         let result = match refused.or_else(|| self.too_late(&name)) {
@@ -133,7 +133,7 @@ impl AgentRun<'_> {
     fn call_context(&self, id: &str) -> CallContext {
         let (id, events) = (id.to_owned(), self.events.clone());
         let progress =
-            Progress::to(move |update| events(Event::Progress { id: id.clone(), update }));
+            Progress::to(move |update| events(AgentEvent::Progress { id: id.clone(), update }));
         CallContext { cancel: self.stop.clone(), progress, ..self.cx.clone() }
     }
 
@@ -145,7 +145,7 @@ impl AgentRun<'_> {
         result: Option<&ToolResult>,
         reply: ToolReply,
     ) -> ToolReply {
-        (self.events)(Event::CallFinished {
+        (self.events)(AgentEvent::CallFinished {
             id: id.to_owned(),
             name: name.to_owned(),
             outcome: result.map_or(ErrorKind::Cancelled.code(), ToolResult::outcome_code),

@@ -7,11 +7,11 @@ use switchboard_models::Usage;
 use switchboard_toolcall::{CallId, ProgressUpdate};
 
 /// Receives events. Must not block: runs within the turn.
-pub type Events = Arc<dyn Fn(Event) + Send + Sync>;
+pub type AgentEvents = Arc<dyn Fn(AgentEvent) + Send + Sync>;
 
 /// Something that happened. Each call that starts also finishes, unless [`Agent::run`](crate::Agent::run) is dropped.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum AgentEvent {
     /// More of the model's text.
     Text(String),
     /// More of the model's thoughts.
@@ -70,10 +70,10 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl AgentEvent {
     /// Converts an event of a model's client. Usage is reported once, with the whole turn.
-    pub(crate) fn of_model(event: switchboard_models::Event) -> Option<Self> {
-        use switchboard_models::Event as Model;
+    pub(crate) fn of_model(event: switchboard_models::ModelEvent) -> Option<Self> {
+        use switchboard_models::ModelEvent as Model;
         Some(match event {
             Model::Text(text) => Self::Text(text),
             Model::Reasoning(text) => Self::Reasoning(text),

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use switchboard_agent::{Agent, Config, Conversation, Events};
+//! use switchboard_agent::{Agent, Config, Conversation, AgentEvents};
 //! use switchboard_models::Script;
 //! use switchboard_runtime::ToolExecutor;
 //! use switchboard_toolcall::CallContext;
@@ -24,7 +24,7 @@
 //! let agent = Agent::new(Arc::new(model), executor, Config::default());
 //! let mut conversation = Conversation::with_system("Be brief.");
 //! conversation.say("How warm is it in Bonn?");
-//! let events: Events = Arc::new(|event| println!("{event:?}"));
+//! let events: AgentEvents = Arc::new(|event| println!("{event:?}"));
 //! let outcome = agent.run(&mut conversation, &events, &CallContext::default()).await;
 //! assert_eq!(outcome.answer.as_deref(), Some("It is 15 degrees in Bonn."));
 //! # Ok(()) }
@@ -42,8 +42,8 @@ mod trace;
 pub mod event;
 pub mod config;
 
-pub use agent::{Agent, Outcome, RequestOptions, StopCause};
+pub use agent::{Agent, AgentOutcome, RequestOptions, StopCause};
 pub use chats::{ChatError, ChatStore, SavedChat, Transcript};
 pub use config::Config;
 pub use conversation::Conversation;
-pub use event::{Event, Events};
+pub use event::{AgentEvent, AgentEvents};

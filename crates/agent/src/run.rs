@@ -15,7 +15,7 @@ use switchboard_toolcall::{CallContext, CancellationToken, ErrorKind};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    Agent, Conversation, Event, Events, Outcome, StopCause,
+    Agent, AgentEvent, AgentEvents, AgentOutcome, Conversation, StopCause,
     agent::shown_spec,
     plan::{self, NotRunReason},
     repeats::Repeats,
@@ -25,7 +25,7 @@ use crate::{
 /// A run: its inputs and its state.
 pub(crate) struct AgentRun<'a> {
     pub(crate) agent: &'a Agent,
-    pub(crate) events: &'a Events,
+    pub(crate) events: &'a AgentEvents,
     pub(crate) cx: &'a CallContext,
     /// Ends the calls that run: with the caller's token, or when the time is spent.
     pub(crate) stop: CancellationToken,
@@ -36,7 +36,7 @@ pub(crate) struct AgentRun<'a> {
 }
 
 impl<'a> AgentRun<'a> {
-    pub(crate) fn new(agent: &'a Agent, events: &'a Events, cx: &'a CallContext) -> Self {
+    pub(crate) fn new(agent: &'a Agent, events: &'a AgentEvents, cx: &'a CallContext) -> Self {
         Self {
             agent,
             events,
@@ -53,7 +53,7 @@ impl<'a> AgentRun<'a> {
     }
 
     /// Asks and runs calls until there is a reason to stop.
-    pub(crate) async fn finish(mut self, conversation: &mut Conversation) -> Outcome {
+    pub(crate) async fn finish(mut self, conversation: &mut Conversation) -> AgentOutcome {
         if !conversation.awaits_model() {
             let error = ModelError::new(FailureKind::Config, "there is nothing to answer");
             return self.failed(error);
@@ -80,7 +80,7 @@ impl<'a> AgentRun<'a> {
                 let answer = turn.message.content.clone();
                 conversation.append(turn.message);
                 let stopped = if last { StopCause::MaxIterations } else { StopCause::Answer };
-                return Outcome { answer: Some(answer), ..self.stopped(stopped) };
+                return AgentOutcome { answer: Some(answer), ..self.stopped(stopped) };
             }
             if let Some(outcome) = self.take_calls(turn, last, conversation).await {
                 return outcome;
@@ -115,10 +115,10 @@ impl<'a> AgentRun<'a> {
         request.max_tokens = self.agent.options.max_tokens;
         request.temperature = self.agent.options.temperature;
         let tell = |event| {
-            if let switchboard_models::Event::Text(text) = &event {
+            if let switchboard_models::ModelEvent::Text(text) = &event {
                 said.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
             }
-            if let Some(event) = Event::of_model(event) {
+            if let Some(event) = AgentEvent::of_model(event) {
                 (self.events)(event);
             }
         };
@@ -151,7 +151,7 @@ impl<'a> AgentRun<'a> {
     fn account(&mut self, turn: &Turn) {
         self.turns.push(turn.usage);
         self.reason = Some(turn.stop.clone());
-        (self.events)(Event::Turn { usage: turn.usage, total: self.total() });
+        (self.events)(AgentEvent::Turn { usage: turn.usage, total: self.total() });
     }
 
     /// What all turns cost. Providers can claim any number.
@@ -168,7 +168,7 @@ impl<'a> AgentRun<'a> {
         turn: Turn,
         last: bool,
         conversation: &mut Conversation,
-    ) -> Option<Outcome> {
+    ) -> Option<AgentOutcome> {
         let held = self.held(&turn.stop, last);
         let mut slots = conversation.append(turn.message);
         let plan = plan::calls(self, slots.calls(), held.as_ref());
@@ -183,7 +183,7 @@ impl<'a> AgentRun<'a> {
         }
         let calls = slots.calls();
         let foreign_calls = plan.foreign.iter().map(|position| calls[*position].clone()).collect();
-        Some(Outcome { foreign_calls, ..self.stopped(StopCause::Foreign) })
+        Some(AgentOutcome { foreign_calls, ..self.stopped(StopCause::Foreign) })
     }
 
     /// Why no call of this turn is run, if so.
@@ -225,14 +225,14 @@ impl<'a> AgentRun<'a> {
         spent.then_some(StopCause::Budget)
     }
 
-    fn stopped(&self, stop: StopCause) -> Outcome {
+    fn stopped(&self, stop: StopCause) -> AgentOutcome {
         let (reason, turns, usage) = (self.reason.clone(), self.turns.clone(), self.total());
         let foreign_calls = Vec::new();
-        Outcome { answer: None, stop, reason, foreign_calls, turns, usage, error: None }
+        AgentOutcome { answer: None, stop, reason, foreign_calls, turns, usage, error: None }
     }
 
-    fn failed(&self, error: ModelError) -> Outcome {
-        Outcome { error: Some(error), ..self.stopped(StopCause::ModelFailed) }
+    fn failed(&self, error: ModelError) -> AgentOutcome {
+        AgentOutcome { error: Some(error), ..self.stopped(StopCause::ModelFailed) }
     }
 }
 

@@ -308,12 +308,10 @@ fn parse_any(text: &str, file: &Path) -> Result<(ConfigNode, Option<Dialect>), C
     Ok((root, dialect))
 }
 
-type Variable<'a> = substitute::Variable<'a>;
-
 fn read(
     config: ParsedConfig,
     file: &Path,
-    variable: Variable<'_>,
+    variable: substitute::Variable<'_>,
 ) -> Result<Loaded, ConfigProblem> {
     let (root, skipped, inputs) = match config {
         ParsedConfig::Ours(root) => {
@@ -356,7 +354,7 @@ fn read(
 fn adopted(
     config: foreign::ForeignConfig,
     file: &Path,
-    variable: Variable<'_>,
+    variable: substitute::Variable<'_>,
 ) -> Result<(ConfigNode, Skipped, Vec<ConfigInput>), ConfigProblem> {
     let workspace = Workspace::of(file);
     let policy = config.policy(&Config::default().separator);

@@ -9,7 +9,7 @@ mod wrap;
 use std::{pin::pin, sync::Arc};
 
 use anyhow::Context;
-use switchboard_agent::{Agent, Conversation, Event, Events, Outcome};
+use switchboard_agent::{Agent, AgentEvent, AgentEvents, AgentOutcome, Conversation};
 use switchboard_toolcall::CallContext;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -38,11 +38,11 @@ pub(crate) async fn turn(
     chosen: &ChosenModel,
     screen: &mut TurnScreen,
     mut held: Option<&mut HeldCalls>,
-) -> anyhow::Result<Option<Outcome>> {
+) -> anyhow::Result<Option<AgentOutcome>> {
     let mut interrupts = signal(SignalKind::interrupt()).context("failed to watch for Ctrl-C")?;
     let (sender, mut events) = mpsc::unbounded_channel();
     // Sending fails only after the turn is over.
-    let tell: Events = Arc::new(move |event| _ = sender.send(event));
+    let tell: AgentEvents = Arc::new(move |event| _ = sender.send(event));
     let mut cx = CallContext::for_caller("command line").with_client("chat");
     cx.caller_channel = questions::here(Sampler::Chosen(chosen.clone()));
     let mut steps = interval(spinner::STEP);
@@ -54,7 +54,7 @@ pub(crate) async fn turn(
             tokio::select! {
                 biased;
                 Some(event) = events.recv() => {
-                    if let (Event::Progress { update, .. }, Some(held)) = (&event, &mut held) {
+                    if let (AgentEvent::Progress { update, .. }, Some(held)) = (&event, &mut held) {
                         held.hear(update.message.as_deref().unwrap_or_default());
                     }
                     screen.show(event)?;

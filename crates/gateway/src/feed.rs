@@ -26,7 +26,7 @@ pub struct Feed {
 
 /// The start or the end of a call, a decision about it, or a model's turn.
 #[derive(Debug)]
-pub struct Event {
+pub struct FeedEvent {
     /// The tool's name, as it was called; `None` for a model's turn.
     pub tool: Option<Arc<str>>,
     /// The caller.
@@ -53,7 +53,7 @@ impl Feed {
     }
 
     /// Returns the id of an event, by which a client that reconnects says what it saw last.
-    pub(crate) fn name(&self, event: &Event) -> String {
+    pub(crate) fn name(&self, event: &FeedEvent) -> String {
         self.memory.name(event)
     }
 
@@ -87,7 +87,7 @@ impl Feed {
         if self.memory.is_wanted() {
             let json = serde_json::to_string(&event()).unwrap_or_default();
             let (tool, caller) = (Some(tool.clone()), start.caller.clone());
-            let event = Event { tool, caller, is_held, is_private: false, json, number: 0 };
+            let event = FeedEvent { tool, caller, is_held, is_private: false, json, number: 0 };
             self.memory.add(event);
         }
     }
@@ -97,7 +97,7 @@ impl Feed {
         if self.memory.is_wanted() {
             let json = serde_json::to_string(told).unwrap_or_default();
             let (tool, caller) = (Some(told.tool.as_str().into()), caller.cloned());
-            self.memory.add(Event {
+            self.memory.add(FeedEvent {
                 tool,
                 caller,
                 is_held: false,
@@ -140,7 +140,7 @@ impl CallObserver for Feed {
             let json = serde_json::to_string(&TurnEndedMessage::new(&turn)).unwrap_or_default();
             let caller = turn.caller.clone();
             let (is_held, is_private) = (false, false);
-            self.memory.add(Event { tool: None, caller, is_held, is_private, json, number: 0 });
+            self.memory.add(FeedEvent { tool: None, caller, is_held, is_private, json, number: 0 });
         }
     }
 

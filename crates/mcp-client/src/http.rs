@@ -29,7 +29,7 @@ pub(super) mod answer;
 pub(super) mod stream;
 mod error_reason;
 
-pub use config::{ConfigError, HttpConfig};
+pub use config::{HttpConfig, HttpConfigError};
 use engine::Engine;
 pub use proxy::Proxies;
 use request_headers::HttpState;
@@ -57,7 +57,7 @@ impl HttpTransport {
         name: &str,
         config: &HttpConfig,
         inbox: SharedInbox,
-    ) -> Result<Arc<Self>, ConfigError> {
+    ) -> Result<Arc<Self>, HttpConfigError> {
         let url = config.url()?;
         let headers = request_headers::configured(
             &url,

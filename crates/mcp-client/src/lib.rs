@@ -54,12 +54,12 @@ pub use config::{
     AnnotationTrust, McpConfig, Protocol, ServerAuth, ServerConfig, Share, Start, ToolConfig,
     TransportKind,
 };
-pub use http::{ConfigError as HttpConfigError, HttpConfig, HttpTransport, Proxies};
+pub use http::{HttpConfig, HttpConfigError, HttpTransport, Proxies};
 pub use in_flight::CallOrigin;
 pub use known_protocols::KnownProtocols;
 pub use method::RemoteMethod;
 pub use old_sse::OldSseTransport;
-pub use request_params::RequestParams;
+pub use request_params::OutgoingParams;
 pub use server::{LastError, OauthDeps, Server, ServerDeps, ServerState};
 pub use server_failure::ServerFailure;
 pub use servers::{ConfigError, Servers, ServersUpdate};

@@ -12,7 +12,7 @@ use switchboard_toolcall::{
 };
 
 use super::{
-    config::ServerConfig, request::CallRequest, request_params::RequestParams, server::Server,
+    config::ServerConfig, request::CallRequest, request_params::OutgoingParams, server::Server,
 };
 
 /// A method of one server.
@@ -46,7 +46,7 @@ impl RemoteMethod {
         let name = name.map(str::to_owned);
         let request = CallRequest {
             method: self.method.name(),
-            params: RequestParams::Fields(params),
+            params: OutgoingParams::Fields(params),
             headers: || name.iter().map(|name| ("Mcp-Name".to_owned(), name.clone())).collect(),
         };
         let read = |result: &RawValue| self.method.output(result);

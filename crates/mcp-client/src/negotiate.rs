@@ -16,7 +16,7 @@ use tracing::debug;
 use super::{
     config::Protocol,
     inbox::NotificationRouter,
-    request_params::{ParamsWithMeta, RequestMeta, RequestParams, client_info},
+    request_params::{OutgoingParams, ParamsWithMeta, RequestMeta, client_info},
     session::{Session, SessionUsage, read},
     transport::{Failure, Transport, TransportRequest},
 };
@@ -139,7 +139,7 @@ impl Handshake {
                 capabilities: Some(self.answers.capabilities()),
                 ..RequestMeta::default()
             };
-            let nothing = RequestParams::Fields(Map::new());
+            let nothing = OutgoingParams::Fields(Map::new());
             let params = ParamsWithMeta { meta: &meta, params: &nothing, further: &Map::new() };
             let (id, method) = (ids.fetch_add(1, Ordering::Relaxed), "server/discover");
             let message = write_request(id, method, |json| params.write(json)).into();

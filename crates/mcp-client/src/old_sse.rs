@@ -16,11 +16,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     http::{
-        ConfigError, HttpConfig,
+        HttpConfig, HttpConfigError,
         answer::{self, BodyKind, shortened},
         engine::Engine,
         request_headers,
-        stream::Events,
+        stream::ResponseEvents,
     },
     transport::{Failure, SharedInbox, Transport, TransportRequest},
 };
@@ -47,7 +47,7 @@ impl OldSseTransport {
         name: &str,
         config: &HttpConfig,
         inbox: SharedInbox,
-    ) -> Result<Arc<Self>, ConfigError> {
+    ) -> Result<Arc<Self>, HttpConfigError> {
         let url = config.url()?;
         let headers = request_headers::configured(
             &url,
@@ -88,7 +88,7 @@ impl OldSseTransport {
         Ok(endpoint)
     }
 
-    async fn open(&self) -> Result<Events, Failure> {
+    async fn open(&self) -> Result<ResponseEvents, Failure> {
         let connection = &*self.connection;
         let mut headers = connection.headers.clone();
         headers.remove(header::CONTENT_TYPE);
@@ -102,10 +102,10 @@ impl OldSseTransport {
         if answer::kind(&response) != BodyKind::Events {
             return Err(Failure::Protocol("the server offers no event stream".to_owned()));
         }
-        Ok(Events::new(response, sse::SseParser::new(connection.max_message)))
+        Ok(ResponseEvents::new(response, sse::SseParser::new(connection.max_message)))
     }
 
-    async fn first_event(&self, events: &mut Events) -> Result<Uri, Failure> {
+    async fn first_event(&self, events: &mut ResponseEvents) -> Result<Uri, Failure> {
         while let Some(event) = events.next().await? {
             if event.name != "endpoint" {
                 continue;

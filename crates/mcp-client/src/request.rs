@@ -7,8 +7,8 @@ use switchboard_mcp_wire::{Era, RpcError};
 use switchboard_toolcall::{CallContext, ErrorKind, ToolError, ToolOutput, ToolSpec};
 
 use super::{
-    in_flight::CallOrigin, request_params::RequestParams, server::Server, session::OutgoingRequest,
-    transport::Failure,
+    in_flight::CallOrigin, request_params::OutgoingParams, server::Server,
+    session::OutgoingRequest, transport::Failure,
 };
 
 /// The header that tells a gateway of our own which program makes a call.
@@ -17,7 +17,7 @@ const CLIENT: &str = "x-switchboard-client";
 /// The request that is sent to a server for one call.
 pub(super) struct CallRequest<'a, H> {
     pub(super) method: &'a str,
-    pub(super) params: RequestParams<'a>,
+    pub(super) params: OutgoingParams<'a>,
     /// Returns the headers that the modern era needs, from the parameters.
     pub(super) headers: H,
 }

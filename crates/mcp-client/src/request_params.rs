@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 use switchboard_mcp_wire::eras;
-use switchboard_toolcall::json::{Object, write_string, write_value};
+use switchboard_toolcall::json::{ObjectWriter, write_string, write_value};
 
 // The protocol's own keys.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -14,7 +14,7 @@ const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// The parameters of a request, without `_meta`.
 #[derive(Clone, Debug)]
-pub enum RequestParams<'a> {
+pub enum OutgoingParams<'a> {
     /// Any fields.
     Fields(Map<String, Value>),
     /// The parameters of `tools/call`.
@@ -29,7 +29,7 @@ pub enum RequestParams<'a> {
 /// The `params` of a request with `_meta`.
 pub(super) struct ParamsWithMeta<'a> {
     pub(super) meta: &'a RequestMeta<'a>,
-    pub(super) params: &'a RequestParams<'a>,
+    pub(super) params: &'a OutgoingParams<'a>,
     /// What an earlier round adds, such as the answers to the server's questions.
     pub(super) further: &'a Map<String, Value>,
 }
@@ -52,13 +52,13 @@ pub(super) struct RequestMeta<'a> {
 impl ParamsWithMeta<'_> {
     /// Appends the parameters to `json`.
     pub(super) fn write(&self, json: &mut String) {
-        let mut object = Object::begin(json);
+        let mut object = ObjectWriter::begin(json);
         if !self.meta.is_empty() {
             self.meta.write(object.field("_meta"));
         }
         match self.params {
-            RequestParams::Fields(fields) => object.fields(fields),
-            RequestParams::Call { name, arguments } => {
+            OutgoingParams::Fields(fields) => object.fields(fields),
+            OutgoingParams::Call { name, arguments } => {
                 write_string(object.field("name"), name);
                 write_value(object.field("arguments"), arguments);
             }
@@ -79,7 +79,7 @@ impl RequestMeta<'_> {
     }
 
     fn write(&self, json: &mut String) {
-        let mut object = Object::begin(json);
+        let mut object = ObjectWriter::begin(json);
         // Our own trace context replaces the caller's.
         let is_ours = |key: &str| self.trace.iter().any(|(ours, _)| ours == key);
         for (key, value) in self.notes.iter().filter(|(key, _)| !is_ours(key)) {
@@ -115,7 +115,7 @@ pub(super) fn client_info() -> Value {
 mod tests {
     use super::*;
 
-    fn sent(meta: &RequestMeta<'_>, params: &RequestParams<'_>, further: Value) -> String {
+    fn sent(meta: &RequestMeta<'_>, params: &OutgoingParams<'_>, further: Value) -> String {
         let further = further.as_object().cloned().unwrap_or_default();
         let mut json = String::new();
         ParamsWithMeta { meta, params, further: &further }.write(&mut json);
@@ -124,10 +124,10 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_not_sent() {
-        let params = RequestParams::Fields(Map::new());
+        let params = OutgoingParams::Fields(Map::new());
         assert_eq!(sent(&RequestMeta::default(), &params, json!({})), "{}");
         let arguments = json!({"a": 1.0});
-        let params = RequestParams::Call { name: "t", arguments: &arguments };
+        let params = OutgoingParams::Call { name: "t", arguments: &arguments };
         let expected = r#"{"name":"t","arguments":{"a":1.0},"requestState":"s"}"#;
         assert_eq!(sent(&RequestMeta::default(), &params, json!({"requestState": "s"})), expected);
     }
@@ -145,7 +145,7 @@ mod tests {
             trace: &trace,
         };
         let sent: Value =
-            serde_json::from_str(&sent(&meta, &RequestParams::Fields(Map::new()), json!({})))
+            serde_json::from_str(&sent(&meta, &OutgoingParams::Fields(Map::new()), json!({})))
                 .unwrap();
         let version = env!("CARGO_PKG_VERSION");
         let expected = json!({"_meta": {

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 use super::{
     in_flight::CallOrigin,
     inbox::NotificationRouter,
-    request_params::{ParamsWithMeta, RequestMeta, RequestParams},
+    request_params::{OutgoingParams, ParamsWithMeta, RequestMeta},
     transport::{Failure, Transport, TransportRequest},
 };
 
@@ -49,7 +49,7 @@ pub struct OutgoingRequest<'a> {
     /// The method.
     pub method: &'a str,
     /// The parameters without `_meta`.
-    pub params: RequestParams<'a>,
+    pub params: OutgoingParams<'a>,
     /// The headers of the modern era.
     pub headers: Vec<(String, String)>,
     /// Receives its progress.
@@ -63,7 +63,7 @@ pub struct OutgoingRequest<'a> {
 impl<'a> OutgoingRequest<'a> {
     /// Creates a request without any metadata.
     pub fn new(method: &'a str, params: Map<String, Value>) -> Self {
-        let params = RequestParams::Fields(params);
+        let params = OutgoingParams::Fields(params);
         let progress = Progress::default();
         Self { method, params, headers: Vec::new(), progress, call: None, trace: None }
     }

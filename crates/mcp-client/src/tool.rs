@@ -11,7 +11,7 @@ use switchboard_toolcall::{
 use super::{
     config::{AnnotationTrust, ServerConfig, TransportKind},
     request::CallRequest,
-    request_params::RequestParams,
+    request_params::OutgoingParams,
     server::Server,
     tool_result::output,
 };
@@ -52,7 +52,7 @@ impl RemoteTool {
     async fn run(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, ToolError> {
         let request = CallRequest {
             method: "tools/call",
-            params: RequestParams::Call { name: &self.name, arguments: &args },
+            params: OutgoingParams::Call { name: &self.name, arguments: &args },
             headers: || headers::of_call(&self.name, &self.headers, &args),
         };
         self.server.send(&self.spec, &request, cx, output).await

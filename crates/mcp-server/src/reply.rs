@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json, value::RawValue};
 use switchboard_toolcall::{
     Content, ErrorKind, Part, ToolOutput, ToolResult,
-    json::{Object, write_list, write_object, write_string, write_value},
+    json::{ObjectWriter, write_list, write_object, write_string, write_value},
 };
 
 use super::{ServerInner, exchange::Exchange};
@@ -82,7 +82,7 @@ struct ReplyWriter<'a> {
 
 impl<'a> ReplyWriter<'a> {
     fn write(&self, json: &mut String) {
-        let mut object = Object::begin(json);
+        let mut object = ObjectWriter::begin(json);
         let meta = match self.reply {
             MethodReply::Fields(fields) | MethodReply::Task(fields) => {
                 self.fields(fields, &mut object)
@@ -109,7 +109,7 @@ impl<'a> ReplyWriter<'a> {
 
     /// Writes a `_meta` with our fields and the tool's.
     fn meta(&self, out: &mut String, theirs: Option<&Value>) {
-        let mut object = Object::begin(out);
+        let mut object = ObjectWriter::begin(out);
         theirs.and_then(Value::as_object).into_iter().for_each(|theirs| object.fields(theirs));
         if let Some(info) = self.info {
             write_value(object.field("io.modelcontextprotocol/serverInfo"), info);
@@ -121,7 +121,11 @@ impl<'a> ReplyWriter<'a> {
     }
 
     /// Writes all fields except for a `_meta` that needs more fields; that is returned.
-    fn fields(&self, fields: &'a Map<String, Value>, object: &mut Object<'_>) -> Option<&'a Value> {
+    fn fields(
+        &self,
+        fields: &'a Map<String, Value>,
+        object: &mut ObjectWriter<'_>,
+    ) -> Option<&'a Value> {
         let mut meta = None;
         for (key, value) in fields {
             match key == "_meta" && self.adds_to_meta() {
@@ -132,7 +136,7 @@ impl<'a> ReplyWriter<'a> {
         meta
     }
 
-    fn list(&self, list: &ListReply, object: &mut Object<'_>) {
+    fn list(&self, list: &ListReply, object: &mut ObjectWriter<'_>) {
         write_list(object.field(list.key), &list.entries, |out, entry| out.push_str(entry.get()));
         if let Some(next) = &list.next {
             write_string(object.field("nextCursor"), next);
@@ -144,7 +148,7 @@ impl<'a> ReplyWriter<'a> {
         }
     }
 
-    fn tool(&self, result: &'a ToolResult, object: &mut Object<'_>) -> Option<&'a Value> {
+    fn tool(&self, result: &'a ToolResult, object: &mut ObjectWriter<'_>) -> Option<&'a Value> {
         match &result.outcome {
             Ok(answer) => match &answer.output {
                 ToolOutput::Content(content) => self.content(content, object),
@@ -170,7 +174,7 @@ impl<'a> ReplyWriter<'a> {
         }
     }
 
-    fn content(&self, content: &'a Content, object: &mut Object<'_>) -> Option<&'a Value> {
+    fn content(&self, content: &'a Content, object: &mut ObjectWriter<'_>) -> Option<&'a Value> {
         let write_part = |out: &mut String, part: &Part| write_object(out, &part.0);
         write_list(object.field("content"), &content.parts, write_part);
         self.fields(&content.fields, object)
@@ -178,7 +182,7 @@ impl<'a> ReplyWriter<'a> {
 }
 
 /// Writes content with one text.
-fn write_text(object: &mut Object<'_>, result: &ToolResult) {
+fn write_text(object: &mut ObjectWriter<'_>, result: &ToolResult) {
     let part = Part::text(result.text());
     write_list(object.field("content"), &[part], |out, part| write_object(out, &part.0));
 }

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-pub use field::{Field, SchemaCheck};
+pub use field::{Field, SchemaPredicate};
 pub use kind::{FieldChoice, FieldKind, TextFormat};
 
 /// How many bytes a question may have.
@@ -75,7 +75,7 @@ impl Elicitation {
     /// Says why a person cannot be asked this.
     pub fn read<E: Display>(
         params: &Value,
-        compile: impl Fn(&Value) -> Result<SchemaCheck, E>,
+        compile: impl Fn(&Value) -> Result<SchemaPredicate, E>,
     ) -> Result<Self, String> {
         let bytes = params.to_string().len();
         if bytes > MOST_BYTES {
@@ -120,7 +120,7 @@ impl ElicitForm {
 
 fn fields<E: Display>(
     schema: &Value,
-    compile: &impl Fn(&Value) -> Result<SchemaCheck, E>,
+    compile: &impl Fn(&Value) -> Result<SchemaPredicate, E>,
 ) -> Result<Vec<Field>, String> {
     let Some(properties) = schema["properties"].as_object() else {
         return match schema.as_object().is_some_and(|schema| schema.contains_key("properties")) {

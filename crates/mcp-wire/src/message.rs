@@ -190,7 +190,7 @@ struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
-enum Key {
+enum MessageKey {
     Jsonrpc,
     Id,
     Method,
@@ -221,12 +221,12 @@ impl<'de, P: Deserialize<'de>> Visitor<'de> for MessageVisitor<P> {
         let (mut params, mut result, mut error) = (None, None, None);
         while let Some(key) = map.next_key()? {
             let is_new = match key {
-                Key::Jsonrpc => replace(&mut jsonrpc, &mut map)?,
-                Key::Id => replace(&mut id, &mut map)?,
-                Key::Method => replace(&mut method, &mut map)?,
-                Key::Result => replace(&mut result, &mut map)?,
-                Key::Error => replace(&mut error, &mut map)?,
-                Key::Params => {
+                MessageKey::Jsonrpc => replace(&mut jsonrpc, &mut map)?,
+                MessageKey::Id => replace(&mut id, &mut map)?,
+                MessageKey::Method => replace(&mut method, &mut map)?,
+                MessageKey::Result => replace(&mut result, &mut map)?,
+                MessageKey::Error => replace(&mut error, &mut map)?,
+                MessageKey::Params => {
                     let next = match &method {
                         Some(Text(method)) if !method.starts_with("notifications/") => {
                             map.next_value::<Option<P>>()?.map(FieldParams::Read)
@@ -235,7 +235,7 @@ impl<'de, P: Deserialize<'de>> Visitor<'de> for MessageVisitor<P> {
                     };
                     params.replace(next).is_none()
                 }
-                Key::Other => {
+                MessageKey::Other => {
                     map.next_value::<IgnoredAny>()?;
                     true
                 }

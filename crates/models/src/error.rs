@@ -1,8 +1,8 @@
 //! How asking a model can fail.
 
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 
-type BoxError = Box<dyn Error + Send + Sync>;
+use switchboard_toolcall::BoxError;
 
 /// Why a turn failed: the kind of error, and what to tell the user. Never contains a key.
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,7 @@ use crate::{
     images::{self, Images},
     json,
     lower::LoweredTools,
-    model::Events,
+    model::ModelEvents,
     retry::{self, FailedAttempt, Retries},
     sink::{Sink, TurnSummary},
     tool_cache::ToolCache,
@@ -60,7 +60,7 @@ impl ModelExchange {
     pub(crate) async fn ask(
         &self,
         request: &Request<'_>,
-        events: Events<'_>,
+        events: ModelEvents<'_>,
     ) -> Result<Turn, ModelError> {
         let lowered = &*self.tools.lowered(self.config.provider, &request.tools);
         let messages = self.images.fitted(request.messages, events);
@@ -90,7 +90,7 @@ impl ModelExchange {
         retries: Retries,
         request: &Request<'_>,
         lowered: &LoweredTools,
-        events: Events<'_>,
+        events: ModelEvents<'_>,
     ) -> Result<Turn, FailedAttempt> {
         let body = &(self.config.provider.info().request)(&self.config, request, lowered);
         retry::run(retries, events, || {

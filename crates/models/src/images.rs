@@ -13,7 +13,7 @@ use std::{
     sync::{LazyLock, Mutex, OnceLock, PoisonError},
 };
 
-use crate::{Event, Image, Message, ModelConfig, ModelError, lower, model::Events};
+use crate::{Image, Message, ModelConfig, ModelError, ModelEvent, lower, model::ModelEvents};
 
 pub(crate) use refusal::{is_refusal, may_be_refused};
 
@@ -67,7 +67,7 @@ impl Images {
     pub(crate) fn fitted<'m>(
         &self,
         messages: &'m [Message],
-        events: Events<'_>,
+        events: ModelEvents<'_>,
     ) -> Cow<'m, [Message]> {
         if !has_any(messages) || all(messages).all(|image| self.takes(image)) {
             return Cow::Borrowed(messages);
@@ -85,7 +85,12 @@ impl Images {
     }
 
     /// Remembers that the images of these messages were refused for this reason: they alone if it is about them, else all.
-    pub(crate) fn refuse(&self, messages: &[Message], reason: &ModelError, events: Events<'_>) {
+    pub(crate) fn refuse(
+        &self,
+        messages: &[Message],
+        reason: &ModelError,
+        events: ModelEvents<'_>,
+    ) {
         let which: Vec<_> = match refusal::is_about_one_image(reason) {
             true => all(messages).map(|image| Some(lower::hash(&image.data))).collect(),
             false => vec![None],
@@ -105,7 +110,7 @@ impl Images {
     }
 
     /// Warns of images that came after the model's last answer; of earlier ones it was said then.
-    fn warn_of_new(&self, messages: &[Message], events: Events<'_>) {
+    fn warn_of_new(&self, messages: &[Message], events: ModelEvents<'_>) {
         let last = messages.iter().rposition(|message| matches!(message, Message::Ai(_)));
         let new = &messages[last.map_or(0, |last| last + 1)..];
         // A user who set `images = false` expects this for results, but maybe not for an image that they attach.
@@ -146,9 +151,9 @@ fn of(message: &Message) -> &[Image] {
     }
 }
 
-fn warn(text: String, events: Events<'_>) {
+fn warn(text: String, events: ModelEvents<'_>) {
     tracing::warn!("{text}");
-    events(Event::Warning(text));
+    events(ModelEvent::Warning(text));
 }
 
 #[cfg(test)]

@@ -5,13 +5,13 @@
 //! and answers with one [`Turn`]. Running the calls, and asking again with their results, is the agent's.
 //!
 //! ```no_run
-//! use switchboard_models::{Event, Message, ModelConfig, Provider, Request, connect};
+//! use switchboard_models::{ModelEvent, Message, ModelConfig, Provider, Request, connect};
 //!
 //! # async fn example(weather: &switchboard_toolcall::ToolSpec) -> Result<(), Box<dyn std::error::Error>> {
 //! let model = connect(&ModelConfig::new(Provider::Ollama, "qwen3:0.6b"))?;
 //! let messages = [Message::User("How warm is it in Bonn?".into())];
 //! let request = Request::new(&messages).with_tools([weather]);
-//! let turn = model.ask(&request, &|event| if let Event::Text(text) = event { print!("{text}") }).await?;
+//! let turn = model.ask(&request, &|event| if let ModelEvent::Text(text) = event { print!("{text}") }).await?;
 //! for call in &turn.message.tool_calls {
 //!     println!("{} {:?}", call.name, call.args);
 //! }
@@ -47,7 +47,7 @@ pub use config::{ModelConfig, Secret, Think};
 pub use error::{FailureKind, ModelError};
 pub use lower::Lowering;
 pub use message::{AiMessage, Message, ModelCall, NativeContent, UserMessage};
-pub use model::{Event, Model, Request, StopReason, ToolChoice, Turn, Usage};
+pub use model::{Model, ModelEvent, Request, StopReason, ToolChoice, Turn, Usage};
 pub use provider::*;
 pub use reply::{Audio, Image, ToolReply};
 #[cfg(any(test, feature = "script"))]

@@ -25,7 +25,7 @@ pub trait Model: Send + Sync {
     fn ask<'a>(
         &'a self,
         request: &'a Request<'a>,
-        events: Events<'a>,
+        events: ModelEvents<'a>,
     ) -> BoxFuture<'a, Result<Turn, ModelError>>;
 }
 
@@ -41,14 +41,14 @@ impl<T: Model + ?Sized> Model for Arc<T> {
     fn ask<'a>(
         &'a self,
         request: &'a Request<'a>,
-        events: Events<'a>,
+        events: ModelEvents<'a>,
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         (**self).ask(request, events)
     }
 }
 
 /// Receives the events of a turn while it is streamed.
-pub type Events<'a> = &'a (dyn Fn(Event) + Send + Sync);
+pub type ModelEvents<'a> = &'a (dyn Fn(ModelEvent) + Send + Sync);
 
 /// Whether a tool takes these arguments, by its own schema.
 pub type Validate<'a> = &'a (dyn Fn(&str, &Value) -> bool + Send + Sync);
@@ -188,7 +188,7 @@ impl Sum for Usage {
 
 /// What happens while a turn comes.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum ModelEvent {
     /// More of the answer. Text that looks like a leaked call is held back until it is known to be none.
     Text(String),
     /// More of the model's thoughts.

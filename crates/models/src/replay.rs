@@ -6,7 +6,7 @@ use crate::{
     ModelConfig, ModelError, Provider, Request, Turn,
     exchange::{ResponseStream, complete},
     lower,
-    model::Events,
+    model::ModelEvents,
     sink::Sink,
     turn,
 };
@@ -19,7 +19,7 @@ pub fn read<'p>(
     provider: Provider,
     pieces: impl IntoIterator<Item = &'p [u8]>,
     request: &Request<'_>,
-    events: Events<'_>,
+    events: ModelEvents<'_>,
 ) -> Result<Turn, ModelError> {
     let config = ModelConfig::new(provider, "");
     let info = provider.info();

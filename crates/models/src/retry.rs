@@ -7,7 +7,7 @@ use switchboard_toolcall::BoxFuture;
 
 use crate::{
     FailureKind, ModelError,
-    model::{Event, Events},
+    model::{ModelEvent, ModelEvents},
 };
 
 /// The longest that a provider may make us wait; beyond it the user should know now.
@@ -37,7 +37,7 @@ pub(crate) struct FailedAttempt {
 /// Repeats `attempt` until it succeeds, shows something or fails for good.
 pub(crate) async fn run<'a, T>(
     retries: Retries,
-    events: Events<'_>,
+    events: ModelEvents<'_>,
     mut attempt: impl FnMut() -> BoxFuture<'a, Result<T, FailedAttempt>> + Send,
 ) -> Result<T, FailedAttempt> {
     let mut failures = 0;
@@ -59,7 +59,7 @@ pub(crate) async fn run<'a, T>(
         }
         let after = error.retry_after.unwrap_or_else(|| backoff(&retries, failures));
         tracing::warn!(?after, error = %error, "the model is asked again");
-        events(Event::Retry { reason: error.message, after });
+        events(ModelEvent::Retry { reason: error.message, after });
         tokio::time::sleep(after).await;
         failures += 1;
     }

@@ -15,8 +15,8 @@ use switchboard_toolcall::BoxFuture;
 use tokio::time::sleep;
 
 use crate::{
-    AiMessage, Event, FailureKind, Message, Model, ModelConfig, ModelError, Provider, ProviderInfo,
-    Request, Turn, frames::Framing, model::Events,
+    AiMessage, FailureKind, Message, Model, ModelConfig, ModelError, ModelEvent, Provider,
+    ProviderInfo, Request, Turn, frames::Framing, model::ModelEvents,
 };
 
 pub use file::ScriptError;
@@ -111,7 +111,11 @@ impl Script {
         ModelError::new(kind, format!("{}: turn {number}: {what}", self.file.display()))
     }
 
-    async fn say(&self, request: &Request<'_>, events: Events<'_>) -> Result<Turn, ModelError> {
+    async fn say(
+        &self,
+        request: &Request<'_>,
+        events: ModelEvents<'_>,
+    ) -> Result<Turn, ModelError> {
         let (number, turn) = self.next(request.messages)?;
         if let Some(problem) = unexpected(turn, request.messages) {
             return Err(self.failure(number, FailureKind::Rejected, &problem));
@@ -120,8 +124,8 @@ impl Script {
             sleep(delay.0).await;
         }
         for (text, event) in [
-            (&turn.reasoning, Event::Reasoning as fn(String) -> Event),
-            (&turn.text, Event::Text as fn(String) -> Event),
+            (&turn.reasoning, ModelEvent::Reasoning as fn(String) -> ModelEvent),
+            (&turn.text, ModelEvent::Text as fn(String) -> ModelEvent),
         ] {
             for piece in pieces(text, request.stream) {
                 events(event(piece.to_owned()));
@@ -135,9 +139,9 @@ impl Script {
         }
         let tool_calls = turn.calls();
         for call in &tool_calls {
-            events(Event::CallSeen { name: call.name.clone() });
+            events(ModelEvent::CallSeen { name: call.name.clone() });
         }
-        events(Event::Usage(turn.usage));
+        events(ModelEvent::Usage(turn.usage));
         let message = AiMessage { tool_calls, ..AiMessage::text(turn.text.clone()) };
         Ok(Turn { message, stop: turn.stop(), usage: turn.usage })
     }
@@ -155,7 +159,7 @@ impl Model for Script {
     fn ask<'a>(
         &'a self,
         request: &'a Request<'a>,
-        events: Events<'a>,
+        events: ModelEvents<'a>,
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         Box::pin(self.say(request, events))
     }

@@ -3,7 +3,7 @@
 //! A reply counts as calls only if it is nothing but calls. So text is held back from its beginning, or from the end of its
 //! thoughts, as long as it may still be such a reply; after the first word that does not fit, all of it is prose.
 
-use crate::{Event, Usage, lower::Names, model::Events};
+use crate::{ModelEvent, Usage, lower::Names, model::ModelEvents};
 
 const THOUGHTS: &str = "<think>";
 const THOUGHTS_END: &str = "</think>";
@@ -13,7 +13,7 @@ const MARKS: &[&str] = &["<tool_call", "<function="];
 
 /// Where a reader reports to.
 pub(crate) struct Sink<'a> {
-    events: Events<'a>,
+    events: ModelEvents<'a>,
     names: &'a Names,
     /// Whether the turn comes in pieces; otherwise it is passed on when it is whole.
     live: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    pub(crate) fn new(events: Events<'a>, names: &'a Names, live: bool, wary: bool) -> Self {
+    pub(crate) fn new(events: ModelEvents<'a>, names: &'a Names, live: bool, wary: bool) -> Self {
         Self {
             events,
             names,
@@ -60,37 +60,37 @@ impl<'a> Sink<'a> {
     /// More of the model's thoughts.
     pub(crate) fn reasoning(&mut self, delta: &str) {
         if self.live && !delta.is_empty() {
-            self.tell(Event::Reasoning(delta.to_owned()));
+            self.tell(ModelEvent::Reasoning(delta.to_owned()));
         }
     }
 
     /// A call has begun.
     pub(crate) fn call(&mut self, wire_name: &str) {
         if self.live && !wire_name.is_empty() {
-            self.tell(Event::CallSeen { name: self.names.tool_name(wire_name).to_owned() });
+            self.tell(ModelEvent::CallSeen { name: self.names.tool_name(wire_name).to_owned() });
         }
     }
 
     /// Something the user should know.
     pub(crate) fn warn(&self, text: String) {
         tracing::warn!("{text}");
-        (self.events)(Event::Warning(text));
+        (self.events)(ModelEvent::Warning(text));
     }
 
     /// The turn is complete: passes on the text that was held back, unless it was a call.
     pub(crate) fn finish(&mut self, whole: &TurnSummary<'_>) {
         if !self.live && !whole.reasoning.is_empty() {
-            self.tell(Event::Reasoning(whole.reasoning.to_owned()));
+            self.tell(ModelEvent::Reasoning(whole.reasoning.to_owned()));
         }
         if !whole.recovered {
             self.pass(self.text.len());
         }
         if !self.live || whole.recovered {
             for name in &whole.calls {
-                self.tell(Event::CallSeen { name: (*name).to_owned() });
+                self.tell(ModelEvent::CallSeen { name: (*name).to_owned() });
             }
         }
-        (self.events)(Event::Usage(whole.usage));
+        (self.events)(ModelEvent::Usage(whole.usage));
     }
 
     /// How much of the text is surely no call. Reads no text twice: a long answer comes word by word.
@@ -116,11 +116,11 @@ impl<'a> Sink<'a> {
         if end > self.passed {
             let text = self.text[self.passed..end].to_owned();
             self.passed = end;
-            self.tell(Event::Text(text));
+            self.tell(ModelEvent::Text(text));
         }
     }
 
-    fn tell(&mut self, event: Event) {
+    fn tell(&mut self, event: ModelEvent) {
         self.shown = true;
         (self.events)(event);
     }
@@ -182,7 +182,7 @@ mod tests {
             for size in [1, 2, 3, 100] {
                 let heard = std::sync::Mutex::new(String::new());
                 let events = |event| match event {
-                    Event::Text(text) => heard.lock().unwrap().push_str(&text),
+                    ModelEvent::Text(text) => heard.lock().unwrap().push_str(&text),
                     other => panic!("{other:?}"),
                 };
                 let names = Names::default();

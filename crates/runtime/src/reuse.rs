@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub(crate) use flights::Flights;
-use flights::{Flight, FlightKey, JoinOutcome, Outcome};
+use flights::{Flight, FlightKey, JoinOutcome, SharedOutcome};
 
 /// How a call gets its result.
 pub(crate) enum ReusePlan<'a> {
@@ -28,7 +28,7 @@ pub(crate) enum ReusePlan<'a> {
     /// The tool runs, and identical calls get its outcome.
     Lead(LeaderCall<'a>),
     /// The outcome is known already.
-    Reuse(Outcome),
+    Reuse(SharedOutcome),
 }
 
 impl ReusePlan<'_> {
@@ -187,12 +187,12 @@ impl<'a> LeaderCall<'a> {
         }
     }
 
-    fn keep(&mut self, outcome: Outcome) {
+    fn keep(&mut self, outcome: SharedOutcome) {
         self.landed = true;
         self.flights.land(&self.name, &self.flight, outcome, self.keep);
     }
 
-    fn tell(&mut self, outcome: Outcome) {
+    fn tell(&mut self, outcome: SharedOutcome) {
         self.landed = true;
         self.flights.land(&self.name, &self.flight, outcome, None);
     }

@@ -29,13 +29,13 @@ const TOKENS: [f64; 14] = [
 ];
 
 /// The instruments.
-pub(crate) struct Metrics {
+pub(crate) struct CallInstruments {
     calls: Histogram<f64>,
     turns: Histogram<f64>,
     tokens: Histogram<u64>,
 }
 
-impl Metrics {
+impl CallInstruments {
     pub(crate) fn new(meter: &Meter) -> Self {
         let seconds = |name: &'static str, help: &'static str| {
             let histogram = meter.f64_histogram(name).with_description(help).with_unit("s");

@@ -14,7 +14,7 @@ use switchboard_toolcall::{CallId, TraceContext};
 use crate::{
     Config, Error,
     export::Export,
-    metrics::Metrics,
+    metrics::CallInstruments,
     sampling::Sampling,
     span::{self, SCOPE},
 };
@@ -26,7 +26,7 @@ const GOODBYE: Duration = Duration::from_secs(3);
 pub struct Telemetry {
     spans: Arc<dyn SpanProcessor>,
     meters: Option<SdkMeterProvider>,
-    metrics: Option<Metrics>,
+    metrics: Option<CallInstruments>,
     sampling: Sampling,
     arguments: bool,
     /// What knows the servers.
@@ -49,7 +49,7 @@ impl Telemetry {
     pub(crate) fn through(export: Export, sampling: Sampling, arguments: bool) -> Self {
         let Export { spans, meters } = export;
         let meter = meters.as_ref().map(|meters| meters.meter_with_scope(SCOPE.clone()));
-        let metrics = meter.as_ref().map(Metrics::new);
+        let metrics = meter.as_ref().map(CallInstruments::new);
         let (spans, tools) = (spans.into(), OnceLock::new());
         Self { spans, meters, metrics, sampling, arguments, tools }
     }

@@ -6,8 +6,8 @@ use std::{
 };
 
 use switchboard_models::{
-    AiMessage, Arguments, Event, FailureKind, Message, Model, ModelCall, ModelError, Provider,
-    Request, StopReason, ToolChoice, Turn, Usage, model::Events,
+    AiMessage, Arguments, FailureKind, Message, Model, ModelCall, ModelError, ModelEvent, Provider,
+    Request, StopReason, ToolChoice, Turn, Usage, model::ModelEvents,
 };
 use switchboard_toolcall::BoxFuture;
 
@@ -49,7 +49,11 @@ impl ObedientModel {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
     }
 
-    async fn say(&self, request: &Request<'_>, events: Events<'_>) -> Result<Turn, ModelError> {
+    async fn say(
+        &self,
+        request: &Request<'_>,
+        events: ModelEvents<'_>,
+    ) -> Result<Turn, ModelError> {
         self.note(request);
         if let Some(problem) = rejected(request.messages) {
             return Err(ModelError::new(FailureKind::Rejected, problem));
@@ -70,7 +74,7 @@ impl ObedientModel {
             message.content = answer(request.messages);
         }
         for piece in message.content.split_inclusive(' ') {
-            events(Event::Text(piece.to_owned()));
+            events(ModelEvent::Text(piece.to_owned()));
             tokio::task::yield_now().await;
         }
         let stop = stop.unwrap_or(match message.tool_calls.is_empty() {
@@ -93,7 +97,7 @@ impl Model for ObedientModel {
     fn ask<'a>(
         &'a self,
         request: &'a Request<'a>,
-        events: Events<'a>,
+        events: ModelEvents<'a>,
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         Box::pin(self.say(request, events))
     }

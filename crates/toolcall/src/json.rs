@@ -38,7 +38,7 @@ pub fn write_list<T>(out: &mut String, items: &[T], mut write: impl FnMut(&mut S
 
 /// Appends an object.
 pub fn write_object(out: &mut String, fields: &Map<String, Value>) {
-    let mut object = Object::begin(out);
+    let mut object = ObjectWriter::begin(out);
     object.fields(fields);
     object.end();
 }
@@ -78,12 +78,12 @@ pub fn visible(json: &str) -> Cow<'_, str> {
 }
 
 /// Writes an object.
-pub struct Object<'a> {
+pub struct ObjectWriter<'a> {
     out: &'a mut String,
     is_empty: bool,
 }
 
-impl<'a> Object<'a> {
+impl<'a> ObjectWriter<'a> {
     /// Begins an object.
     pub fn begin(out: &'a mut String) -> Self {
         out.push('{');

@@ -2,7 +2,9 @@
 
 use std::{error::Error, iter, sync::Arc};
 
-use switchboard_agent::{Agent, Conversation, Event, Events, Outcome, RequestOptions, StopCause};
+use switchboard_agent::{
+    Agent, AgentEvent, AgentEvents, AgentOutcome, Conversation, RequestOptions, StopCause,
+};
 use switchboard_models::{Message, Model};
 use switchboard_toolcall::{BoxFuture, CallContext};
 use tokio::sync::Mutex;
@@ -85,9 +87,9 @@ impl Assistant {
     pub(crate) async fn answer(
         &self,
         question: &str,
-        events: impl Fn(Event) + Send + Sync + 'static,
+        events: impl Fn(AgentEvent) + Send + Sync + 'static,
     ) -> Result<AssistantReply, String> {
-        let events: Events = Arc::new(events);
+        let events: AgentEvents = Arc::new(events);
         let mut conversation = self.conversation.lock().await;
         let before = memory::trimmed(&conversation, self.memory - 1);
         let mut during = before.clone();
@@ -106,7 +108,7 @@ impl Assistant {
 }
 
 /// Returns why there is no answer.
-fn no_answer(outcome: &Outcome) -> String {
+fn no_answer(outcome: &AgentOutcome) -> String {
     if let Some(error) = &outcome.error {
         // The causes in between are the HTTP client's steps, which do not help.
         let causes =

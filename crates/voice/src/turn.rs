@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_agent::Event;
+use switchboard_agent::AgentEvent;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -88,8 +88,8 @@ impl TurnPipeline {
         self.wait_for_tools().await;
         let notifier = self.notifier.clone();
         let events = move |event| match event {
-            Event::CallStarted { name, .. } => notifier.tell(VoiceEvent::Calling(name)),
-            Event::CallFinished { name, outcome, content, .. } if outcome != "ok" => {
+            AgentEvent::CallStarted { name, .. } => notifier.tell(VoiceEvent::Calling(name)),
+            AgentEvent::CallFinished { name, outcome, content, .. } if outcome != "ok" => {
                 notifier.fail(Stage::Tool, format!("{name}: {content}"));
             }
             _ => {}

@@ -45,7 +45,7 @@ struct MemoryServersInner {
     connections: watch::Sender<u64>,
     /// Whether they can be reached.
     online: watch::Sender<bool>,
-    faults: Mutex<Option<Faults>>,
+    faults: Mutex<Option<FaultInjector>>,
 }
 
 #[derive(Default)]
@@ -83,7 +83,7 @@ pub enum MemoryOperation {
     Ack(Ack),
 }
 
-type Faults = Box<dyn FnMut(MemoryOperation) -> MemoryFault + Send>;
+type FaultInjector = Box<dyn FnMut(MemoryOperation) -> MemoryFault + Send>;
 
 impl Default for MemoryServersInner {
     fn default() -> Self {

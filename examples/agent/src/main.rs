@@ -9,7 +9,7 @@ use std::{env, error::Error, io::Write, path::Path, sync::Arc, time::Duration};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use switchboard_agent::{Agent, Config, Conversation, Event, Events};
+use switchboard_agent::{Agent, AgentEvent, AgentEvents, Config, Conversation};
 use switchboard_audit::Store;
 use switchboard_mcp_client::{ServerConfig, ServerDeps, Servers};
 use switchboard_models::{ModelConfig, OllamaClient, Provider};
@@ -68,14 +68,14 @@ fn start_servers(executor: &ToolExecutor) -> Result<Servers, Box<dyn Error>> {
 }
 
 /// Prints the model's text as it comes, and which tools run.
-fn printed() -> Events {
+fn printed() -> AgentEvents {
     Arc::new(|event| match event {
-        Event::Text(text) => {
+        AgentEvent::Text(text) => {
             print!("{text}");
             let _ = std::io::stdout().flush();
         }
-        Event::CallStarted { name, .. } => eprintln!("{name} runs"),
-        Event::CallFinished { name, outcome, content, .. } => {
+        AgentEvent::CallStarted { name, .. } => eprintln!("{name} runs"),
+        AgentEvent::CallFinished { name, outcome, content, .. } => {
             eprintln!("{name} {outcome}: {content}");
         }
         _ => {}

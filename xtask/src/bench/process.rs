@@ -9,12 +9,12 @@ use std::{
 use anyhow::{Context, Result};
 
 /// The server behind the gateway; ends when dropped.
-pub(super) struct Upstream {
+pub(super) struct BenchUpstream {
     process: Child,
     pub(super) url: String,
 }
 
-impl Upstream {
+impl BenchUpstream {
     pub(super) fn start(program: &Path, port: u16) -> Result<Self> {
         let address = format!("127.0.0.1:{port}");
         let process = Command::new(program)
@@ -31,7 +31,7 @@ impl Upstream {
     }
 }
 
-impl Drop for Upstream {
+impl Drop for BenchUpstream {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.process.kill();

@@ -13,9 +13,9 @@ pub(super) struct Sample {
 
 /// All measurements, by target and number of clients, in the order of the rounds.
 #[derive(Default)]
-pub(super) struct Report(BTreeMap<(String, usize), Vec<Sample>>);
+pub(super) struct BenchReport(BTreeMap<(String, usize), Vec<Sample>>);
 
-impl Report {
+impl BenchReport {
     pub(super) fn add(&mut self, target: &str, clients: usize, sample: Sample) {
         self.0.entry((target.to_owned(), clients)).or_default().push(sample);
     }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn ratios_are_those_of_the_rounds() {
-        let mut report = Report::default();
+        let mut report = BenchReport::default();
         let sample = |rate| Sample { rate, p50_ms: 0.5, cpu_per_thousand: 0.04 };
         for (direct, gateway) in [(100.0, 50.0), (200.0, 80.0), (300.0, 180.0)] {
             report.add("direct", 16, sample(direct));

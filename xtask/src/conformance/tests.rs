@@ -163,7 +163,7 @@ fn only_what_is_between_the_markers_changes() {
 
 #[test]
 fn a_check_writes_nothing_and_names_the_line() {
-    let folder = Kept::new().unwrap();
+    let folder = KeptFolder::new().unwrap();
     let path = folder.0.join("document.md");
     fs::write(&path, "a\nb\n").unwrap();
     settle(&path, "a\nb\n", "a\nb\n", true).unwrap();

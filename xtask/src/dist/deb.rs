@@ -6,7 +6,7 @@ use flate2::Compression;
 use super::{
     Release,
     files::{EXECUTABLE, PLAIN, PackageFile, gzip, tar},
-    platform::{Linkage, Program},
+    platform::{Linkage, PlatformProgram},
 };
 
 /// The maintainer; replace it by a real address before you publish packages.
@@ -35,7 +35,7 @@ const SCRIPTS: [(&str, &[u8]); 3] = [
 const CONFIG: &str = "etc/switchboard/switchboard.toml";
 
 /// Makes the package; returns its name and its bytes.
-pub(super) fn package(release: &Release, program: &Program) -> Result<(String, Vec<u8>)> {
+pub(super) fn package(release: &Release, program: &PlatformProgram) -> Result<(String, Vec<u8>)> {
     let data = data(release, program)?;
     let size = data.iter().filter_map(|file| file.content.as_ref()).map(Vec::len).sum::<usize>();
     let mut control = vec![
@@ -55,7 +55,7 @@ pub(super) fn package(release: &Release, program: &Program) -> Result<(String, V
     Ok((name, archive(&members, release.modified)))
 }
 
-fn control(release: &Release, program: &Program, size: usize) -> String {
+fn control(release: &Release, program: &PlatformProgram, size: usize) -> String {
     let needs = match program.linkage {
         Linkage::Static => "",
         Linkage::Dynamic => "Depends: libc6\n",
@@ -79,7 +79,7 @@ fn control(release: &Release, program: &Program, size: usize) -> String {
     )
 }
 
-fn data(release: &Release, program: &Program) -> Result<Vec<PackageFile>> {
+fn data(release: &Release, program: &PlatformProgram) -> Result<Vec<PackageFile>> {
     let mut files = vec![PackageFile::new("usr/bin/switchboard", EXECUTABLE, &*program.bytes)];
     files.extend(UNITS.map(|(path, content)| PackageFile::new(path, PLAIN, content)));
     for page in &release.manual {

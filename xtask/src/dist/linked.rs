@@ -24,11 +24,11 @@ pub(super) struct LinkedCrate {
     /// The SHA-256 of its archive in the registry.
     pub(super) checksum: Option<String>,
     /// Name and version of the crates that it uses.
-    pub(super) uses: BTreeSet<Key>,
+    pub(super) uses: BTreeSet<CrateKey>,
 }
 
 /// Name and version.
-pub(super) type Key = (String, String);
+pub(super) type CrateKey = (String, String);
 
 impl LinkedCrate {
     /// As package URLs name it.
@@ -38,7 +38,7 @@ impl LinkedCrate {
 }
 
 /// As package URLs name a crate.
-pub(super) fn url((name, version): &Key) -> String {
+pub(super) fn url((name, version): &CrateKey) -> String {
     format!("pkg:cargo/{name}@{version}")
 }
 
@@ -86,7 +86,7 @@ pub(super) fn crates(targets: &[String]) -> Result<Vec<LinkedCrate>> {
 }
 
 /// The lines of `cargo tree`: `anyhow v1.0.104`, with more behind it for our own and for what was listed before.
-fn keys(tree: &str) -> BTreeSet<Key> {
+fn keys(tree: &str) -> BTreeSet<CrateKey> {
     let key = |line: &str| {
         let mut words = line.split(' ');
         let name = words.next()?.to_owned();
@@ -96,7 +96,7 @@ fn keys(tree: &str) -> BTreeSet<Key> {
 }
 
 /// The checksums of Cargo.lock.
-fn checksums(lock: &str) -> BTreeMap<Key, String> {
+fn checksums(lock: &str) -> BTreeMap<CrateKey, String> {
     let field = |package: &str, name: &str| {
         let start = format!("{name} = \"");
         let line = package.lines().find_map(|line| line.strip_prefix(&start))?;
@@ -111,10 +111,10 @@ fn checksums(lock: &str) -> BTreeMap<Key, String> {
 }
 
 /// Which crates each crate uses when it runs, by cargo's ids.
-fn uses(metadata: &Value) -> BTreeMap<String, BTreeSet<Key>> {
+fn uses(metadata: &Value) -> BTreeMap<String, BTreeSet<CrateKey>> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let by_id: BTreeMap<String, Key> = packages
+    let by_id: BTreeMap<String, CrateKey> = packages
         .map(|package| (text(&package["id"]), (text(&package["name"]), text(&package["version"]))))
         .collect();
     let nodes = metadata["resolve"]["nodes"].as_array().into_iter().flatten();
@@ -133,7 +133,7 @@ fn uses(metadata: &Value) -> BTreeMap<String, BTreeSet<Key>> {
 mod tests {
     use super::*;
 
-    fn key(name: &str, version: &str) -> Key {
+    fn key(name: &str, version: &str) -> CrateKey {
         (name.to_owned(), version.to_owned())
     }
 

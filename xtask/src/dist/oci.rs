@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::{
     Release,
     files::{EXECUTABLE, PLAIN, PackageFile, gzip, tar},
-    platform::Program,
+    platform::PlatformProgram,
     sums,
 };
 
@@ -48,7 +48,7 @@ pub(super) fn package(release: &Release) -> Result<(String, Vec<u8>)> {
 }
 
 /// Adds the image of one architecture, and returns its descriptor.
-fn image(release: &Release, program: &Program, blobs: &mut Blobs) -> Result<Value> {
+fn image(release: &Release, program: &PlatformProgram, blobs: &mut Blobs) -> Result<Value> {
     let layer = tar(&root(release, program), "", release.modified)?;
     let whole = digest(&layer);
     let layer = blobs.add(LAYER, gzip(&layer, release.compression)?);
@@ -94,7 +94,7 @@ fn image(release: &Release, program: &Program, blobs: &mut Blobs) -> Result<Valu
 }
 
 /// The files of the image.
-fn root(release: &Release, program: &Program) -> Vec<PackageFile> {
+fn root(release: &Release, program: &PlatformProgram) -> Vec<PackageFile> {
     let user = format!("switchboard:x:{USER}:{USER}::/var/lib/switchboard:/sbin/nologin\n");
     let users = format!("root:x:0:0:root:/root:/sbin/nologin\n{user}");
     let groups = format!("root:x:0:\nswitchboard:x:{USER}:\n");

@@ -55,13 +55,13 @@ pub(super) enum Linkage {
 }
 
 /// A program to package.
-pub(super) struct Program {
+pub(super) struct PlatformProgram {
     pub(super) architecture: Architecture,
     pub(super) linkage: Linkage,
     pub(super) bytes: Vec<u8>,
 }
 
-impl Program {
+impl PlatformProgram {
     /// Reads from the program itself what it runs on.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_program_says_what_it_runs_on() {
-        let own = Program::new(std::fs::read("/proc/self/exe").unwrap()).unwrap();
+        let own = PlatformProgram::new(std::fs::read("/proc/self/exe").unwrap()).unwrap();
         assert_eq!(Some(own.architecture), Architecture::of_host());
         assert_eq!(own.linkage, Linkage::Dynamic);
     }
@@ -118,11 +118,12 @@ mod tests {
         let mut foreign = vec![0; 64];
         foreign[..6].copy_from_slice(b"\x7fELF\x02\x01");
         foreign[18] = 243;
-        let refused = |bytes: &[u8]| Program::new(bytes.to_vec()).err().unwrap().to_string();
+        let refused =
+            |bytes: &[u8]| PlatformProgram::new(bytes.to_vec()).err().unwrap().to_string();
         assert_eq!(refused(b"#!/bin/sh"), "it is no 64-bit program for Linux");
         assert_eq!(refused(&foreign), "it is for machine 243, neither x86-64 nor arm64");
         foreign[18] = 62;
-        assert_eq!(Program::new(foreign.clone()).unwrap().linkage, Linkage::Static);
+        assert_eq!(PlatformProgram::new(foreign.clone()).unwrap().linkage, Linkage::Static);
         foreign[56] = 1;
         foreign[32] = 62;
         assert_eq!(refused(&foreign), "the program is cut off");

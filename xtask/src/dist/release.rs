@@ -10,7 +10,7 @@ use super::{
     build,
     files::{PLAIN, PackageFile},
     licences, linked,
-    platform::{Linkage, Program},
+    platform::{Linkage, PlatformProgram},
     sbom,
 };
 use crate::{
@@ -31,7 +31,7 @@ pub(super) struct Release {
     /// The same in seconds since 1970: the time of every file.
     pub(super) modified: u64,
     pub(super) compression: Compression,
-    pub(super) programs: Vec<Program>,
+    pub(super) programs: Vec<PlatformProgram>,
     /// The page of package registries.
     pub(super) readme: String,
     /// Licences and notices, and what to read first.
@@ -48,7 +48,11 @@ pub(super) struct Release {
 impl Release {
     /// Collects all that `programs` are packaged with; `native` runs here and writes the manual. What is only tried is
     /// compressed in less time.
-    pub(super) fn new(programs: Vec<Program>, native: &Path, is_published: bool) -> Result<Self> {
+    pub(super) fn new(
+        programs: Vec<PlatformProgram>,
+        native: &Path,
+        is_published: bool,
+    ) -> Result<Self> {
         let crates = linked::crates(&targets(&programs))?;
         let package = package()?;
         let text = |field: &str| package[field].as_str().unwrap_or_default().to_owned();
@@ -80,8 +84,8 @@ impl Release {
 }
 
 /// The targets that the programs were built for.
-fn targets(programs: &[Program]) -> Vec<String> {
-    let target = |program: &Program| match program.linkage {
+fn targets(programs: &[PlatformProgram]) -> Vec<String> {
+    let target = |program: &PlatformProgram| match program.linkage {
         Linkage::Static => program.architecture.static_target(),
         Linkage::Dynamic => program.architecture.static_target().replace("musl", "gnu"),
     };
@@ -116,10 +120,10 @@ fn documents(licences: &str) -> Result<Vec<PackageFile>> {
     Ok(files)
 }
 
-type Written = (Vec<PackageFile>, Vec<(String, PackageFile)>);
+type WrittenPackages = (Vec<PackageFile>, Vec<(String, PackageFile)>);
 
 /// The manual and the completion scripts, as the program writes them.
-fn written_by(program: &Path) -> Result<Written> {
+fn written_by(program: &Path) -> Result<WrittenPackages> {
     let folder = root().join("target/man");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;

@@ -10,14 +10,14 @@ use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 use super::{
     Release,
     files::{EXECUTABLE, PLAIN, PackageFile},
-    platform::{Linkage, Program},
+    platform::{Linkage, PlatformProgram},
 };
 
 /// `uvx switchboard-gateway` looks for a script of the package's name.
 const ALIAS: &str = "#!/bin/sh\nexec \"$(dirname \"$(readlink -f \"$0\")\")/switchboard\" \"$@\"\n";
 
 /// Makes the package; returns its name and its bytes.
-pub(super) fn package(release: &Release, program: &Program) -> Result<(String, Vec<u8>)> {
+pub(super) fn package(release: &Release, program: &PlatformProgram) -> Result<(String, Vec<u8>)> {
     let version = &release.version;
     let stem = format!("switchboard_gateway-{version}");
     let tags = tags(program);
@@ -38,7 +38,7 @@ pub(super) fn package(release: &Release, program: &Program) -> Result<(String, V
 
 /// Which systems may install it. A program that needs no library runs on every one; another is not for the index, which
 /// refuses `linux`.
-fn tags(program: &Program) -> Vec<String> {
+fn tags(program: &PlatformProgram) -> Vec<String> {
     let architecture = program.architecture.kernel_name();
     let systems: &[&str] = match program.linkage {
         Linkage::Static => &["manylinux_2_17", "manylinux2014", "musllinux_1_1"],

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::stamp::Stamp;
-use super::{Part, declaration, python};
+use super::{TestPart, declaration, python};
 use crate::shell::Run;
 
 /// Unpacks the part's data, if it has any and it is not unpacked yet.
-pub(super) fn install(part: &Part) -> Result<()> {
+pub(super) fn install(part: &TestPart) -> Result<()> {
     let Some(packages) = declaration(part, "data.txt")? else {
         return Ok(());
     };

@@ -8,13 +8,13 @@ use std::fs;
 use anyhow::{Context, Result};
 
 use super::stamp::Stamp;
-use super::{Part, declaration};
+use super::{TestPart, declaration};
 use crate::shell::Run;
 
 const MIRROR: &str = "http://deb.debian.org/debian";
 
 /// Creates the part's root, if it has one and it does not exist yet.
-pub(super) fn install(part: &Part) -> Result<()> {
+pub(super) fn install(part: &TestPart) -> Result<()> {
     let Some(declared) = declaration(part, "debian.txt")? else {
         return Ok(());
     };

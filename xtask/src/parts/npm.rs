@@ -5,11 +5,11 @@ use std::fs;
 use anyhow::{Context, Result, bail};
 
 use super::stamp::Stamp;
-use super::{Part, declaration};
+use super::{TestPart, declaration};
 use crate::shell::Run;
 
 /// Installs the part's npm packages, if it has any and they are not installed yet.
-pub(super) fn install(part: &Part) -> Result<()> {
+pub(super) fn install(part: &TestPart) -> Result<()> {
     let Some(package) = declaration(part, "package.json")? else {
         return Ok(());
     };

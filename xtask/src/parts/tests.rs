@@ -17,8 +17,8 @@ impl Scratch {
     }
 
     /// A part with one file.
-    fn part(&self, file: &str, content: &str) -> Part {
-        let part = Part {
+    fn part(&self, file: &str, content: &str) -> TestPart {
+        let part = TestPart {
             name: "sample".into(),
             declared: self.0.join("parts"),
             installed: self.0.join(".parts"),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::Comparison;
+use super::SpecComparison;
 use super::contract::{Id, Requirement, Section};
 use super::mentions::Place;
 use crate::shell::paint;
@@ -13,7 +13,7 @@ use crate::shell::paint;
 const GIST_WIDTH: usize = 90;
 
 /// What is named and what is not, by section; the summary comes last.
-pub(super) fn text(comparison: &Comparison, on_terminal: bool) -> String {
+pub(super) fn text(comparison: &SpecComparison, on_terminal: bool) -> String {
     let mut out = String::new();
     for section in &comparison.contract.sections {
         let _ = writeln!(out, "{}", paint("1", &section.heading, on_terminal));
@@ -25,7 +25,12 @@ pub(super) fn text(comparison: &Comparison, on_terminal: bool) -> String {
     out
 }
 
-fn add_section(out: &mut String, comparison: &Comparison, section: &Section, on_terminal: bool) {
+fn add_section(
+    out: &mut String,
+    comparison: &SpecComparison,
+    section: &Section,
+    on_terminal: bool,
+) {
     let count = |requirement: &Requirement| comparison.named.get(&requirement.id).map(Vec::len);
     let named =
         section.requirements.iter().filter_map(|it| Some(format!("{} ×{}", it.id, count(it)?)));
@@ -45,7 +50,7 @@ fn add_section(out: &mut String, comparison: &Comparison, section: &Section, on_
 }
 
 /// How far the tests are, in one line.
-pub(super) fn summary(comparison: &Comparison) -> String {
+pub(super) fn summary(comparison: &SpecComparison) -> String {
     let all = comparison.contract.ids().count();
     format!("{} of {all} requirements are named by tests", comparison.named.len())
 }
@@ -56,7 +61,7 @@ pub(super) fn line(id: &Id, places: &[Place]) -> String {
 }
 
 /// The same for programs: `{requirements: [{id, section, text, places}], unknown: [{id, places}]}`.
-pub(super) fn json(comparison: &Comparison) -> Value {
+pub(super) fn json(comparison: &SpecComparison) -> Value {
     let requirements = comparison.contract.sections.iter().flat_map(|section| {
         section.requirements.iter().map(|requirement| {
             let places = comparison.named.get(&requirement.id).map_or(&[][..], Vec::as_slice);
@@ -85,14 +90,14 @@ mod tests {
     use super::*;
     use crate::spec::contract::Contract;
 
-    fn comparison() -> Comparison {
+    fn comparison() -> SpecComparison {
         let contract =
             Contract::parse("## 2. Calls (EX)\n- EX-1 It runs. Always.\n- EX-2 In order.\n");
         let places = |line| vec![Place { file: "tests/a.rs".into(), line }];
         let id = |text| Id::at_start(text).unwrap().0;
         let named = BTreeMap::from([(id("EX-1"), places(3))]);
         let unknown = BTreeMap::from([(id("EX-7"), places(9))]);
-        Comparison { contract, named, unknown }
+        SpecComparison { contract, named, unknown }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_agent::{Conversation, Event, StopCause};
+use switchboard_agent::{AgentEvent, Conversation, StopCause};
 use switchboard_models::{AiMessage, Message, StopReason, ToolChoice, Usage};
 use switchboard_toolcall::{CallContext, ToolPatterns};
 
@@ -185,12 +185,12 @@ async fn those_who_watch_hear_it_all() {
     let names: Vec<_> = heard
         .iter()
         .map(|event| match event {
-            Event::Text(text) if text.is_empty() => "",
-            Event::Text(_) => "text",
-            Event::CallStarted { .. } => "started",
-            Event::Progress { .. } => "progress",
-            Event::CallFinished { outcome, .. } => outcome,
-            Event::Turn { .. } => "turn",
+            AgentEvent::Text(text) if text.is_empty() => "",
+            AgentEvent::Text(_) => "text",
+            AgentEvent::CallStarted { .. } => "started",
+            AgentEvent::Progress { .. } => "progress",
+            AgentEvent::CallFinished { outcome, .. } => outcome,
+            AgentEvent::Turn { .. } => "turn",
             _ => "?",
         })
         .collect();

@@ -1,14 +1,14 @@
 //! Tools that the caller runs itself.
 
 use serde_json::json;
-use switchboard_agent::{Event, Outcome, RequestOptions, StopCause};
+use switchboard_agent::{AgentEvent, AgentOutcome, RequestOptions, StopCause};
 use switchboard_models::{Message, StopReason, ToolChoice, ToolReply};
 use switchboard_toolcall::ToolSpec;
 
 use crate::scripted::{Says, Stage, calls, check, says, turn};
 
 /// Runs with tools of these names that are the caller's.
-async fn run(stage: &mut Stage, foreign: &[&str], wishes: RequestOptions) -> Outcome {
+async fn run(stage: &mut Stage, foreign: &[&str], wishes: RequestOptions) -> AgentOutcome {
     let spec = |name: &&str| ToolSpec::new(*name, "The caller's", json!({"type": "object"}));
     let tools = foreign.iter().map(spec).collect();
     let agent = stage.agent().with_foreign_tools(tools).with_options(wishes);
@@ -18,7 +18,7 @@ async fn run(stage: &mut Stage, foreign: &[&str], wishes: RequestOptions) -> Out
     outcome
 }
 
-fn names(outcome: &Outcome) -> Vec<&str> {
+fn names(outcome: &AgentOutcome) -> Vec<&str> {
     outcome.foreign_calls.iter().map(|call| &*call.name).collect()
 }
 
@@ -49,7 +49,7 @@ async fn a_turn_may_mix_ours_and_theirs() {
     assert_eq!(outcome.answer.as_deref(), Some("Done."));
     assert_eq!(stage.texts(), ["{}", left, r#"{"a":1}"#, "two"]);
     let told = stage.events.lock().unwrap();
-    let begun = told.iter().filter(|event| matches!(event, Event::CallStarted { .. })).count();
+    let begun = told.iter().filter(|event| matches!(event, AgentEvent::CallStarted { .. })).count();
     assert_eq!(begun, 2, "theirs are never begun here");
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use switchboard_agent::{Conversation, Event};
+use switchboard_agent::{AgentEvent, Conversation};
 use switchboard_models::{Message, StopReason};
 
 use crate::scripted::{Says, Stage, check, says, turn};
@@ -49,10 +49,10 @@ async fn holds(script: Vec<Says>, config: &str, cancel: u64, dropped: u64) {
     let limit = Duration::from_millis(dropped);
     let whole = tokio::time::timeout(limit, stage.run()).await.is_ok();
     check(stage.conversation.messages());
-    let count = |wanted: fn(&Event) -> bool| {
+    let count = |wanted: fn(&AgentEvent) -> bool| {
         stage.events.lock().unwrap().iter().filter(|event| wanted(event)).count()
     };
-    let finished = count(|event| matches!(event, Event::CallFinished { .. }));
+    let finished = count(|event| matches!(event, AgentEvent::CallFinished { .. }));
     let asked: usize = stage
         .conversation
         .messages()

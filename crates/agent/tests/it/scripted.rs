@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_agent::{Agent, Config, Conversation, Event, Events, Outcome};
+use switchboard_agent::{Agent, AgentEvent, AgentEvents, AgentOutcome, Config, Conversation};
 use switchboard_models::{
     AiMessage, Arguments, FailureKind, Message, Model, ModelCall, ModelError, Provider, Request,
     StopReason, ToolChoice, ToolReply, Turn, Usage, model,
@@ -72,7 +72,7 @@ impl Model for Scripted {
     fn ask<'a>(
         &'a self,
         request: &'a Request<'a>,
-        events: model::Events<'a>,
+        events: model::ModelEvents<'a>,
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         let mut state = self.0.lock().unwrap();
         check(request.messages);
@@ -81,14 +81,14 @@ impl Model for Scripted {
         Box::pin(async move {
             match next {
                 Says::Turn(turn) => {
-                    events(switchboard_models::Event::Text(turn.message.content.clone()));
+                    events(switchboard_models::ModelEvent::Text(turn.message.content.clone()));
                     Ok(turn)
                 }
                 Says::Fails => Err(ModelError::new(FailureKind::Server, "it burns")),
                 Says::Hangs => std::future::pending().await,
                 Says::Begins(text) => {
                     for word in text.split_inclusive(' ') {
-                        events(switchboard_models::Event::Text(word.to_owned()));
+                        events(switchboard_models::ModelEvent::Text(word.to_owned()));
                     }
                     std::future::pending().await
                 }
@@ -105,7 +105,7 @@ pub(crate) struct Stage {
     pub(crate) cx: CallContext,
     pub(crate) conversation: Conversation,
     pub(crate) witness: Witness,
-    pub(crate) events: Arc<Mutex<Vec<Event>>>,
+    pub(crate) events: Arc<Mutex<Vec<AgentEvent>>>,
 }
 
 impl Stage {
@@ -159,12 +159,12 @@ impl Stage {
         Agent::new(Arc::new(self.model.clone()), self.executor.clone(), self.config.clone())
     }
 
-    pub(crate) fn watcher(&self) -> Events {
+    pub(crate) fn watcher(&self) -> AgentEvents {
         let events = self.events.clone();
         Arc::new(move |event| events.lock().unwrap().push(event))
     }
 
-    pub(crate) async fn run(&mut self) -> Outcome {
+    pub(crate) async fn run(&mut self) -> AgentOutcome {
         let (agent, watcher) = (self.agent(), self.watcher());
         let outcome = agent.run(&mut self.conversation, &watcher, &self.cx).await;
         check(self.conversation.messages());

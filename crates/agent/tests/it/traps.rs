@@ -10,7 +10,7 @@ mod openai;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use switchboard_agent::{Agent, Config, Conversation, Event, Events};
+use switchboard_agent::{Agent, AgentEvent, AgentEvents, Config, Conversation};
 use switchboard_models::{Message, ModelConfig, Provider, connect};
 use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::{Fake, ProviderServer, Reply, rules};
@@ -24,7 +24,7 @@ struct Sprung {
     told: String,
     /// What the provider was sent, in order.
     sent: Vec<Value>,
-    events: Vec<Event>,
+    events: Vec<AgentEvent>,
 }
 
 /// A weather that needs a city, a light whose name no provider takes, and a camera.
@@ -61,9 +61,9 @@ async fn spring(provider: Provider, replies: Vec<Reply>, stream: bool) -> Sprung
         Agent::new(connect(&config).unwrap(), executor, Config { stream, ..Config::default() });
     let mut conversation = Conversation::with_system("Be brief.");
     conversation.say("Weather?");
-    let events = Arc::<Mutex<Vec<Event>>>::default();
+    let events = Arc::<Mutex<Vec<AgentEvent>>>::default();
     let heard = events.clone();
-    let watcher: Events = Arc::new(move |event| heard.lock().unwrap().push(event));
+    let watcher: AgentEvents = Arc::new(move |event| heard.lock().unwrap().push(event));
     let outcome = agent.run(&mut conversation, &watcher, &CallContext::default()).await;
     check(conversation.messages());
     let mut told: Vec<String> = Vec::new();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_agent::{Agent, Config, Conversation, Outcome};
+use switchboard_agent::{Agent, AgentOutcome, Config, Conversation};
 use switchboard_models::{Message, ModelConfig, Provider, Think, connect, ollama};
 use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::Fake;
@@ -57,7 +57,7 @@ pub(crate) async fn calls_one(url: &str, model: &str) {
 }
 
 /// What came of a question: the outcome, the arguments of calls of `get_weather`, and the whole conversation.
-async fn ask(url: &str, model: &str, question: &str) -> (Outcome, Vec<Value>, String) {
+async fn ask(url: &str, model: &str, question: &str) -> (AgentOutcome, Vec<Value>, String) {
     let seen = Arc::<Mutex<Vec<Value>>>::default();
     let kept = seen.clone();
     let weather = Fake::new("get_weather", move |args, _| {

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::json;
-use switchboard_agent::{Agent, Config, Conversation, Event, Events, StopCause};
+use switchboard_agent::{Agent, AgentEvent, AgentEvents, Config, Conversation, StopCause};
 use switchboard_models::{Message, ModelConfig, Provider, connect};
 use switchboard_runtime::{
     ToolExecutor,
@@ -42,8 +42,8 @@ async fn goes_on(model: &SmallModel, provider: Provider) {
     let loops: Config = toml::from_str("max_iterations = 2").unwrap();
     let agent = Agent::new(connect(&config).unwrap(), executor, loops);
     let (sender, warnings) = std::sync::mpsc::channel();
-    let events: Events = Arc::new(move |event| {
-        if let Event::Warning(text) = event {
+    let events: AgentEvents = Arc::new(move |event| {
+        if let AgentEvent::Warning(text) = event {
             sender.send(text).unwrap();
         }
     });

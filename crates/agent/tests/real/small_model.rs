@@ -56,7 +56,7 @@ async fn turns_on_a_light(model: &SmallModel, provider: Provider, stream: bool) 
     let agent = Agent::new(connect(&config).unwrap(), executor, loops);
     let mut conversation = Conversation::new();
     conversation.say("turn on the kitchen light");
-    let watcher: switchboard_agent::Events = Arc::new(|_| {});
+    let watcher: switchboard_agent::AgentEvents = Arc::new(|_| {});
     let outcome = agent.run(&mut conversation, &watcher, &CallContext::default()).await;
     let heard = format!("{outcome:?}\n{:#?}", conversation.messages());
 

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    person::{ShownCall, TerminalApprover},
+    person::{CallToDecide, TerminalApprover},
     queue,
 };
 use crate::{
@@ -63,7 +63,8 @@ impl HeldCalls {
 
 async fn ask_here(queue: Arc<ApprovalQueue>, held: PendingApproval) {
     let approver = TerminalApprover::new(queue.clone());
-    let shown = ShownCall { tool: &held.tool, arguments: held.arguments.get(), rule: &held.reason };
+    let shown =
+        CallToDecide { tool: &held.tool, arguments: held.arguments.get(), rule: &held.reason };
     let decided_elsewhere = async {
         while queue.find(&held.id).is_ok() {
             sleep(LOOK).await;

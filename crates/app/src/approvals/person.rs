@@ -37,7 +37,7 @@ impl TerminalApprover {
     }
 
     /// Asks at the terminal, and gives the answer to the queue, as `switchboard approve` does.
-    pub(super) async fn answer(&self, shown: &ShownCall<'_>, id: &str) -> Result<(), BoxError> {
+    pub(super) async fn answer(&self, shown: &CallToDecide<'_>, id: &str) -> Result<(), BoxError> {
         let _turn = ask::turn().await;
         let _pause = SpinnerPause::begin();
         let paint = Paint::stderr(ColorChoice::Auto);
@@ -87,7 +87,7 @@ impl Approver for TerminalApprover {
         };
         let word = id.clone();
         let decision = Box::pin(async move {
-            let shown = ShownCall::of(&shown);
+            let shown = CallToDecide::of(&shown);
             let answered = tokio::select! {
                 biased;
                 decision = &mut decision => {
@@ -115,20 +115,20 @@ fn tell_elsewhere(decision: Option<&PersonDecision>) {
 }
 
 /// The parts of a call that are shown to the person who decides.
-pub(super) struct ShownCall<'a> {
+pub(super) struct CallToDecide<'a> {
     pub(super) tool: &'a str,
     pub(super) arguments: &'a str,
     pub(super) rule: &'a str,
 }
 
-impl<'a> ShownCall<'a> {
+impl<'a> CallToDecide<'a> {
     fn of(question: &'a ApprovalRequest) -> Self {
         let ApprovalRequest { tool, arguments, rule, .. } = question;
         Self { tool, arguments, rule }
     }
 }
 
-fn asked(shown: &ShownCall<'_>, note: Option<&str>, paint: Paint) -> String {
+fn asked(shown: &CallToDecide<'_>, note: Option<&str>, paint: Paint) -> String {
     let tool = visible(shown.tool);
     let arguments = arguments::indented(shown.arguments, "    ");
     let rule = paint.dim(&format!("({})", visible(shown.rule)));

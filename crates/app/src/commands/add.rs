@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use serde_json::json;
 
-use self::{check::CheckFailure, source::ServerSource};
+use self::{check::CheckFailure, source::RequestedServer};
 use super::{
     edit_servers, login,
     secret_values::{MovedSecrets, SecretChoice, ServerEntry},
@@ -81,7 +81,7 @@ pub(super) struct NoAnswer {
 /// # Errors
 /// The arguments do not describe a server.
 pub(super) fn name_of(add: &AddArgs, config: &ConfigEditor) -> anyhow::Result<String> {
-    ServerSource::of(add)?.name(config.separator())
+    RequestedServer::of(add)?.name(config.separator())
 }
 
 /// Tries a server with its secrets, before anything is written.
@@ -93,7 +93,7 @@ pub(super) fn try_server(
     config: &ConfigEditor,
     choice: SecretChoice,
 ) -> anyhow::Result<Result<TriedServer, NoAnswer>> {
-    let source = ServerSource::of(add)?;
+    let source = RequestedServer::of(add)?;
     let name = source.name(config.separator())?;
     if config.get(&name).is_some() && !add.replace {
         bail!(

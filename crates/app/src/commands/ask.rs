@@ -5,7 +5,7 @@ mod question;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use switchboard_agent::{Agent, Config, Conversation, Outcome, RequestOptions};
+use switchboard_agent::{Agent, AgentOutcome, Config, Conversation, RequestOptions};
 use tokio::time::Instant;
 
 use crate::{
@@ -100,7 +100,11 @@ async fn answer(
 }
 
 /// Returns `{answer, messages, usage}`, with the error if there is one.
-fn report(ending: &TurnEnding, outcome: Option<&Outcome>, conversation: &Conversation) -> Value {
+fn report(
+    ending: &TurnEnding,
+    outcome: Option<&AgentOutcome>,
+    conversation: &Conversation,
+) -> Value {
     let mut messages = json!(conversation.messages());
     for message in messages.as_array_mut().into_iter().flatten() {
         // Only providers have a use for these, and they are long.

@@ -8,7 +8,7 @@ use std::{env, fs, io::ErrorKind, process::ExitCode};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use self::clients::{Client, ConfigFormat};
+use self::clients::{ConfigFormat, McpClientApp};
 use crate::{
     cli::{Cli, ConnectArgs},
     overrides,
@@ -28,7 +28,7 @@ pub(super) enum Endpoint {
 }
 
 pub(super) fn run(connect: &ConnectArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let client = Client::of(connect.client);
+    let client = McpClientApp::of(connect.client);
     let file = client.file()?;
     let entry = match connect.remove {
         true => None,

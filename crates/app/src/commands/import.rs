@@ -10,7 +10,7 @@ pub(crate) use sources::program_words;
 
 use self::{
     merge::{ImportOutcome, Merge},
-    sources::Source,
+    sources::ConfigSource,
 };
 use super::{
     connect::difference,
@@ -31,7 +31,7 @@ use crate::{
 
 /// The servers of one config.
 struct FoundServers {
-    source: Source,
+    source: ConfigSource,
     servers: Vec<ForeignServer>,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn run(import: &ImportArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         }
         settle_trust(&target, &found, was_trusted, is_own, cli);
     }
-    let report = report::Report { found: &found, target: &target, outcomes: &outcomes };
+    let report = report::ImportReport { found: &found, target: &target, outcomes: &outcomes };
     let paint = Paint::stdout(cli.color);
     let mut shown = match import.json {
         true => report.json().to_string(),
@@ -128,7 +128,7 @@ fn find(
     Ok(found)
 }
 
-fn is_wanted(source: &Source, servers: usize) -> bool {
+fn is_wanted(source: &ConfigSource, servers: usize) -> bool {
     let question = format!(
         "{} belongs to this folder, and may be somebody else's. Import its {} into your own config? [y/N] ",
         source.file.display(),

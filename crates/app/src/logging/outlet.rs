@@ -27,7 +27,7 @@ pub(super) struct Outlet<W> {
 struct Shared<W> {
     /// Locked before `waiting`, so that lines are written in the order in which they came.
     out: Mutex<Out<W>>,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<BufferedLines>,
     /// Notified when lines begin to wait.
     bell: Condvar,
 }
@@ -39,7 +39,7 @@ struct Out<W> {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct BufferedLines {
     lines: Vec<u8>,
     /// When something was last written.
     written: Option<Instant>,
@@ -103,7 +103,7 @@ impl<W: Write> Shared<W> {
     #[expect(clippy::disallowed_methods, reason = "a thread of its own")]
     fn look_after(&self) {
         loop {
-            let is_empty = |waiting: &mut Waiting| waiting.lines.is_empty();
+            let is_empty = |waiting: &mut BufferedLines| waiting.lines.is_empty();
             drop(self.bell.wait_while(lock(&self.waiting), is_empty));
             thread::sleep(PAUSE);
             // If stderr is closed, the error cannot be reported.

@@ -31,15 +31,15 @@ pub(super) fn parse(text: &str) -> Result<ConfigNode, ConfigProblem> {
     // Finds errors, also too deep nesting, before the tree is built.
     serde_json::from_str::<Value>(&plain).map_err(syntax)?;
     let root: &RawValue = serde_json::from_str(&plain).map_err(syntax)?;
-    Tree { text: &plain, lines: LineIndex::of(&plain) }.node(root).map_err(syntax)
+    JsonTree { text: &plain, lines: LineIndex::of(&plain) }.node(root).map_err(syntax)
 }
 
-struct Tree<'a> {
+struct JsonTree<'a> {
     text: &'a str,
     lines: LineIndex,
 }
 
-impl Tree<'_> {
+impl JsonTree<'_> {
     fn node(&self, raw: &RawValue) -> serde_json::Result<ConfigNode> {
         let text = raw.get();
         let content = match text.as_bytes().first() {

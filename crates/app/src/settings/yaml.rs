@@ -17,7 +17,7 @@ const MAX_VALUES: usize = 100_000;
 
 /// Parses the first document of a YAML text.
 pub(super) fn parse(text: &str) -> Result<ConfigNode, ConfigProblem> {
-    let mut tree = Tree::default();
+    let mut tree = YamlTree::default();
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| syntax(text, &error))?;
         let line = span.start.line();
@@ -48,14 +48,14 @@ enum OpenContent {
 }
 
 #[derive(Default)]
-struct Tree {
+struct YamlTree {
     open: Vec<Open>,
     anchors: HashMap<usize, ConfigNode>,
     values: usize,
     root: Option<ConfigNode>,
 }
 
-impl Tree {
+impl YamlTree {
     /// Takes one event. Returns true at the end of the document.
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<bool, String> {
         let line = span.start.line();

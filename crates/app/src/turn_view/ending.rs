@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, error::Error, iter, time::Duration};
 
-use switchboard_agent::{Outcome, StopCause};
+use switchboard_agent::{AgentOutcome, StopCause};
 use switchboard_models::{Provider, StopReason, Usage};
 
 use crate::{
@@ -23,7 +23,11 @@ pub(crate) enum TurnEnding {
 
 impl TurnEnding {
     /// Converts an outcome; `None` means that it was not waited for, and counts as cancelled.
-    pub(crate) fn of(outcome: Option<&Outcome>, provider: Provider, offers_tools: bool) -> Self {
+    pub(crate) fn of(
+        outcome: Option<&AgentOutcome>,
+        provider: Provider,
+        offers_tools: bool,
+    ) -> Self {
         let Some(outcome) = outcome else { return Self::Cancelled };
         if let Some(text) = outcome.answer.clone().filter(|text| !text.trim().is_empty()) {
             return Self::Answer { text, note: note(outcome, provider) };
@@ -52,7 +56,7 @@ impl TurnEnding {
 }
 
 /// Returns what is wrong with an answer, if anything.
-fn note(outcome: &Outcome, provider: Provider) -> Option<Cow<'static, str>> {
+fn note(outcome: &AgentOutcome, provider: Provider) -> Option<Cow<'static, str>> {
     let text = match (outcome.reason.as_ref()?, provider.info().context_setting) {
         (StopReason::MaxTokens, _) => {
             "the answer was cut at its token limit; `max_tokens` of the model sets it"
@@ -71,7 +75,7 @@ fn note(outcome: &Outcome, provider: Provider) -> Option<Cow<'static, str>> {
 }
 
 /// Why there is no answer, and what to do.
-fn reason(outcome: &Outcome, provider: Provider, offers_tools: bool) -> String {
+fn reason(outcome: &AgentOutcome, provider: Provider, offers_tools: bool) -> String {
     if let Some(error) = &outcome.error {
         let mut text = error.to_string();
         // The causes in between are internals of the HTTP client.

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use clap::ColorChoice;
-use switchboard_agent::Event;
+use switchboard_agent::AgentEvent;
 
 use super::{markdown::Markdown, status::TurnStatus};
 use crate::terminal::{self, Paint, WriteError, text};
@@ -57,12 +57,12 @@ impl TurnScreen {
     }
 
     /// Shows one thing that happened.
-    pub(super) fn show(&mut self, event: Event) -> Result<(), WriteError> {
+    pub(super) fn show(&mut self, event: AgentEvent) -> Result<(), WriteError> {
         match event {
-            Event::Text(text) if self.answers == AnswerDisplay::Streamed => {
+            AgentEvent::Text(text) if self.answers == AnswerDisplay::Streamed => {
                 return self.text(&text);
             }
-            Event::Turn { .. } => {
+            AgentEvent::Turn { .. } => {
                 self.end_line()?;
                 if let Some(status) = &mut self.status {
                     status.wait();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use switchboard_agent::Event;
+use switchboard_agent::AgentEvent;
 use tokio::time::Instant;
 
 use crate::terminal::{
@@ -23,11 +23,11 @@ pub(super) struct TurnStatus {
     waiting: Option<Instant>,
     /// Why we wait longer than usual, such as a retry.
     trouble: Option<String>,
-    running: Vec<RunningCall>,
+    running: Vec<RunningCallLine>,
 }
 
 /// A call that runs.
-struct RunningCall {
+struct RunningCallLine {
     id: String,
     name: String,
     arguments: String,
@@ -53,19 +53,19 @@ impl TurnStatus {
     }
 
     /// Updates the state from an event.
-    pub(super) fn follow(&mut self, event: Event) {
+    pub(super) fn follow(&mut self, event: AgentEvent) {
         match event {
-            Event::CallStarted { id, name, args } => {
+            AgentEvent::CallStarted { id, name, args } => {
                 let arguments = shown(&args);
                 let (started, progress) = (Instant::now(), String::new());
-                self.running.push(RunningCall { id, name, arguments, started, progress });
+                self.running.push(RunningCallLine { id, name, arguments, started, progress });
             }
-            Event::Progress { id, update } => {
+            AgentEvent::Progress { id, update } => {
                 if let Some(call) = self.running.iter_mut().find(|call| call.id == id) {
                     call.progress = progress::shown(&update);
                 }
             }
-            Event::CallFinished { id, name, outcome, content, elapsed, .. } => {
+            AgentEvent::CallFinished { id, name, outcome, content, elapsed, .. } => {
                 let call = self.running.iter().position(|call| call.id == id);
                 let arguments = call.map(|call| self.running.remove(call).arguments);
                 let arguments = arguments.unwrap_or_default();
@@ -73,7 +73,7 @@ impl TurnStatus {
                 self.wait();
             }
             // The log says what happened; this line says what is going on.
-            Event::Retry { reason, .. } => self.trouble = Some(reason),
+            AgentEvent::Retry { reason, .. } => self.trouble = Some(reason),
             _ => {}
         }
     }
@@ -91,7 +91,7 @@ impl TurnStatus {
     }
 
     fn label(&self) -> String {
-        let named = |call: &RunningCall| match call.progress.is_empty() {
+        let named = |call: &RunningCallLine| match call.progress.is_empty() {
             true => call.name.clone(),
             false => format!("{} ({})", call.name, call.progress),
         };

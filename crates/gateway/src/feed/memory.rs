@@ -12,7 +12,7 @@ use std::{
 use switchboard_toolcall::CallId;
 use tokio::{sync::broadcast, time::Instant};
 
-use super::Event;
+use super::FeedEvent;
 
 /// How far subscribers may fall behind before they miss events, and how many events are kept for clients that reconnect.
 const BEHIND: usize = 4096;
@@ -23,14 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) struct Memory {
     /// Distinguishes this start of the gateway from others.
     start: CallId,
-    events: broadcast::Sender<Arc<Event>>,
+    events: broadcast::Sender<Arc<FeedEvent>>,
     /// Whether there is a subscriber, or was one lately.
     is_wanted: AtomicBool,
     kept: Mutex<EventBuffer>,
 }
 
 struct EventBuffer {
-    events: VecDeque<Arc<Event>>,
+    events: VecDeque<Arc<FeedEvent>>,
     /// The number of the next event.
     next: u64,
     /// When there was last a subscriber.
@@ -42,9 +42,9 @@ pub(crate) struct EventSubscription {
     /// How many events were missed since the last one it saw; `None` if unknown.
     pub(crate) missed: Option<u64>,
     /// The events since the last one it saw.
-    pub(crate) past: Vec<Arc<Event>>,
+    pub(crate) past: Vec<Arc<FeedEvent>>,
     /// The events from now on.
-    pub(crate) live: broadcast::Receiver<Arc<Event>>,
+    pub(crate) live: broadcast::Receiver<Arc<FeedEvent>>,
 }
 
 impl Default for Memory {
@@ -66,7 +66,7 @@ impl Memory {
     }
 
     /// Numbers the event, sends it to subscribers, and buffers it for those that reconnect.
-    pub(super) fn add(&self, event: Event) {
+    pub(super) fn add(&self, event: FeedEvent) {
         let mut kept = self.lock();
         let now = Instant::now();
         if self.events.receiver_count() > 0 {
@@ -78,7 +78,7 @@ impl Memory {
             kept.next += 1;
             return;
         }
-        let event = Arc::new(Event { number: kept.next, ..event });
+        let event = Arc::new(FeedEvent { number: kept.next, ..event });
         kept.next += 1;
         if kept.events.len() == BEHIND {
             kept.events.pop_front();
@@ -107,7 +107,7 @@ impl Memory {
     }
 
     /// Returns the id of an event.
-    pub(super) fn name(&self, event: &Event) -> String {
+    pub(super) fn name(&self, event: &FeedEvent) -> String {
         format!("{}-{}", self.start, event.number)
     }
 
@@ -126,9 +126,9 @@ impl Memory {
 mod tests {
     use super::*;
 
-    fn event() -> Event {
+    fn event() -> FeedEvent {
         let json = "{}".to_owned();
-        Event {
+        FeedEvent {
             tool: Some("echo".into()),
             caller: None,
             is_held: false,

@@ -2,7 +2,7 @@
 
 use axum::response::sse::Event;
 use serde_json::json;
-use switchboard_agent::Event as Happened;
+use switchboard_agent::AgentEvent;
 
 use crate::sse::named;
 
@@ -10,17 +10,17 @@ use crate::sse::named;
 const SHOWN: usize = 2000;
 
 /// Returns the event about a call; `None` for other events.
-pub(super) fn told(happened: &Happened) -> Option<Event> {
+pub(super) fn told(happened: &AgentEvent) -> Option<Event> {
     Some(match happened {
-        Happened::CallStarted { id, name, args } => {
+        AgentEvent::CallStarted { id, name, args } => {
             named("call_started", &json!({"id": id, "tool": name, "arguments": args}))
         }
-        Happened::Progress { id, update } => {
+        AgentEvent::Progress { id, update } => {
             let (progress, total, message) = (update.progress, update.total, &update.message);
             let told = json!({"id": id, "progress": progress, "total": total, "message": message});
             named("call_progress", &told)
         }
-        Happened::CallFinished { id, name, outcome, content, elapsed, call_id } => {
+        AgentEvent::CallFinished { id, name, outcome, content, elapsed, call_id } => {
             let content: String = content.chars().take(SHOWN).collect();
             let told = json!({
                 "id": id, "tool": name, "outcome": outcome, "content": content,

@@ -7,7 +7,7 @@ use std::{
 
 use http::StatusCode;
 use switchboard_access::Caller;
-use switchboard_agent::{Agent, Event, Events, Outcome, StopCause};
+use switchboard_agent::{Agent, AgentEvent, AgentEvents, AgentOutcome, StopCause};
 use switchboard_models::{Arguments, Message, ModelCall, StopReason, Usage};
 use switchboard_toolcall::{CallContext, CallId};
 
@@ -97,8 +97,8 @@ impl Chat {
         let head = self.head.clone();
         let warnings = Arc::<Mutex<Vec<String>>>::default();
         let heard = warnings.clone();
-        let events: Events = Arc::new(move |happened| {
-            if let Event::Warning(text) = happened {
+        let events: AgentEvents = Arc::new(move |happened| {
+            if let AgentEvent::Warning(text) = happened {
                 heard.lock().unwrap_or_else(PoisonError::into_inner).push(text);
             }
         });
@@ -108,7 +108,7 @@ impl Chat {
     }
 
     /// Runs the agent's loop.
-    pub(super) async fn run(mut self, events: &Events) -> Result<ChatOutcome, ChatFailure> {
+    pub(super) async fn run(mut self, events: &AgentEvents) -> Result<ChatOutcome, ChatFailure> {
         let begin = self.conversation.conversation().messages().len();
         let outcome = self.agent.run(self.conversation.conversation(), events, &self.cx).await;
         self.conversation.save().await;
@@ -121,21 +121,21 @@ impl Chat {
         let usage = ChatUsage::from(outcome.usage);
         let finish = finish(&outcome);
         let (text, calls) = match outcome {
-            Outcome { stop: StopCause::Foreign, foreign_calls, .. } => {
+            AgentOutcome { stop: StopCause::Foreign, foreign_calls, .. } => {
                 let (new, caller) = (new.to_vec(), &self.caller);
                 let calls = self.parts.models.transcripts.keep(new, foreign_calls, caller);
                 (last.unwrap_or_default(), calls)
             }
-            Outcome { answer: Some(answer), .. } => (answer, Vec::new()),
+            AgentOutcome { answer: Some(answer), .. } => (answer, Vec::new()),
             // The model, or its provider, ended the turn in the middle of a call.
-            Outcome { stop: StopCause::Answer, .. } => (last.unwrap_or_default(), Vec::new()),
+            AgentOutcome { stop: StopCause::Answer, .. } => (last.unwrap_or_default(), Vec::new()),
             outcome => return Err(ChatFailure { has_acted, ..self.failure(outcome) }),
         };
         Ok(ChatOutcome { text, calls, finish, usage })
     }
 
     /// Returns the failure for an outcome without an answer.
-    fn failure(&self, outcome: Outcome) -> ChatFailure {
+    fn failure(&self, outcome: AgentOutcome) -> ChatFailure {
         let budget = self.parts.models.config().token_budget;
         let spent = outcome.usage.input_tokens.saturating_add(outcome.usage.output_tokens);
         let (status, code, text) = match (outcome.stop, outcome.error) {
@@ -164,7 +164,7 @@ impl Chat {
     }
 }
 
-fn finish(outcome: &Outcome) -> FinishReason {
+fn finish(outcome: &AgentOutcome) -> FinishReason {
     match (outcome.stop, &outcome.reason) {
         (StopCause::Foreign, _) => FinishReason::ToolCalls,
         (_, Some(StopReason::MaxTokens | StopReason::ContextFull)) => FinishReason::Length,

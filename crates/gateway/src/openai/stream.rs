@@ -12,7 +12,7 @@ use std::{
 use axum::response::{Response, sse::Event};
 use futures_util::{StreamExt, stream};
 use serde::Serialize;
-use switchboard_agent::{Event as Happened, Events};
+use switchboard_agent::{AgentEvent, AgentEvents};
 use tokio::{
     sync::mpsc::{UnboundedSender, unbounded_channel},
     time::timeout,
@@ -80,34 +80,34 @@ fn watcher(
     head: CompletionHead,
     include_calls: bool,
     sender: UnboundedSender<StreamItem>,
-) -> Events {
+) -> AgentEvents {
     let (speaks, spoke_before) = (AtomicBool::new(false), AtomicBool::new(false));
     Arc::new(move |happened| {
         let event = match happened {
-            Happened::Text(text) if !text.is_empty() => {
+            AgentEvent::Text(text) if !text.is_empty() => {
                 speaks.store(true, Ordering::Relaxed);
                 // Texts between the model's calls are separated.
                 let gap = if spoke_before.swap(false, Ordering::Relaxed) { "\n\n" } else { "" };
                 let content = Some(format!("{gap}{text}"));
                 data(&head.chunk(Delta { content, ..Delta::default() }, None))
             }
-            Happened::Reasoning(text) => {
+            AgentEvent::Reasoning(text) => {
                 let reasoning_content = Some(text);
                 data(&head.chunk(Delta { reasoning_content, ..Delta::default() }, None))
             }
-            Happened::Turn { .. } => {
+            AgentEvent::Turn { .. } => {
                 if speaks.swap(false, Ordering::Relaxed) {
                     spoke_before.store(true, Ordering::Relaxed);
                 }
                 return;
             }
-            Happened::Warning(text) => data(&head.warning(text)),
+            AgentEvent::Warning(text) => data(&head.warning(text)),
             happened if include_calls => match calls::told(&happened) {
                 Some(event) => event,
                 None => return,
             },
-            Happened::CallStarted { name, .. } => comment(&format!("{name} runs")),
-            Happened::CallFinished { name, outcome, elapsed, .. } => {
+            AgentEvent::CallStarted { name, .. } => comment(&format!("{name} runs")),
+            AgentEvent::CallFinished { name, outcome, elapsed, .. } => {
                 comment(&format!("{name} ended: {outcome}, {} ms", elapsed.as_millis()))
             }
             _ => return,

@@ -21,7 +21,7 @@ use super::turns::knows_turn;
 use crate::{
     draining::Draining,
     error::ApiError,
-    feed::{Event, EventSubscription, Feed},
+    feed::{EventSubscription, Feed, FeedEvent},
     gateway::Parts,
     rest::openapi::responses::{FailedResponse, RejectedResponse},
     sse::{answer, named},
@@ -42,7 +42,7 @@ pub(crate) struct EventsQuery {
 
 /// An event for a watcher.
 enum WatchedEvent {
-    Event(Arc<Event>),
+    Event(Arc<FeedEvent>),
     /// The number of events that were missed; `None` if unknown.
     Missed(Option<u64>),
 }
@@ -120,7 +120,7 @@ fn told(
 
 /// Whether the caller may know of the event. Events about held calls also go to callers that may decide about them;
 /// questions go only to the caller of the call.
-fn is_told(event: &Event, caller: &Caller, tools: &ToolManager) -> bool {
+fn is_told(event: &FeedEvent, caller: &Caller, tools: &ToolManager) -> bool {
     if event.is_private {
         return event.caller == caller.name;
     }

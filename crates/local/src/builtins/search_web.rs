@@ -10,7 +10,7 @@ use super::arguments::whole;
 use fetch::Fetcher;
 use text::PlainText;
 
-pub use config::{ApiKey, Config, Provider};
+pub use config::{ApiKey, Config, SearchProvider};
 
 mod config;
 mod fetch;
@@ -89,9 +89,9 @@ async fn search(
     let search = arguments.search()?;
     let fetcher = fetcher.ok_or_else(unconfigured)?;
     let SearchResults { answer, mut hits } = match fetcher.config.provider {
-        Provider::SearXng => searxng::search(fetcher, &search).await,
-        Provider::Brave => brave::search(fetcher, &search).await,
-        Provider::DuckDuckGo => duckduckgo::search(fetcher, &search).await,
+        SearchProvider::SearXng => searxng::search(fetcher, &search).await,
+        SearchProvider::Brave => brave::search(fetcher, &search).await,
+        SearchProvider::DuckDuckGo => duckduckgo::search(fetcher, &search).await,
     }?;
     hits.truncate(search.max_results);
     Ok(SearchAnswer { query: search.query.to_owned(), results: hits, answer })

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use switchboard_mcp_wire::{IncomingMessage, NotJsonRpc, message};
 use tokio::time::timeout;
 
-use super::{error_reason, pool::Answer};
+use super::{error_reason, pool::PooledResponse};
 use crate::transport::{Failure, Inbox};
 
 /// How many bytes of an error response are read, and how long that may take.
@@ -32,7 +32,7 @@ pub(crate) enum BodyKind {
 }
 
 /// Returns the kind of the body, by its content type.
-pub(crate) fn kind(response: &Answer) -> BodyKind {
+pub(crate) fn kind(response: &PooledResponse) -> BodyKind {
     let value = response.header(&CONTENT_TYPE).unwrap_or_default();
     let essence = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     match essence {
@@ -44,7 +44,7 @@ pub(crate) fn kind(response: &Answer) -> BodyKind {
 
 /// Returns the response to request `id` from a JSON body; other messages in it go to the inbox.
 pub(super) async fn json(
-    body: Answer,
+    body: PooledResponse,
     id: u64,
     inbox: &dyn Inbox,
     limit: usize,
@@ -84,7 +84,7 @@ pub(crate) fn messages(bytes: &[u8]) -> Result<Vec<IncomingMessage>, NotJsonRpc>
 }
 
 /// Returns the failure for a success status whose body is neither JSON nor events.
-pub(super) async fn unreadable(response: Answer) -> Failure {
+pub(super) async fn unreadable(response: PooledResponse) -> Failure {
     if response.status() == StatusCode::ACCEPTED {
         return Failure::Protocol("the server took the request but does not answer it".to_owned());
     }
@@ -99,7 +99,7 @@ pub(super) async fn unreadable(response: Answer) -> Failure {
 }
 
 /// Returns the failure for an error status; `id` is that of the request, if the message was one.
-pub(crate) async fn refused(response: Answer, id: Option<u64>) -> Failure {
+pub(crate) async fn refused(response: PooledResponse, id: Option<u64>) -> Failure {
     let status = response.status();
     let location = response.headers().get(LOCATION).cloned();
     let bytes = start(response).await;
@@ -122,7 +122,7 @@ pub(crate) async fn refused(response: Answer, id: Option<u64>) -> Failure {
 }
 
 /// Reads a whole body.
-async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
+async fn whole(mut body: PooledResponse, limit: usize) -> Result<Bytes, Failure> {
     let too_large = || Failure::Protocol(format!("the answer has more than {limit} bytes"));
     if body.announced() > limit as u64 {
         return Err(too_large());
@@ -153,7 +153,7 @@ pub(crate) fn broken(error: &hyper::Error) -> String {
 }
 
 /// Returns the first bytes of a body, as many as arrive in time.
-async fn start(mut body: Answer) -> Vec<u8> {
+async fn start(mut body: PooledResponse) -> Vec<u8> {
     let (limit, patience) = REFUSAL;
     let mut bytes = Vec::new();
     let reading = async {
@@ -170,7 +170,7 @@ async fn start(mut body: Answer) -> Vec<u8> {
 }
 
 /// Reads an unused body to its end in the background, so that its connection can be reused.
-pub(crate) fn let_end(mut body: Answer) {
+pub(crate) fn let_end(mut body: PooledResponse) {
     if !body.is_end() {
         let rest = async move { while let Some(Ok(_)) = body.piece().await {} };
         tokio::spawn(timeout(REST, rest));

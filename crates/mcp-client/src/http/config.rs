@@ -51,7 +51,7 @@ impl fmt::Debug for HttpConfig {
 /// Settings that no server can be reached with.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ConfigError {
+pub enum HttpConfigError {
     /// The URL is not `http` or `https`.
     #[error("`url` is not an http or https address: {0}")]
     Url(String),
@@ -68,11 +68,11 @@ pub enum ConfigError {
 
 impl HttpConfig {
     /// Parses the URL, and checks that it is `http` or `https`.
-    pub(crate) fn url(&self) -> Result<Url, ConfigError> {
-        let url = Url::parse(&self.url).map_err(|error| ConfigError::Url(error.to_string()))?;
+    pub(crate) fn url(&self) -> Result<Url, HttpConfigError> {
+        let url = Url::parse(&self.url).map_err(|error| HttpConfigError::Url(error.to_string()))?;
         match url.scheme() {
             "http" | "https" => Ok(url),
-            other => Err(ConfigError::Url(format!("its scheme is `{other}`"))),
+            other => Err(HttpConfigError::Url(format!("its scheme is `{other}`"))),
         }
     }
 }

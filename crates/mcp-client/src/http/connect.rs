@@ -20,7 +20,7 @@ use hyper_util::{
     rt::TokioIo,
 };
 use rustls_platform_verifier::BuilderVerifierExt;
-use switchboard_toolcall::BoxFuture;
+use switchboard_toolcall::{BoxError, BoxFuture};
 use tokio::{
     net::{TcpStream, UnixStream},
     time::timeout,
@@ -28,12 +28,10 @@ use tokio::{
 use tower_service::Service;
 use url::Url;
 
-use super::{ConfigError, proxy::Proxy};
+use super::{HttpConfigError, proxy::Proxy};
 
 /// The interval of TCP keepalive probes, so that a call to a machine that vanished ends.
 const KEEPALIVE: Duration = Duration::from_secs(30);
-
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A connection.
 #[expect(
@@ -49,12 +47,12 @@ pub(super) enum Stream {
 /// Connects to one server.
 #[derive(Clone)]
 pub(super) struct Connector {
-    way: Way,
+    kind: ConnectorKind,
     timeout: Duration,
 }
 
 #[derive(Clone)]
-enum Way {
+enum ConnectorKind {
     Plain(HttpConnector),
     Tls(HttpsConnector<HttpConnector>),
     /// To an HTTP proxy at this address, which forwards requests.
@@ -74,7 +72,7 @@ impl Connector {
         url: &Url,
         proxy: Option<Proxy>,
         timeout: Duration,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, HttpConfigError> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -82,24 +80,26 @@ impl Connector {
         tcp.set_keepalive_interval(Some(KEEPALIVE / 3));
         tcp.set_keepalive_retries(Some(3));
         let tls = url.scheme() == "https";
-        let way = match (proxy, tls) {
-            (None, false) => Way::Plain(tcp),
-            (None, true) => Way::Tls(with_tls(tcp)?),
-            (Some(Proxy::Http(proxy, _)), false) => Way::Forwarded(tcp, proxy),
+        let kind = match (proxy, tls) {
+            (None, false) => ConnectorKind::Plain(tcp),
+            (None, true) => ConnectorKind::Tls(with_tls(tcp)?),
+            (Some(Proxy::Http(proxy, _)), false) => ConnectorKind::Forwarded(tcp, proxy),
             (Some(Proxy::Http(proxy, auth)), true) => {
-                Way::TlsTunnel(with_tls(tunnel(proxy, auth, tcp))?)
+                ConnectorKind::TlsTunnel(with_tls(tunnel(proxy, auth, tcp))?)
             }
-            (Some(Proxy::Socks(proxy, auth)), false) => Way::Socks(socks(proxy, auth, tcp)),
+            (Some(Proxy::Socks(proxy, auth)), false) => {
+                ConnectorKind::Socks(socks(proxy, auth, tcp))
+            }
             (Some(Proxy::Socks(proxy, auth)), true) => {
-                Way::TlsSocks(with_tls(socks(proxy, auth, tcp))?)
+                ConnectorKind::TlsSocks(with_tls(socks(proxy, auth, tcp))?)
             }
         };
-        Ok(Self { way, timeout })
+        Ok(Self { kind, timeout })
     }
 
     /// Creates a connector for a server that listens on a Unix socket.
     pub(super) fn to_socket(socket: &Path, timeout: Duration) -> Self {
-        Self { way: Way::Socket(socket.to_owned()), timeout }
+        Self { kind: ConnectorKind::Socket(socket.to_owned()), timeout }
     }
 }
 
@@ -125,23 +125,23 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let (mut way, limit) = (self.way.clone(), self.timeout);
+        let (mut kind, limit) = (self.kind.clone(), self.timeout);
         Box::pin(async move {
             let connecting = async {
-                Ok(Stream::Tcp(match &mut way {
-                    Way::Socket(socket) => {
+                Ok(Stream::Tcp(match &mut kind {
+                    ConnectorKind::Socket(socket) => {
                         let stream = UnixStream::connect(socket).await?;
                         check_listener(stream.peer_cred()?.uid())?;
                         return Ok(Stream::Unix(TokioIo::new(stream)));
                     }
-                    Way::Plain(tcp) => MaybeHttpsStream::Http(tcp.call(uri).await?),
-                    Way::Tls(tls) => tls.call(uri).await?,
-                    Way::Forwarded(tcp, proxy) => {
+                    ConnectorKind::Plain(tcp) => MaybeHttpsStream::Http(tcp.call(uri).await?),
+                    ConnectorKind::Tls(tls) => tls.call(uri).await?,
+                    ConnectorKind::Forwarded(tcp, proxy) => {
                         MaybeHttpsStream::Http(tcp.call(proxy.clone()).await?)
                     }
-                    Way::TlsTunnel(tls) => tls.call(uri).await?,
-                    Way::Socks(socks) => MaybeHttpsStream::Http(socks.call(uri).await?),
-                    Way::TlsSocks(tls) => tls.call(uri).await?,
+                    ConnectorKind::TlsTunnel(tls) => tls.call(uri).await?,
+                    ConnectorKind::Socks(socks) => MaybeHttpsStream::Http(socks.call(uri).await?),
+                    ConnectorKind::TlsSocks(tls) => tls.call(uri).await?,
                 }))
             };
             timeout(limit, connecting).await.unwrap_or_else(|_| {
@@ -152,13 +152,13 @@ impl Service<Uri> for Connector {
     }
 }
 
-fn with_tls<C>(tcp: C) -> Result<HttpsConnector<C>, ConfigError> {
+fn with_tls<C>(tcp: C) -> Result<HttpsConnector<C>, HttpConfigError> {
     // Chosen explicitly, so that a provider installed elsewhere in the process does not matter.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .and_then(BuilderVerifierExt::with_platform_verifier)
-        .map_err(ConfigError::Tls)?
+        .map_err(HttpConfigError::Tls)?
         .with_no_client_auth();
     let builder = HttpsConnectorBuilder::new().with_tls_config(config);
     Ok(builder.https_or_http().enable_http1().wrap_connector(tcp))

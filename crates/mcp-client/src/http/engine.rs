@@ -12,9 +12,9 @@ use switchboard_oauth::{Authorizer, Challenge, Remedy, Secret, SignInNeeded};
 use url::{Position, Url};
 
 use super::{
-    ConfigError, Proxies,
+    HttpConfigError, Proxies,
     connect::Connector,
-    pool::{Answer, OutgoingRequest, Pool},
+    pool::{Pool, PoolRequest, PooledResponse},
     proxy::Forward,
 };
 use crate::transport::Failure;
@@ -39,7 +39,7 @@ impl Engine {
         url: Url,
         proxies: &Proxies,
         connect_timeout: Duration,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, HttpConfigError> {
         let proxy = proxies.find(&url)?;
         let forward = Forward::through(proxy.as_ref(), &url);
         let connector = Connector::new(&url, proxy, connect_timeout)?;
@@ -51,7 +51,7 @@ impl Engine {
         url: Url,
         socket: &Path,
         connect_timeout: Duration,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, HttpConfigError> {
         Self::through(Connector::to_socket(socket, connect_timeout), url, None)
     }
 
@@ -59,8 +59,8 @@ impl Engine {
         connector: Connector,
         url: Url,
         forward: Option<Forward>,
-    ) -> Result<Self, ConfigError> {
-        let unusable = || ConfigError::Url("it cannot be sent".to_owned());
+    ) -> Result<Self, HttpConfigError> {
+        let unusable = || HttpConfigError::Url("it cannot be sent".to_owned());
         let origin = url[..Position::BeforePath].parse().map_err(|_| unusable())?;
         let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
         let (uri, host) = (path(&url).ok_or_else(unusable)?, host.map_err(|_| unusable())?);
@@ -94,7 +94,7 @@ impl Engine {
         headers: &HeaderMap,
         own: &[(HeaderName, HeaderValue)],
         body: Bytes,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<PooledResponse, Failure> {
         let Some(authorizer) = &self.authorizer else {
             return self.send_as_is(method, uri, headers, own, body).await;
         };
@@ -130,10 +130,10 @@ impl Engine {
         headers: &HeaderMap,
         own: &[(HeaderName, HeaderValue)],
         body: Bytes,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<PooledResponse, Failure> {
         let (mut there, mut redirects) = (None, 0);
         loop {
-            let mut request = OutgoingRequest::new(Full::new(body.clone()));
+            let mut request = PoolRequest::new(Full::new(body.clone()));
             *request.method_mut() = method.clone();
             *request.uri_mut() = self.target(there.as_ref().unwrap_or(uri))?;
             *request.headers_mut() = self.headers(headers, own);
@@ -170,7 +170,7 @@ impl Engine {
         headers
     }
 
-    fn redirected(&self, method: &Method, answer: &Answer) -> Option<Uri> {
+    fn redirected(&self, method: &Method, answer: &PooledResponse) -> Option<Uri> {
         let keeps_method = match answer.status() {
             StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
             StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => *method == Method::GET,
@@ -190,7 +190,7 @@ fn bearer(token: &Secret) -> Option<(HeaderName, HeaderValue)> {
 
 /// Returns the challenge of a response that refuses the token; `None` if it does not, or asks for something other than a
 /// bearer token.
-fn challenge(answer: &Answer) -> Option<Challenge> {
+fn challenge(answer: &PooledResponse) -> Option<Challenge> {
     let values = answer.headers().get_all(WWW_AUTHENTICATE).iter();
     let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
     match answer.status() {

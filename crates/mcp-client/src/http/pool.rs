@@ -48,7 +48,7 @@ impl Pool {
     }
 
     /// Sends a request on an idle connection, or on a new one.
-    pub(super) async fn send(&self, mut request: OutgoingRequest) -> Result<Answer, Failure> {
+    pub(super) async fn send(&self, mut request: PoolRequest) -> Result<PooledResponse, Failure> {
         loop {
             let (mut connection, is_reused) = match self.free() {
                 Some(connection) => (connection, true),
@@ -58,7 +58,7 @@ impl Pool {
                 Ok(response) => {
                     let (head, body) = response.into_parts();
                     let idle = self.idle.clone();
-                    return Ok(Answer {
+                    return Ok(PooledResponse {
                         head,
                         body,
                         connection: Some(connection),
@@ -96,7 +96,7 @@ impl Pool {
 }
 
 /// A response: its head, and the body as it arrives. Its connection can be reused once the body was read to its end.
-pub(crate) struct Answer {
+pub(crate) struct PooledResponse {
     head: response::Parts,
     body: Incoming,
     /// `Some` until this is dropped.
@@ -106,7 +106,7 @@ pub(crate) struct Answer {
     idle: Arc<Mutex<Vec<Idle>>>,
 }
 
-impl Answer {
+impl PooledResponse {
     /// Returns the status.
     pub(crate) fn status(&self) -> StatusCode {
         self.head.status
@@ -145,7 +145,7 @@ impl Answer {
     }
 }
 
-impl Drop for Answer {
+impl Drop for PooledResponse {
     fn drop(&mut self) {
         let is_end = self.is_end();
         let free = |connection: &mut Box<Connection>| is_end && connection.is_free();
@@ -158,7 +158,7 @@ impl Drop for Answer {
 }
 
 /// A request, and its body.
-pub(super) type OutgoingRequest = Request<Full<Bytes>>;
+pub(super) type PoolRequest = Request<Full<Bytes>>;
 
 /// One HTTP/1.1 connection, on hyper. It serves one request at a time, until the end of the response.
 ///
@@ -171,10 +171,10 @@ struct Connection {
 }
 
 /// A request without a response.
-struct Unanswered {
+struct UnansweredRequest {
     error: hyper::Error,
     /// The request, if nothing of it was sent.
-    unsent: Option<Box<OutgoingRequest>>,
+    unsent: Option<Box<PoolRequest>>,
 }
 
 impl Connection {
@@ -185,7 +185,10 @@ impl Connection {
     }
 
     /// Sends a request and returns the head of the response.
-    async fn send(&mut self, request: OutgoingRequest) -> Result<Response<Incoming>, Unanswered> {
+    async fn send(
+        &mut self,
+        request: PoolRequest,
+    ) -> Result<Response<Incoming>, UnansweredRequest> {
         let mut response = pin!(self.requests.try_send_request(request));
         let io = &mut self.io;
         let answered = poll_fn(|cx| {
@@ -194,7 +197,7 @@ impl Connection {
         });
         answered.await.map_err(|mut error| {
             let unsent = error.take_message().map(Box::new);
-            Unanswered { error: error.into_error(), unsent }
+            UnansweredRequest { error: error.into_error(), unsent }
         })
     }
 

@@ -6,7 +6,7 @@ use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use url::{Host, Position, Url};
 
-use super::ConfigError;
+use super::HttpConfigError;
 
 /// The default port of SOCKS proxies.
 const SOCKS_PORT: u16 = 1080;
@@ -23,7 +23,7 @@ impl Proxies {
     }
 
     /// Returns the proxy for the server at `url`; `None` for servers on this machine.
-    pub(super) fn find(&self, url: &Url) -> Result<Option<Proxy>, ConfigError> {
+    pub(super) fn find(&self, url: &Url) -> Result<Option<Proxy>, HttpConfigError> {
         if is_here(url) {
             return Ok(None);
         }
@@ -52,7 +52,7 @@ pub(super) enum Proxy {
 }
 
 impl Proxy {
-    fn new(found: &Intercept) -> Result<Self, ConfigError> {
+    fn new(found: &Intercept) -> Result<Self, HttpConfigError> {
         let uri = found.uri();
         match uri.scheme_str() {
             Some("http") => Ok(Self::Http(uri.clone(), found.basic_auth().cloned())),
@@ -60,7 +60,7 @@ impl Proxy {
                 let auth = found.raw_auth().map(|(user, word)| (user.to_owned(), word.to_owned()));
                 Ok(Self::Socks(with_port(uri)?, auth))
             }
-            _ => Err(ConfigError::Proxy(uri.to_string())),
+            _ => Err(HttpConfigError::Proxy(uri.to_string())),
         }
     }
 }
@@ -94,11 +94,11 @@ fn is_here(url: &Url) -> bool {
     }
 }
 
-fn with_port(uri: &Uri) -> Result<Uri, ConfigError> {
+fn with_port(uri: &Uri) -> Result<Uri, HttpConfigError> {
     if uri.port().is_some() {
         return Ok(uri.clone());
     }
-    let unusable = || ConfigError::Proxy(uri.to_string());
+    let unusable = || HttpConfigError::Proxy(uri.to_string());
     let host = uri.host().ok_or_else(unusable)?;
     format!("socks5://{host}:{SOCKS_PORT}").parse().map_err(|_| unusable())
 }

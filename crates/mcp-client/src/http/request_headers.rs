@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 use switchboard_mcp_wire::{Era, eras};
 use url::Url;
 
-use super::ConfigError;
+use super::HttpConfigError;
 use crate::transport::Failure;
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -130,7 +130,7 @@ pub(crate) fn configured(
     url: &Url,
     headers: &[(String, String)],
     accept: &'static str,
-) -> Result<HeaderMap, ConfigError> {
+) -> Result<HeaderMap, HttpConfigError> {
     let mut map = HeaderMap::new();
     if !url.username().is_empty() || url.password().is_some() {
         let decoded = |text| percent_decode_str(text).collect::<Vec<u8>>();
@@ -141,7 +141,7 @@ pub(crate) fn configured(
     }
     for (name, value) in headers {
         let pair = HeaderName::try_from(name.as_str()).ok().zip(HeaderValue::from_str(value).ok());
-        let (key, mut value) = pair.ok_or_else(|| ConfigError::Header(name.clone()))?;
+        let (key, mut value) = pair.ok_or_else(|| HttpConfigError::Header(name.clone()))?;
         value.set_sensitive(true);
         map.insert(key, value);
     }

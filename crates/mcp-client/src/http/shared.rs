@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::{
     answer::{self, BodyKind},
     engine::Engine,
-    pool::Answer,
+    pool::PooledResponse,
     request_headers::{HttpState, RequestHeaders},
     stream,
 };
@@ -50,7 +50,7 @@ impl HttpShared {
         &self,
         request_headers: &RequestHeaders,
         body: Bytes,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<PooledResponse, Failure> {
         let RequestHeaders { headers, own, .. } = request_headers;
         self.engine.send(Method::POST, self.engine.uri(), headers, own, body).await
     }
@@ -60,7 +60,7 @@ impl HttpShared {
         &self,
         method: Method,
         headers: &HeaderMap,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<PooledResponse, Failure> {
         self.engine.send(method, self.engine.uri(), headers, &[], Bytes::new()).await
     }
 
@@ -80,7 +80,7 @@ impl HttpShared {
 
     pub(super) async fn answer(
         &self,
-        response: Answer,
+        response: PooledResponse,
         id: u64,
         request_headers: &RequestHeaders,
     ) -> Result<Box<RawValue>, Failure> {
@@ -99,7 +99,7 @@ impl HttpShared {
 
     pub(super) async fn refused(
         &self,
-        response: Answer,
+        response: PooledResponse,
         id: Option<u64>,
         request_headers: &RequestHeaders,
     ) -> Failure {

@@ -12,7 +12,7 @@ use tokio::{
 use super::{
     HttpShared,
     answer::{self, BodyKind, broken, is_answer, shortened},
-    pool::Answer,
+    pool::PooledResponse,
 };
 use crate::transport::{Failure, Inbox};
 
@@ -28,16 +28,16 @@ const SHORTEST: Duration = Duration::from_millis(20);
 const RESUMES: u32 = 3;
 
 /// The events of one body.
-pub(crate) struct Events {
-    body: Answer,
+pub(crate) struct ResponseEvents {
+    body: PooledResponse,
     parser: sse::SseParser,
     ready: std::vec::IntoIter<sse::SseEvent>,
     too_large: Option<sse::TooLarge>,
 }
 
-impl Events {
+impl ResponseEvents {
     /// Reads the events in `body`; the parser knows where an earlier stream ended.
-    pub(crate) fn new(body: Answer, mut parser: sse::SseParser) -> Self {
+    pub(crate) fn new(body: PooledResponse, mut parser: sse::SseParser) -> Self {
         parser.restart();
         Self { body, parser, ready: Vec::new().into_iter(), too_large: None }
     }
@@ -64,11 +64,11 @@ impl Events {
 /// Reads the response to request `id` from the event stream of a POST, and from those that resume it.
 pub(super) async fn answer(
     shared: &HttpShared,
-    response: Answer,
+    response: PooledResponse,
     id: u64,
     resumable: bool,
 ) -> Result<Box<RawValue>, Failure> {
-    let mut events = Events::new(response, sse::SseParser::new(shared.max_message));
+    let mut events = ResponseEvents::new(response, sse::SseParser::new(shared.max_message));
     loop {
         let why = match until_answer(shared, &mut events, id).await? {
             StreamEnd::Answered(outcome) => {
@@ -82,7 +82,7 @@ pub(super) async fn answer(
         }
         tracing::debug!(server = &*shared.name, id, why, "a stream is resumed");
         let rest = resume(shared, &events.parser).await?;
-        events = Events::new(rest, events.parser);
+        events = ResponseEvents::new(rest, events.parser);
     }
 }
 
@@ -93,7 +93,7 @@ enum StreamEnd {
 
 async fn until_answer(
     shared: &HttpShared,
-    events: &mut Events,
+    events: &mut ResponseEvents,
     id: u64,
 ) -> Result<StreamEnd, Failure> {
     let mut garbage = None;
@@ -156,7 +156,7 @@ fn deliver(
 }
 
 /// Requests the rest of a stream that broke, after a pause.
-async fn resume(shared: &HttpShared, parser: &sse::SseParser) -> Result<Answer, Failure> {
+async fn resume(shared: &HttpShared, parser: &sse::SseParser) -> Result<PooledResponse, Failure> {
     let mut failures = 0;
     loop {
         sleep(pause(parser, failures)).await;
@@ -190,7 +190,7 @@ pub(super) async fn listen(shared: &HttpShared, answered: oneshot::Sender<()>) {
         match opened {
             Ok(response) if is_stream(&response) => {
                 failures = 0;
-                let mut events = Events::new(response, parser);
+                let mut events = ResponseEvents::new(response, parser);
                 let end = follow(shared, &mut events).await;
                 tracing::debug!(server = &*shared.name, ?end, "the listening stream ended");
                 parser = events.parser;
@@ -206,7 +206,7 @@ pub(super) async fn listen(shared: &HttpShared, answered: oneshot::Sender<()>) {
     }
 }
 
-async fn follow(shared: &HttpShared, events: &mut Events) -> Result<(), Failure> {
+async fn follow(shared: &HttpShared, events: &mut ResponseEvents) -> Result<(), Failure> {
     while let Some(event) = events.next().await? {
         match messages(&event) {
             // Responses belong on the streams of their requests: no request has this id.
@@ -219,7 +219,7 @@ async fn follow(shared: &HttpShared, events: &mut Events) -> Result<(), Failure>
     Ok(())
 }
 
-async fn open(shared: &HttpShared, last_id: Option<&str>) -> Result<Answer, Failure> {
+async fn open(shared: &HttpShared, last_id: Option<&str>) -> Result<PooledResponse, Failure> {
     let mut headers = HeaderMap::clone(&shared.request_headers().headers);
     headers.remove(header::CONTENT_TYPE);
     headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -230,7 +230,7 @@ async fn open(shared: &HttpShared, last_id: Option<&str>) -> Result<Answer, Fail
     shared.send(Method::GET, &headers).await
 }
 
-fn is_stream(response: &Answer) -> bool {
+fn is_stream(response: &PooledResponse) -> bool {
     response.status().is_success() && answer::kind(response) == BodyKind::Events
 }
 

@@ -4,11 +4,11 @@ use switchboard_toolcall::BoxFuture;
 use super::*;
 
 #[derive(Debug)]
-struct Client {
+struct TestClient {
     session: Option<Arc<str>>,
 }
 
-impl CallerChannel for Client {
+impl CallerChannel for TestClient {
     fn answers(&self, _: QuestionKind) -> bool {
         true
     }
@@ -33,7 +33,7 @@ fn call(caller: &str) -> Arc<CallOrigin> {
         Some(caller) => (caller, false),
         None => (caller, true),
     };
-    let back: Arc<dyn CallerChannel> = Arc::new(Client { session });
+    let back: Arc<dyn CallerChannel> = Arc::new(TestClient { session });
     Arc::new(CallOrigin {
         caller: (!caller.is_empty()).then(|| caller.into()),
         caller_channel: can_be_asked.then_some(back),

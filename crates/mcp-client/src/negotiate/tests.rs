@@ -10,7 +10,7 @@ use super::*;
 use crate::session::OutgoingRequest;
 
 /// The response to a method with parameters; `None` if there is none.
-type Answer = dyn Fn(&str, &Value) -> Option<Result<Value, Failure>> + Send + Sync;
+type ScriptedAnswer = dyn Fn(&str, &Value) -> Option<Result<Value, Failure>> + Send + Sync;
 
 /// The response to `discover`, the one to `initialize`, the agreed version, and the methods that were sent.
 type Case = (
@@ -21,12 +21,12 @@ type Case = (
 );
 
 /// A server that responds by a function.
-struct Scripted {
-    answer: Box<Answer>,
+struct ScriptedServer {
+    answer: Box<ScriptedAnswer>,
     heard: Mutex<Vec<(String, Value)>>,
 }
 
-impl Transport for Scripted {
+impl Transport for ScriptedServer {
     fn request<'a>(
         &'a self,
         request: TransportRequest<'a>,
@@ -87,11 +87,11 @@ fn initialized(version: &str) -> Option<Result<Value, Failure>> {
     ))
 }
 
-fn server(answer: Box<Answer>) -> Arc<Scripted> {
-    Arc::new(Scripted { answer, heard: Mutex::default() })
+fn server(answer: Box<ScriptedAnswer>) -> Arc<ScriptedServer> {
+    Arc::new(ScriptedServer { answer, heard: Mutex::default() })
 }
 
-async fn met(server: &Arc<Scripted>, protocol: Protocol) -> Result<Session, Failure> {
+async fn met(server: &Arc<ScriptedServer>, protocol: Protocol) -> Result<Session, Failure> {
     let answers: Arc<dyn ServerRequestHandler> = Arc::new(NoRequestHandler);
     let (router, _changes) = NotificationRouter::new("s", answers.clone());
     let transport: Arc<dyn Transport> = server.clone();
@@ -247,9 +247,9 @@ async fn a_list_without_end_is_cut() {
 }
 
 /// Accepts everything.
-struct Yes;
+struct AcceptAll;
 
-impl ServerRequestHandler for Yes {
+impl ServerRequestHandler for AcceptAll {
     fn capabilities(&self) -> Value {
         json!({"elicitation": {}})
     }
@@ -270,12 +270,12 @@ async fn input_is_given_when_asked_for() {
         }))),
         _ => Some(Ok(params.clone())),
     }));
-    let (router, _changes) = NotificationRouter::new("s", Arc::new(Yes));
+    let (router, _changes) = NotificationRouter::new("s", Arc::new(AcceptAll));
     let transport: Arc<dyn Transport> = server.clone();
     let handshake = Handshake {
         transport,
         router,
-        answers: Arc::new(Yes),
+        answers: Arc::new(AcceptAll),
         patience: SILENCE,
         tell: Box::new(|_| {}),
     };

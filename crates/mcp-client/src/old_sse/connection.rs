@@ -20,7 +20,7 @@ use crate::{
         answer,
         engine::Engine,
         shared::cancelled,
-        stream::{self, Events},
+        stream::{self, ResponseEvents},
     },
     transport::{Failure, SharedInbox, TransportRequest},
 };
@@ -70,7 +70,7 @@ impl SseConnection {
     }
 
     /// Reads the stream to its end.
-    pub(super) async fn follow(&self, mut events: Events) {
+    pub(super) async fn follow(&self, mut events: ResponseEvents) {
         let why = loop {
             match events.next().await {
                 Ok(Some(event)) => match stream::messages(&event) {

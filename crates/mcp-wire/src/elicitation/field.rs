@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::kind::{FieldChoice, FieldKind};
 
 /// Returns whether a value fits the schema that the function was made of.
-pub type SchemaCheck = Box<dyn Fn(&Value) -> bool + Send + Sync>;
+pub type SchemaPredicate = Box<dyn Fn(&Value) -> bool + Send + Sync>;
 
 /// One value that a server asks for.
 pub struct Field {
@@ -26,7 +26,7 @@ pub struct Field {
     /// What its value must be, in words.
     expected: String,
     /// Checks an object in which it is the only member.
-    check: SchemaCheck,
+    check: SchemaPredicate,
 }
 
 impl Field {
@@ -34,7 +34,7 @@ impl Field {
         name: &str,
         schema: &Value,
         required: bool,
-        compile: &impl Fn(&Value) -> Result<SchemaCheck, E>,
+        compile: &impl Fn(&Value) -> Result<SchemaPredicate, E>,
     ) -> Result<Self, String> {
         let problem = |problem: String| format!("its field '{name}' {problem}");
         let kind = FieldKind::read(schema).map_err(problem)?;

@@ -24,7 +24,7 @@ fn of(model: &str, images: Option<bool>) -> Images {
 fn sent(images: &Images, messages: &[Message]) -> (Vec<String>, Vec<String>) {
     let warnings = StdMutex::new(Vec::new());
     let fitted = images.fitted(messages, &|event| match event {
-        Event::Warning(text) => warnings.lock().unwrap().push(text),
+        ModelEvent::Warning(text) => warnings.lock().unwrap().push(text),
         other => panic!("{other:?}"),
     });
     let read = |message: &Message| {

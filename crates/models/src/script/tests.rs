@@ -21,10 +21,12 @@ async fn ask(script: &Script, last: Message, stream: bool) -> (Vec<String>, Resu
     request.stream = stream;
     let turn = script.ask(&request, &|event| heard.lock().unwrap().push(event)).await;
     let heard = heard.into_inner().unwrap().into_iter().map(|event| match event {
-        Event::Text(text) => text,
-        Event::Reasoning(text) => format!("({text})"),
-        Event::CallSeen { name } => format!("call {name}"),
-        Event::Usage(usage) => format!("{} in, {} out", usage.input_tokens, usage.output_tokens),
+        ModelEvent::Text(text) => text,
+        ModelEvent::Reasoning(text) => format!("({text})"),
+        ModelEvent::CallSeen { name } => format!("call {name}"),
+        ModelEvent::Usage(usage) => {
+            format!("{} in, {} out", usage.input_tokens, usage.output_tokens)
+        }
         other => format!("{other:?}"),
     });
     let folder = format!("{}/", script.file.parent().unwrap().display());

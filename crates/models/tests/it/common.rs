@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use serde_json::{Value, json};
 use switchboard_models::{
-    AiMessage, Arguments, Event, Message, Model, ModelCall, ModelConfig, ModelError, Provider,
+    AiMessage, Arguments, Message, Model, ModelCall, ModelConfig, ModelError, ModelEvent, Provider,
     Request, StopReason, Turn, connect,
 };
 use switchboard_testkit::{ProviderServer, Reply};
@@ -45,7 +45,7 @@ impl Setup {
         &self,
         messages: &[Message],
         stream: bool,
-    ) -> (Result<Turn, ModelError>, Vec<Event>) {
+    ) -> (Result<Turn, ModelError>, Vec<ModelEvent>) {
         let tools = tools();
         let mut request = Request::new(messages)
             .with_tools(&tools)

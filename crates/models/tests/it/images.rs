@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_models::{
-    Event, FailureKind, Image, Message, ModelError, Provider, ToolReply, Turn, UserMessage,
+    FailureKind, Image, Message, ModelError, ModelEvent, Provider, ToolReply, Turn, UserMessage,
 };
 use switchboard_testkit::{CapturedRequest, Reply};
 
@@ -89,17 +89,17 @@ fn asked(captured: &[CapturedRequest]) -> Vec<bool> {
     captured.iter().map(|asked| asked.body.to_string().contains(DATA)).collect()
 }
 
-fn warnings(events: &[Event]) -> Vec<&String> {
-    fn warning(event: &Event) -> Option<&String> {
+fn warnings(events: &[ModelEvent]) -> Vec<&String> {
+    fn warning(event: &ModelEvent) -> Option<&String> {
         match event {
-            Event::Warning(text) => Some(text),
+            ModelEvent::Warning(text) => Some(text),
             _ => None,
         }
     }
     events.iter().filter_map(warning).collect()
 }
 
-async fn ask(setup: &Setup, stream: bool) -> (Result<Turn, ModelError>, Vec<Event>) {
+async fn ask(setup: &Setup, stream: bool) -> (Result<Turn, ModelError>, Vec<ModelEvent>) {
     setup.ask_after(&pictured(), stream).await
 }
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard_models::{Event, FailureKind, Message, ModelConfig, Provider, Secret, connect};
+use switchboard_models::{
+    FailureKind, Message, ModelConfig, ModelEvent, Provider, Secret, connect,
+};
 use switchboard_testkit::{ProviderServer, Reply};
 use switchboard_toolcall::HumanDuration;
 
@@ -24,7 +26,7 @@ async fn what_passes_is_asked_again() {
         assert_eq!(told(&turn.unwrap()), "Answer | Hi | ");
         let waits = events.iter().filter(|event| {
             let expected = format!("openai answered {status}: busy (later)");
-            matches!(event, Event::Retry { after, reason } if after.as_millis() == 1 && *reason == expected)
+            matches!(event, ModelEvent::Retry { after, reason } if after.as_millis() == 1 && *reason == expected)
         });
         assert_eq!(waits.count(), 2, "{events:?}");
     }

@@ -1,7 +1,9 @@
 //! The traps of Ollama and of Qwen's templates.
 
 use serde_json::json;
-use switchboard_models::{Event, FailureKind, Message, ModelConfig, Provider, Request, ollama};
+use switchboard_models::{
+    FailureKind, Message, ModelConfig, ModelEvent, Provider, Request, ollama,
+};
 use switchboard_testkit::{Logs, ProviderServer, Reply};
 
 use crate::common::{Setup, told, tools};
@@ -199,7 +201,7 @@ async fn a_cut_prompt_is_noticed() {
         turn.unwrap();
         let found = events
             .iter()
-            .any(|event| matches!(event, Event::Warning(text) if text.contains("num_ctx")));
+            .any(|event| matches!(event, ModelEvent::Warning(text) if text.contains("num_ctx")));
         assert_eq!(found, warned);
     }
 }

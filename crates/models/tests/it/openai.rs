@@ -1,7 +1,7 @@
 //! The traps of OpenAI-compatible servers.
 
 use serde_json::json;
-use switchboard_models::{Event, FailureKind, Message, Provider};
+use switchboard_models::{FailureKind, Message, ModelEvent, Provider};
 use switchboard_testkit::Reply;
 
 use crate::common::{Setup, told};
@@ -235,19 +235,22 @@ async fn events_come_in_order() {
     let (turn, events) = setup.ask_after(&[Message::User("x".into())], true).await;
     let usage = turn.unwrap().usage;
     let expected = [
-        Event::Reasoning("Hm".to_owned()),
-        Event::Text("On ".to_owned()),
-        Event::Text("it".to_owned()),
-        Event::CallSeen { name: "home.light".to_owned() },
-        Event::Usage(usage),
+        ModelEvent::Reasoning("Hm".to_owned()),
+        ModelEvent::Text("On ".to_owned()),
+        ModelEvent::Text("it".to_owned()),
+        ModelEvent::CallSeen { name: "home.light".to_owned() },
+        ModelEvent::Usage(usage),
     ];
     assert_eq!(events, expected);
     // In one piece, the same in fewer words.
     let answer = json!({"choices": [{"finish_reason": "stop", "message": {"content": "On it", "reasoning": "Hm"}}]});
     let setup = Setup::new(Provider::OpenAi, [Reply::json(200, &answer)]).await;
     let (turn, events) = setup.ask_after(&[Message::User("x".into())], false).await;
-    let usage = Event::Usage(turn.unwrap().usage);
-    assert_eq!(events, [Event::Reasoning("Hm".to_owned()), Event::Text("On it".to_owned()), usage]);
+    let usage = ModelEvent::Usage(turn.unwrap().usage);
+    assert_eq!(
+        events,
+        [ModelEvent::Reasoning("Hm".to_owned()), ModelEvent::Text("On it".to_owned()), usage]
+    );
 }
 
 // ML-1: errors after the status said success, and streams that just end.
@@ -295,8 +298,8 @@ async fn leaked_calls_are_recovered_and_never_shown() {
         let shown: String = events
             .iter()
             .map(|event| match event {
-                Event::Text(text) => text.clone(),
-                Event::CallSeen { name } => format!("[{name}]"),
+                ModelEvent::Text(text) => text.clone(),
+                ModelEvent::CallSeen { name } => format!("[{name}]"),
                 _ => String::new(),
             })
             .collect();

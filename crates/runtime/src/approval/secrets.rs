@@ -35,7 +35,7 @@ impl ArgumentsWriter<'_> {
         }
         match value {
             Value::Object(fields) => {
-                let mut object = json::Object::begin(out);
+                let mut object = json::ObjectWriter::begin(out);
                 for (key, value) in fields {
                     let out = object.field(key);
                     match self.secret_names.matches(key) {

@@ -19,9 +19,10 @@ const SHORTEST: usize = 8;
 const MOST: usize = 1024;
 
 static ANY: AtomicBool = AtomicBool::new(false);
-static KNOWN: RwLock<Known> = RwLock::new(Known { values: VecDeque::new(), automaton: None });
+static KNOWN: RwLock<KnownSecrets> =
+    RwLock::new(KnownSecrets { values: VecDeque::new(), automaton: None });
 
-struct Known {
+struct KnownSecrets {
     values: VecDeque<String>,
     automaton: Option<AhoCorasick>,
 }

@@ -15,7 +15,7 @@ const MOST_BYTES: usize = 64 << 20;
 const MOST: usize = 100_000;
 
 /// A call's outcome, shared by all that wait for it.
-pub(crate) type Outcome = Arc<Result<ToolOutput, ToolError>>;
+pub(crate) type SharedOutcome = Arc<Result<ToolOutput, ToolError>>;
 
 /// What makes two calls identical.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -52,7 +52,7 @@ pub(crate) struct Flight(Arc<watch::Sender<FlightProgress>>);
 /// The state of a flight.
 enum FlightProgress {
     Running,
-    Landed(Outcome),
+    Landed(SharedOutcome),
     Abandoned,
 }
 
@@ -63,14 +63,14 @@ pub(crate) enum JoinOutcome {
     /// The call is in flight.
     Follow(Flight),
     /// The outcome is cached.
-    Ended(Outcome),
+    Ended(SharedOutcome),
     /// The key was used for another call.
     Other,
 }
 
 impl Flight {
     /// Waits for the outcome. Returns `None` if the running call was dropped.
-    pub(crate) async fn outcome(&self) -> Option<Outcome> {
+    pub(crate) async fn outcome(&self) -> Option<SharedOutcome> {
         let mut state = self.0.subscribe();
         let ended = |state: &FlightProgress| !matches!(state, FlightProgress::Running);
         // We hold the sender, so the channel is open.
@@ -116,7 +116,7 @@ impl Flights {
         &self,
         key: &FlightKey,
         flight: &Flight,
-        outcome: Outcome,
+        outcome: SharedOutcome,
         keep: Option<Duration>,
     ) {
         let size = size(&outcome);

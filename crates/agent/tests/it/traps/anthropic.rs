@@ -1,7 +1,7 @@
 //! Anthropic's.
 
 use serde_json::{Value, json};
-use switchboard_agent::Event;
+use switchboard_agent::AgentEvent;
 use switchboard_models::Provider;
 use switchboard_testkit::Reply;
 
@@ -169,7 +169,7 @@ async fn other_blocks() {
     assert_eq!(sprung.sent[1]["messages"][1]["content"], expected);
     // Tokens of the cache count, and reports are cumulative.
     let usage = sprung.events.iter().find_map(|event| match event {
-        Event::Turn { usage, .. } => Some((usage.input_tokens, usage.output_tokens)),
+        AgentEvent::Turn { usage, .. } => Some((usage.input_tokens, usage.output_tokens)),
         _ => None,
     });
     assert_eq!(usage, Some((12, 7)));

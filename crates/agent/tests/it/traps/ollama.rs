@@ -1,7 +1,7 @@
 //! Ollama's, and those of Qwen's templates.
 
 use serde_json::{Value, json};
-use switchboard_agent::Event;
+use switchboard_agent::AgentEvent;
 use switchboard_models::Provider;
 use switchboard_testkit::Reply;
 
@@ -187,7 +187,8 @@ async fn a_cut_prompt() {
     let long = "word ".repeat(3000);
     let call = called(json!([weather(json!({"city": long}))]));
     let sprung = spring(Provider::Ollama, vec![stream(&[call], "stop"), done()], true).await;
-    let warned = |event: &Event| matches!(event, Event::Warning(text) if text.contains("num_ctx"));
+    let warned =
+        |event: &AgentEvent| matches!(event, AgentEvent::Warning(text) if text.contains("num_ctx"));
     assert!(sprung.events.iter().any(warned), "{:?}", sprung.events);
 }
 

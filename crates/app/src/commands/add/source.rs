@@ -10,7 +10,7 @@ use crate::cli::AddArgs;
 
 /// How a server is started, or where it is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ServerSource<'a> {
+pub(super) struct RequestedServer<'a> {
     /// The name that the person gave it.
     given: Option<&'a str>,
     kind: SourceKind<'a>,
@@ -26,7 +26,7 @@ enum SourceKind<'a> {
     Pypi(&'a str, &'a [String]),
 }
 
-impl<'a> ServerSource<'a> {
+impl<'a> RequestedServer<'a> {
     /// # Errors
     /// The arguments name neither a command nor a URL, or both.
     pub(super) fn of(add: &'a AddArgs) -> anyhow::Result<Self> {

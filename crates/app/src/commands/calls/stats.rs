@@ -75,7 +75,7 @@ fn table(figures: &[ToolStats], activity: Option<&CallActivity>, paint: Paint) -
             format::size(tool.bytes),
         ]
     });
-    let rows: Vec<Figures> = rows.collect();
+    let rows: Vec<FigureCells> = rows.collect();
     let longest = figures.iter().map(|tool| tool.tool.width()).max().unwrap_or(0).clamp(4, NAME);
     let columns = FigureColumns::for_rows(&rows, longest, terminal::width());
     let room = terminal::width() >= columns.width() + 2 + PARTS;
@@ -95,7 +95,7 @@ fn table(figures: &[ToolStats], activity: Option<&CallActivity>, paint: Paint) -
 }
 
 /// The figures of one tool, as text.
-type Figures = [String; 6];
+type FigureCells = [String; 6];
 
 /// How wide the name and each column of figures is; a column that has no room is `None`.
 struct FigureColumns {
@@ -105,7 +105,7 @@ struct FigureColumns {
 
 impl FigureColumns {
     /// On a narrow terminal, drops figures before it shortens the name too much: the name says what they are about.
-    fn for_rows(rows: &[Figures], longest: usize, width: usize) -> Self {
+    fn for_rows(rows: &[FigureCells], longest: usize, width: usize) -> Self {
         let widest = |column: usize| {
             let cells = rows.iter().map(|row| row[column].width());
             cells.chain([HEAD[column].width()]).max()
@@ -125,7 +125,7 @@ impl FigureColumns {
         self.name + self.figures.iter().flatten().map(|width| width + 2).sum::<usize>()
     }
 
-    fn line(&self, name: &str, row: &Figures) -> String {
+    fn line(&self, name: &str, row: &FigureCells) -> String {
         let mut line = text::pad(&text::shorten_name(name, self.name), self.name);
         for (cell, width) in row.iter().zip(self.figures) {
             let Some(width) = width else { continue };

@@ -9,7 +9,7 @@ use super::Endpoint;
 use crate::{cli::ClientName, environment};
 
 /// A client's config.
-pub(super) struct Client {
+pub(super) struct McpClientApp {
     pub(super) title: &'static str,
     /// The key that servers stand under.
     pub(super) section: &'static str,
@@ -24,7 +24,7 @@ pub(super) enum ConfigFormat {
     Toml,
 }
 
-impl Client {
+impl McpClientApp {
     pub(super) fn of(name: ClientName) -> Self {
         let (title, section, format) = match name {
             ClientName::Claude => ("Claude Desktop", "mcpServers", ConfigFormat::Json),

@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::Path};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{super::secret_values::MovedSecrets, sources::Source};
+use super::{super::secret_values::MovedSecrets, sources::ConfigSource};
 use crate::{
     settings::{edit::ConfigEditor, import::ForeignServer, secrets},
     terminal::ask,
@@ -42,13 +42,13 @@ impl ImportOutcome {
 }
 
 /// A server that this command has put into the config, or found there.
-struct Taken {
+struct ExistingServer {
     settings: Map<String, Value>,
     from: String,
 }
 
-impl Taken {
-    fn new(settings: Map<String, Value>, source: &Source) -> Self {
+impl ExistingServer {
+    fn new(settings: Map<String, Value>, source: &ConfigSource) -> Self {
         let from = source
             .program
             .map_or_else(|| source.file.display().to_string(), |program| program.title.to_owned());
@@ -60,11 +60,11 @@ pub(super) struct Merge {
     target: ConfigEditor,
     secrets: MovedSecrets,
     /// By their names in our config.
-    taken: HashMap<String, Taken>,
+    taken: HashMap<String, ExistingServer>,
 }
 
 /// What to do with a server.
-enum Plan {
+enum MergePlan {
     Write { name: String, is_new: bool },
     Leave(String),
 }
@@ -82,7 +82,7 @@ impl Merge {
     pub(super) fn take(
         &mut self,
         server: &ForeignServer,
-        source: &Source,
+        source: &ConfigSource,
     ) -> anyhow::Result<ImportOutcome> {
         let outcome = |name: &str, action, reason, notes| ImportOutcome {
             name: name.to_owned(),
@@ -97,10 +97,10 @@ impl Merge {
             return Ok(outcome(&server.name, ImportAction::Skipped, problem, Vec::new()));
         }
         match self.plan(server, source, &settings)? {
-            Plan::Leave(reason) => {
+            MergePlan::Leave(reason) => {
                 Ok(outcome(&server.name, ImportAction::Left, Some(reason), Vec::new()))
             }
-            Plan::Write { name, is_new } => {
+            MergePlan::Write { name, is_new } => {
                 let mut notes = notes(server, &name, &source.file);
                 self.write(&name, server, settings, source, &mut notes)?;
                 let action = if is_new { ImportAction::Added } else { ImportAction::Replaced };
@@ -112,12 +112,12 @@ impl Merge {
     fn plan(
         &mut self,
         server: &ForeignServer,
-        source: &Source,
+        source: &ConfigSource,
         settings: &Map<String, Value>,
-    ) -> anyhow::Result<Plan> {
+    ) -> anyhow::Result<MergePlan> {
         if let Some((name, same)) = self.taken.iter().find(|(_, taken)| &taken.settings == settings)
         {
-            return Ok(Plan::Leave(format!("it is the same as `{name}` of {}", same.from)));
+            return Ok(MergePlan::Leave(format!("it is the same as `{name}` of {}", same.from)));
         }
         let name = server.name.clone();
         if let Some(same) = self.same_server(server, settings)? {
@@ -125,19 +125,19 @@ impl Merge {
                 true => "it is there already, and the same".to_owned(),
                 false => format!("it is there already, as `{same}`"),
             };
-            self.taken.insert(same, Taken::new(settings.clone(), source));
-            return Ok(Plan::Leave(reason));
+            self.taken.insert(same, ExistingServer::new(settings.clone(), source));
+            return Ok(MergePlan::Leave(reason));
         }
         if self.target.get(&name).is_none() {
-            return Ok(Plan::Write { name, is_new: true });
+            return Ok(MergePlan::Write { name, is_new: true });
         }
         if self.taken.contains_key(&name) {
             let name = self.other_name(server, source);
-            return Ok(Plan::Write { name, is_new: true });
+            return Ok(MergePlan::Write { name, is_new: true });
         }
         Ok(match may_replace(&name, &self.target) {
-            true => Plan::Write { name, is_new: false },
-            false => Plan::Leave(
+            true => MergePlan::Write { name, is_new: false },
+            false => MergePlan::Leave(
                 "it is there already, and differs; remove one of them to import it".to_owned(),
             ),
         })
@@ -163,7 +163,7 @@ impl Merge {
     }
 
     /// `github_app` for a server of the project `app`, else `github_cursor`, else with a number.
-    fn other_name(&self, server: &ForeignServer, source: &Source) -> String {
+    fn other_name(&self, server: &ForeignServer, source: &ConfigSource) -> String {
         let folder = server.project.as_deref().and_then(Path::file_name);
         let folder = folder.map(|name| name.to_string_lossy().replace(char::is_whitespace, "-"));
         let word = folder.or_else(|| Some(source.program?.word.to_owned()));
@@ -180,7 +180,7 @@ impl Merge {
         name: &str,
         server: &ForeignServer,
         settings: Map<String, Value>,
-        source: &Source,
+        source: &ConfigSource,
         notes: &mut Vec<String>,
     ) -> anyhow::Result<()> {
         let mut written = settings.clone();
@@ -203,7 +203,7 @@ impl Merge {
         let from = source
             .program
             .map_or_else(|| source.file.display().to_string(), |program| program.title.to_owned());
-        self.taken.insert(name.to_owned(), Taken { settings, from });
+        self.taken.insert(name.to_owned(), ExistingServer { settings, from });
         Ok(())
     }
 }

@@ -11,14 +11,14 @@ use crate::{
     terminal::{Paint, text},
 };
 
-pub(super) struct Report<'a> {
+pub(super) struct ImportReport<'a> {
     pub(super) found: &'a [FoundServers],
     pub(super) target: &'a ConfigEditor,
     /// In the order of what was found.
     pub(super) outcomes: &'a [ImportOutcome],
 }
 
-impl Report<'_> {
+impl ImportReport<'_> {
     pub(super) fn json(&self) -> Value {
         let sources = self.found.iter().map(|found| {
             let program = found.source.program.map(|program| program.word);

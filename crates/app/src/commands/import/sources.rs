@@ -11,9 +11,9 @@ use crate::{environment, settings::ForeignDialect};
 
 /// A config to import from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Source {
+pub(super) struct ConfigSource {
     /// The program whose config it is; `None` if the file was named.
-    pub(super) program: Option<&'static Program>,
+    pub(super) program: Option<&'static ProgramConfigs>,
     pub(super) file: PathBuf,
     /// Whether it is in the current folder, and so may have been written by anybody.
     pub(super) is_folders: bool,
@@ -21,7 +21,7 @@ pub(super) struct Source {
 
 /// A program that has MCP servers in its config.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Program {
+pub(super) struct ProgramConfigs {
     pub(super) word: &'static str,
     pub(super) title: &'static str,
     /// Below the home folder.
@@ -34,22 +34,22 @@ pub(super) struct Program {
 }
 
 /// A path that ends in a pattern such as `*.yaml` stands for all files of the folder with this ending.
-const PROGRAMS: [Program; 11] = [
-    Program {
+const PROGRAMS: [ProgramConfigs; 11] = [
+    ProgramConfigs {
         config: &["Claude/claude_desktop_config.json"],
         ..program("claude", "Claude Desktop", ForeignDialect::McpServers)
     },
-    Program {
+    ProgramConfigs {
         home: &[".claude.json"],
         here: &[".mcp.json"],
         ..program("claude-code", "Claude Code", ForeignDialect::McpServers)
     },
-    Program {
+    ProgramConfigs {
         home: &[".cursor/mcp.json"],
         here: &[".cursor/mcp.json"],
         ..program("cursor", "Cursor", ForeignDialect::McpServers)
     },
-    Program {
+    ProgramConfigs {
         config: &[
             "Code/User/mcp.json",
             "Code/User/settings.json",
@@ -61,27 +61,30 @@ const PROGRAMS: [Program; 11] = [
         here: &[".vscode/mcp.json", ".vscode/settings.json", "*.code-workspace"],
         ..program("vscode", "VS Code", ForeignDialect::Settings)
     },
-    Program {
+    ProgramConfigs {
         home: &[".codeium/windsurf/mcp_config.json", ".codeium/mcp_config.json"],
         ..program("windsurf", "Windsurf", ForeignDialect::McpServers)
     },
-    Program {
+    ProgramConfigs {
         home: &[".codex/config.toml"],
         here: &[".codex/config.toml"],
         ..program("codex", "Codex", ForeignDialect::Codex)
     },
-    Program {
+    ProgramConfigs {
         config: &["zed/settings.json"],
         here: &[".zed/settings.json"],
         ..program("zed", "Zed", ForeignDialect::Zed)
     },
-    Program {
+    ProgramConfigs {
         home: &[".gemini/settings.json"],
         here: &[".gemini/settings.json"],
         ..program("gemini", "Gemini CLI", ForeignDialect::Gemini)
     },
-    Program { config: &["goose/config.yaml"], ..program("goose", "goose", ForeignDialect::Goose) },
-    Program {
+    ProgramConfigs {
+        config: &["goose/config.yaml"],
+        ..program("goose", "goose", ForeignDialect::Goose)
+    },
+    ProgramConfigs {
         home: &[
             ".continue/config.yaml",
             ".continue/mcpServers/*.yaml",
@@ -95,15 +98,19 @@ const PROGRAMS: [Program; 11] = [
         ],
         ..program("continue", "Continue", ForeignDialect::Continue)
     },
-    Program {
+    ProgramConfigs {
         config: &["opencode/opencode.json", "opencode/opencode.jsonc", "opencode/config.json"],
         here: &["opencode.json", "opencode.jsonc"],
         ..program("opencode", "opencode", ForeignDialect::Opencode)
     },
 ];
 
-const fn program(word: &'static str, title: &'static str, dialect: ForeignDialect) -> Program {
-    Program { word, title, home: &[], config: &[], here: &[], dialect }
+const fn program(
+    word: &'static str,
+    title: &'static str,
+    dialect: ForeignDialect,
+) -> ProgramConfigs {
+    ProgramConfigs { word, title, home: &[], config: &[], here: &[], dialect }
 }
 
 /// The words for the programs on the command line.
@@ -112,15 +119,15 @@ pub(crate) fn program_words() -> impl Iterator<Item = &'static str> {
 }
 
 /// Finds the configs of all programs.
-pub(super) fn all() -> Vec<Source> {
-    PROGRAMS.iter().flat_map(Program::configs).collect()
+pub(super) fn all() -> Vec<ConfigSource> {
+    PROGRAMS.iter().flat_map(ProgramConfigs::configs).collect()
 }
 
 /// Finds the configs of the program with this word, or else the file with this path.
 ///
 /// # Errors
 /// There is no such config.
-pub(super) fn find(named: &Path) -> anyhow::Result<Vec<Source>> {
+pub(super) fn find(named: &Path) -> anyhow::Result<Vec<ConfigSource>> {
     let Some(program) = PROGRAMS.iter().find(|program| named.to_str() == Some(program.word)) else {
         if !named.exists() {
             let words: Vec<_> = program_words().collect();
@@ -130,7 +137,7 @@ pub(super) fn find(named: &Path) -> anyhow::Result<Vec<Source>> {
                 words.join(", ")
             );
         }
-        let source = Source { program: None, file: named.to_owned(), is_folders: false };
+        let source = ConfigSource { program: None, file: named.to_owned(), is_folders: false };
         return Ok(vec![source]);
     };
     let found = program.configs();
@@ -142,25 +149,25 @@ pub(super) fn find(named: &Path) -> anyhow::Result<Vec<Source>> {
     Ok(found)
 }
 
-impl Source {
+impl ConfigSource {
     /// Returns the format that the file must have; `None` if its content decides.
     pub(super) fn dialect(&self) -> Option<ForeignDialect> {
         self.program.map(|program| program.dialect)
     }
 }
 
-impl Program {
+impl ProgramConfigs {
     /// Returns the configs that exist, the user's own first.
-    fn configs(&'static self) -> Vec<Source> {
-        let mut found: Vec<Source> = Vec::new();
+    fn configs(&'static self) -> Vec<ConfigSource> {
+        let mut found: Vec<ConfigSource> = Vec::new();
         for (place, is_folders) in self.places() {
             for file in matching(&place) {
                 // If the current folder is the home folder, both paths are the same file.
-                let is_same = |other: &Source| {
+                let is_same = |other: &ConfigSource| {
                     fs::canonicalize(&other.file).ok() == fs::canonicalize(&file).ok()
                 };
                 if !found.iter().any(is_same) {
-                    found.push(Source { program: Some(self), file, is_folders });
+                    found.push(ConfigSource { program: Some(self), file, is_folders });
                 }
             }
         }

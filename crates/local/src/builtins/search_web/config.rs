@@ -11,7 +11,7 @@ use switchboard_toolcall::HumanDuration;
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Who searches.
-    pub provider: Provider,
+    pub provider: SearchProvider,
     /// The provider's root address; needed by `searxng`, known for the others.
     pub url: Option<String>,
     /// The provider's key; needed by `brave`, and of no use to the others.
@@ -23,7 +23,7 @@ pub struct Config {
 /// Who searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Provider {
+pub enum SearchProvider {
     /// A SearXNG instance whose `search.formats` include `json`.
     SearXng,
     /// The Brave Web Search API.
@@ -71,9 +71,9 @@ impl Config {
     pub(super) fn root(&self) -> Result<Url, String> {
         let url = match (&self.url, self.provider) {
             (Some(url), _) => url,
-            (None, Provider::Brave) => "https://api.search.brave.com",
-            (None, Provider::DuckDuckGo) => "https://api.duckduckgo.com",
-            (None, Provider::SearXng) => {
+            (None, SearchProvider::Brave) => "https://api.search.brave.com",
+            (None, SearchProvider::DuckDuckGo) => "https://api.duckduckgo.com",
+            (None, SearchProvider::SearXng) => {
                 return Err("searxng needs `url`, the address of the instance".to_owned());
             }
         };
@@ -97,9 +97,9 @@ impl Config {
     /// The provider as people know it, with the host.
     pub(super) fn service(&self) -> String {
         let name = match self.provider {
-            Provider::SearXng => "SearXNG",
-            Provider::Brave => "Brave Search",
-            Provider::DuckDuckGo => "DuckDuckGo",
+            SearchProvider::SearXng => "SearXNG",
+            SearchProvider::Brave => "Brave Search",
+            SearchProvider::DuckDuckGo => "DuckDuckGo",
         };
         let root = self.root().ok();
         match root.as_ref().and_then(|root| Some((root.host_str()?, root.port()))) {
@@ -116,8 +116,8 @@ impl Config {
     fn check_key(&self) -> Result<(), &'static str> {
         let key = self.api_key.as_ref().filter(|key| !key.0.trim().is_empty());
         match (self.provider, key) {
-            (Provider::Brave, None) => Err("brave needs `api_key`"),
-            (Provider::SearXng | Provider::DuckDuckGo, Some(_)) => {
+            (SearchProvider::Brave, None) => Err("brave needs `api_key`"),
+            (SearchProvider::SearXng | SearchProvider::DuckDuckGo, Some(_)) => {
                 Err("`api_key` is only for brave")
             }
             _ => Ok(()),

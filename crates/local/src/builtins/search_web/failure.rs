@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use switchboard_toolcall::{ErrorKind, HumanDuration, ToolError};
 
-use super::{Config, Provider};
+use super::{Config, SearchProvider};
 
 /// What went wrong.
 pub(super) enum SearchFailure {
@@ -119,11 +119,11 @@ fn said_no(
     }
 }
 
-fn is_key_refused(provider: Provider, code: u16, body: &str) -> bool {
+fn is_key_refused(provider: SearchProvider, code: u16, body: &str) -> bool {
     match code {
-        401 | 403 => provider == Provider::Brave,
+        401 | 403 => provider == SearchProvider::Brave,
         // What Brave calls a wrong key.
-        422 => provider == Provider::Brave && body.contains("SUBSCRIPTION_TOKEN"),
+        422 => provider == SearchProvider::Brave && body.contains("SUBSCRIPTION_TOKEN"),
         _ => false,
     }
 }
@@ -133,11 +133,13 @@ fn unavailable(reason: impl std::fmt::Display) -> ToolError {
     ToolError::new(ErrorKind::Unavailable, text)
 }
 
-fn way_out(provider: Provider) -> &'static str {
+fn way_out(provider: SearchProvider) -> &'static str {
     match provider {
         // A SearXNG server returns JSON only if its operator allows it, and few do.
-        Provider::SearXng => "add `json` to `search.formats` in its settings.yml",
-        Provider::Brave | Provider::DuckDuckGo => "check `url` in [builtins.search_web]",
+        SearchProvider::SearXng => "add `json` to `search.formats` in its settings.yml",
+        SearchProvider::Brave | SearchProvider::DuckDuckGo => {
+            "check `url` in [builtins.search_web]"
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use switchboard_toolcall::BoxFuture;
 
 use crate::{
-    Model, ModelConfig, ModelError, Provider, Request, Turn, exchange::ModelExchange, model::Events,
+    Model, ModelConfig, ModelError, Provider, Request, Turn, exchange::ModelExchange,
+    model::ModelEvents,
 };
 
 /// The version of the API that we speak.
@@ -40,7 +41,7 @@ impl Model for AnthropicClient {
     fn ask<'a>(
         &'a self,
         request: &'a Request<'a>,
-        events: Events<'a>,
+        events: ModelEvents<'a>,
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         Box::pin(self.0.ask(request, events))
     }

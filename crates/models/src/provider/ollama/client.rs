@@ -5,7 +5,7 @@ use switchboard_toolcall::BoxFuture;
 use super::show;
 use crate::{
     Model, ModelConfig, ModelError, Provider, Request, StopReason, Turn, exchange::ModelExchange,
-    http, model::Events,
+    http, model::ModelEvents,
 };
 
 /// A model that Ollama runs.
@@ -33,7 +33,7 @@ impl Model for OllamaClient {
     fn ask<'a>(
         &'a self,
         request: &'a Request<'a>,
-        events: Events<'a>,
+        events: ModelEvents<'a>,
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         Box::pin(async move {
             let exchange = &self.0;

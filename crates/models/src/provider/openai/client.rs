@@ -4,7 +4,7 @@ use switchboard_toolcall::BoxFuture;
 
 use crate::{
     Model, ModelConfig, ModelError, Provider, Request, Turn, exchange::ModelExchange, http,
-    model::Events,
+    model::ModelEvents,
 };
 
 /// A model behind chat completions.
@@ -33,7 +33,7 @@ impl Model for OpenAiClient {
     fn ask<'a>(
         &'a self,
         request: &'a Request<'a>,
-        events: Events<'a>,
+        events: ModelEvents<'a>,
     ) -> BoxFuture<'a, Result<Turn, ModelError>> {
         Box::pin(self.0.ask(request, events))
     }
