@@ -18,11 +18,11 @@ use futures_util::future::join_all;
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 use switchboard_mcp_client::{
-    McpConfig, OauthDeps, OutgoingRequest, Protocol, Server, ServerConfig, ServerDeps, Servers,
-    Session,
+    McpConfig, OauthDeps, OutgoingRequest, Protocol, Server, ServerAuth, ServerConfig, ServerDeps,
+    Servers, Session,
 };
 use switchboard_mcp_wire::{List, RpcError, ServerRequest, ServerRequestHandler};
-use switchboard_oauth::{HttpClient, OauthConfig, SignIn};
+use switchboard_oauth::{HttpClient, IdpConfig, OauthConfig, SignIn};
 use switchboard_runtime::{ToolExecutor, toolcall::BoxFuture};
 use switchboard_vault::{SystemKeyring, Vault};
 
@@ -81,6 +81,7 @@ fn variable(name: &str) -> String {
 fn config(url: String) -> ServerConfig {
     ServerConfig {
         url: Some(url),
+        auth: auth(&variable("MCP_CONFORMANCE_SCENARIO")),
         oauth: oauth_config(),
         // The suite sends arguments that their schema forbids, to see what the client makes of them.
         validate: Some(false),
@@ -93,6 +94,17 @@ fn config(url: String) -> ServerConfig {
     }
 }
 
+/// What `[servers.suite] auth` would say.
+fn auth(scenario: &str) -> ServerAuth {
+    match scenario {
+        "auth/client-credentials-basic" | "auth/client-credentials-jwt" | "auth/wif-jwt-bearer" => {
+            ServerAuth::Client
+        }
+        "auth/enterprise-managed-authorization" => ServerAuth::Exchange,
+        _ => ServerAuth::Shared,
+    }
+}
+
 /// What `[servers.suite.oauth]` would say.
 fn oauth_config() -> OauthConfig {
     let context: Value =
@@ -102,6 +114,15 @@ fn oauth_config() -> OauthConfig {
         client_id: text("client_id"),
         client_secret: text("client_secret").map(Into::into),
         client_metadata_url: Some(METADATA_DOCUMENT.to_owned()),
+        private_key: text("private_key_pem").map(Into::into),
+        signing_algorithm: serde_json::from_value(context["signing_algorithm"].clone()).ok(),
+        assertion: text("valid_jwt").map(Into::into),
+        idp: text("idp_issuer").map(|issuer| IdpConfig {
+            issuer,
+            token_endpoint: text("idp_token_endpoint"),
+            client_id: text("idp_client_id"),
+            id_token: text("idp_id_token").map(Into::into),
+        }),
         ..OauthConfig::default()
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use switchboard_oauth::OauthConfig;
+use switchboard_oauth::{GrantKind, OauthConfig};
 use switchboard_toolcall::{HumanDuration, HumanSize, Normalize, Strictness, ToolSettings};
 
 /// The settings of `[mcp]`.
@@ -213,6 +213,10 @@ pub enum ServerAuth {
     Shared,
     /// Each caller's own.
     User,
+    /// Nobody's: the client of `[servers.x.oauth]` itself has access.
+    Client,
+    /// Each caller's own, got for the token that the caller has for us.
+    Exchange,
 }
 
 impl ServerAuth {
@@ -221,6 +225,17 @@ impl ServerAuth {
         match self {
             Self::Shared => "shared",
             Self::User => "user",
+            Self::Client => "client",
+            Self::Exchange => "exchange",
+        }
+    }
+
+    /// How tokens are come by.
+    pub fn grant(self) -> GrantKind {
+        match self {
+            Self::Shared | Self::User => GrantKind::Person,
+            Self::Client => GrantKind::Client,
+            Self::Exchange => GrantKind::Exchange,
         }
     }
 }
@@ -241,17 +256,19 @@ impl ServerConfig {
         Ok(kind)
     }
 
-    /// Checks that each caller can have a sign-in of its own, if that is what the settings want.
+    /// Checks that the server can be signed in to as the settings want.
     fn check_auth(&self, kind: TransportKind) -> Result<(), String> {
+        let grant = self.oauth.check(self.auth.grant());
+        grant.map_err(|problem| format!("auth = \"{}\": {problem}", self.auth.name()))?;
         let has_header = |name: &String| name.eq_ignore_ascii_case("authorization");
         let conflict = match (self.auth, kind) {
             (ServerAuth::Shared, _) => return Ok(()),
             (_, TransportKind::Stdio) => "it needs a `url`: a program is not signed in to",
             _ if self.headers.keys().any(has_header) => {
-                "its `headers` have an `Authorization`, which all callers would share; remove it"
+                "its `headers` have an `Authorization`, which would be sent instead; remove it"
             }
             _ if self.url.as_deref().is_some_and(has_user) => {
-                "its `url` has a user or a password, which all callers would share; remove it"
+                "its `url` has a user or a password, which would be sent instead; remove it"
             }
             _ => return Ok(()),
         };

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-/// What a `Bearer` challenge asks for.
+use super::dpop::USE_NONCE;
+
+/// What a `Bearer` or `DPoP` challenge asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Challenge {
     /// Where the server's metadata is.
@@ -11,17 +13,43 @@ pub struct Challenge {
     pub scopes: Option<Vec<String>>,
     /// The error code, such as `insufficient_scope`.
     pub error: Option<String>,
+    /// Whether tokens are wanted that are bound to a key.
+    pub dpop: DpopDemand,
+}
+
+/// Whether a server wants tokens that are bound to a key (RFC 9449).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DpopDemand {
+    /// It does not say.
+    #[default]
+    None,
+    /// It takes them.
+    Offered,
+    /// It takes no others.
+    Required,
 }
 
 impl Challenge {
-    /// Reads the `Bearer` challenge among the values of `WWW-Authenticate`; returns `None` if there is none.
+    /// Reads the challenges among the values of `WWW-Authenticate`; returns `None` if none is `Bearer` or `DPoP`.
     pub fn parse<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<Self> {
-        let mut parameters = values.into_iter().find_map(bearer)?;
+        let all: Vec<_> = values.into_iter().flat_map(challenges).collect();
+        let of = |scheme: &str| all.iter().find(|(name, _)| name == scheme).map(|(_, found)| found);
+        let (bearer, dpop) = (of("bearer"), of("dpop"));
+        let demand = match (bearer, dpop) {
+            (None, None) => return None,
+            (Some(_), None) => DpopDemand::None,
+            (Some(_), Some(_)) => DpopDemand::Offered,
+            (None, Some(_)) => DpopDemand::Required,
+        };
+        let text = |name: &str| {
+            [bearer, dpop].into_iter().flatten().find_map(|found| found.get(name)).cloned()
+        };
         let scopes = |text: String| text.split_ascii_whitespace().map(str::to_owned).collect();
         Some(Self {
-            resource_metadata: parameters.remove("resource_metadata"),
-            scopes: parameters.remove("scope").map(scopes),
-            error: parameters.remove("error"),
+            resource_metadata: text("resource_metadata"),
+            scopes: text("scope").map(scopes),
+            error: text("error"),
+            dpop: demand,
         })
     }
 
@@ -29,12 +57,17 @@ impl Challenge {
     pub fn wants_more_scopes(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
+
+    /// Whether the token is good and its proof lacks the nonce that came with the challenge.
+    pub(super) fn wants_nonce(&self) -> bool {
+        self.error.as_deref() == Some(USE_NONCE)
+    }
 }
 
-/// The parameters of the `Bearer` challenge in a header, by lowercase name.
-fn bearer(value: &str) -> Option<BTreeMap<String, String>> {
+/// The challenges in a header: the scheme in lower case, and its parameters by lowercase name.
+fn challenges(value: &str) -> Vec<(String, BTreeMap<String, String>)> {
     let mut rest = value.trim_start();
-    let mut found: Option<BTreeMap<String, String>> = None;
+    let mut found: Vec<(String, BTreeMap<String, String>)> = Vec::new();
     loop {
         rest = rest.trim_start_matches([' ', '\t', ',']);
         if rest.is_empty() {
@@ -44,15 +77,12 @@ fn bearer(value: &str) -> Option<BTreeMap<String, String>> {
         let (word, after) = rest.split_at(end);
         let Some(value) = after.trim_start().strip_prefix('=') else {
             // A scheme begins the next challenge.
-            if found.is_some() {
-                return found;
-            }
-            found = word.eq_ignore_ascii_case("bearer").then(BTreeMap::new);
+            found.push((word.to_ascii_lowercase(), BTreeMap::new()));
             rest = after;
             continue;
         };
         let (value, after) = parameter(value.trim_start());
-        if let Some(parameters) = &mut found {
+        if let Some((_, parameters)) = found.last_mut() {
             parameters.entry(word.to_ascii_lowercase()).or_insert(value);
         }
         rest = after;
@@ -85,6 +115,17 @@ mod tests {
         let challenge = Challenge::parse(values.iter().copied())?;
         let scopes = challenge.scopes.map(|scopes| scopes.join("+"));
         Some((challenge.resource_metadata, scopes, challenge.error))
+    }
+
+    // AU-3
+    #[test]
+    fn a_server_may_take_or_want_bound_tokens() {
+        let demand = |values: &[&str]| Challenge::parse(values.iter().copied()).unwrap().dpop;
+        assert_eq!(demand(&["Bearer"]), DpopDemand::None);
+        assert_eq!(demand(&["Bearer", "DPoP algs=\"ES256\""]), DpopDemand::Offered);
+        assert_eq!(demand(&["DPoP error=\"use_dpop_nonce\", Basic x=1"]), DpopDemand::Required);
+        let both = ["Bearer, DPoP error=\"use_dpop_nonce\""];
+        assert!(Challenge::parse(both).unwrap().wants_nonce());
     }
 
     // AU-1

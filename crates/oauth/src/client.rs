@@ -1,13 +1,15 @@
 //! Who we are to an authorization server: a client by configuration, by metadata document, or registered on the spot.
 
-use base64::{Engine, prelude::BASE64_STANDARD};
+mod proof;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use switchboard_vault::Secret;
-use url::{Url, form_urlencoded};
+use url::Url;
 
 use super::{
-    config::OauthConfig, error::Error, http::HttpClient, metadata::AuthorizationServer, token,
+    config::OauthConfig, error::Error, http::HttpClient, jwt::SigningAlgorithm,
+    metadata::AuthorizationServer, token,
 };
 
 /// A client of one authorization server.
@@ -16,6 +18,11 @@ pub(super) struct Client {
     pub(super) id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     secret: Option<Secret>,
+    /// In PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    private_key: Option<Secret>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signing_algorithm: Option<SigningAlgorithm>,
     method: AuthMethod,
 }
 
@@ -28,6 +35,8 @@ enum AuthMethod {
     Basic,
     #[serde(rename = "client_secret_post")]
     Post,
+    #[serde(rename = "private_key_jwt")]
+    PrivateKeyJwt,
 }
 
 impl AuthMethod {
@@ -45,6 +54,7 @@ impl AuthMethod {
             Self::None => "none",
             Self::Basic => "client_secret_basic",
             Self::Post => "client_secret_post",
+            Self::PrivateKeyJwt => "private_key_jwt",
         }
     }
 }
@@ -91,17 +101,23 @@ pub(super) async fn obtain(
     redirect: Option<&str>,
 ) -> Result<Client, Error> {
     match kind(config, issuer)? {
-        ClientKind::Configured => {
-            let secret = config.client_secret.clone();
-            let method = method(issuer, secret.is_some());
-            Ok(Client { id: config.client_id.clone().unwrap_or_default(), secret, method })
-        }
+        ClientKind::Configured => Ok(configured(config, issuer)),
         ClientKind::MetadataDocument => {
-            let id = config.client_metadata_url.clone().unwrap_or_default();
-            Ok(Client { id, secret: None, method: AuthMethod::None })
+            Ok(Client::new(config.client_metadata_url.clone().unwrap_or_default()))
         }
         ClientKind::Dynamic => register(http, server, issuer, redirect).await,
     }
+}
+
+/// The client of the settings; one without an id if they have none, as a workload may be known by its assertion alone.
+pub(super) fn configured(config: &OauthConfig, issuer: &AuthorizationServer) -> Client {
+    let (secret, private_key) = (config.client_secret.clone(), config.private_key.clone());
+    let method = match private_key {
+        Some(_) => AuthMethod::PrivateKeyJwt,
+        None => method(issuer, secret.is_some()),
+    };
+    let id = config.client_id.clone().unwrap_or_default();
+    Client { id, secret, private_key, signing_algorithm: config.signing_algorithm, method }
 }
 
 /// Registers a client (RFC 7591).
@@ -139,7 +155,7 @@ async fn register(
     let secret = text("client_secret").map(Secret::from);
     let named = text("token_endpoint_auth_method").and_then(|name| AuthMethod::parse(&name));
     let method = named.unwrap_or_else(|| method(issuer, secret.is_some()));
-    Ok(Client { id, secret, method })
+    Ok(Client { secret, method, ..Client::new(id) })
 }
 
 /// What to register with: as a program on a person's machine nothing can be kept from its user, so no secret if that is
@@ -166,19 +182,18 @@ fn method(issuer: &AuthorizationServer, has_secret: bool) -> AuthMethod {
 }
 
 impl Client {
-    /// Adds what proves who we are to a form, and returns the value of `Authorization`, if there is one.
-    pub(super) fn sign<'a>(&'a self, form: &mut Vec<(&'a str, &'a str)>) -> Option<String> {
-        let secret = self.secret.as_ref().map(Secret::expose);
-        if let (AuthMethod::Basic, Some(secret)) = (self.method, secret) {
-            let encoded =
-                |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-            let pair = format!("{}:{}", encoded(&self.id), encoded(secret));
-            return Some(format!("Basic {}", BASE64_STANDARD.encode(pair)));
+    /// A client that proves nothing.
+    fn new(id: String) -> Self {
+        let method = AuthMethod::None;
+        Self { id, secret: None, private_key: None, signing_algorithm: None, method }
+    }
+
+    /// Takes what proves who it is from the settings, if they are about this client: it may have been replaced since.
+    pub(super) fn follow(&mut self, config: &OauthConfig) {
+        if config.client_id.as_ref() == Some(&self.id) {
+            self.secret = config.client_secret.clone();
+            self.private_key = config.private_key.clone();
+            self.signing_algorithm = config.signing_algorithm;
         }
-        form.push(("client_id", &self.id));
-        if let (AuthMethod::Post, Some(secret)) = (self.method, secret) {
-            form.push(("client_secret", secret));
-        }
-        None
     }
 }

@@ -5,7 +5,7 @@ use switchboard_vault::{Secret, Vault};
 use tokio::task::spawn_blocking;
 use url::Url;
 
-use super::{client::Client, error::Error, token::Tokens};
+use super::{client::Client, dpop::DpopKey, error::Error, token::Tokens};
 
 /// The kind of sign-ins in the vault.
 const KIND: &str = "oauth";
@@ -70,6 +70,9 @@ pub struct Credential {
     pub(super) revocation_endpoint: Option<String>,
     /// Which server the tokens are for (RFC 8707).
     pub(super) resource: String,
+    /// The key that the tokens are bound to, if they are (DPoP).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) dpop: Option<DpopKey>,
 }
 
 impl Credential {

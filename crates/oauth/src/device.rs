@@ -32,15 +32,12 @@ impl SignIn {
         let scopes = self.scopes.join(" ");
         let mut form = vec![("resource", self.resource.as_str())];
         form.extend((!scopes.is_empty()).then_some(("scope", scopes.as_str())));
-        let authorization = client.sign(&mut form);
-        // Also a client that proves who it is names itself here.
-        if authorization.is_some() {
-            form.push(("client_id", &client.id));
-        }
-        let answer = self
-            .http
-            .form(&endpoint, &form, authorization.as_deref(), "begin the device flow")
-            .await?;
+        // Also a client that proves who it is in a header names itself here.
+        form.push(("client_id", &client.id));
+        let proof = client.proof(&self.issuer.issuer)?;
+        let form = proof.form(&form);
+        let answer =
+            self.http.form(&endpoint, &form, &proof.headers, "begin the device flow").await?;
         if !answer.status.is_success() {
             return Err(token::refusal(&answer));
         }

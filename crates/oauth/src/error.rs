@@ -31,6 +31,9 @@ pub enum Error {
     /// Metadata that must not be used.
     #[error("the OAuth metadata cannot be used: {0}")]
     Metadata(String),
+    /// Settings that cannot be used.
+    #[error("the settings cannot be used: {0}")]
+    Settings(String),
     /// There is no way to get a client id.
     #[error(
         "{issuer} registers no clients by itself; register one there with the redirect address http://127.0.0.1/callback \

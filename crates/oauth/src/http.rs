@@ -4,9 +4,10 @@ use std::{net::IpAddr, time::Duration};
 
 use reqwest::{Client, RequestBuilder, Response, StatusCode, header, redirect};
 use serde_json::Value;
+use switchboard_vault::Secret;
 use url::Url;
 
-use super::error::Error;
+use super::{dpop::NONCE, error::Error};
 
 /// How long one request may take, the whole answer included.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -26,6 +27,8 @@ pub struct HttpClient {
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) body: Value,
+    /// The nonce that the next proof must have, if one was sent.
+    pub(super) nonce: Option<String>,
 }
 
 impl HttpClient {
@@ -82,13 +85,17 @@ impl HttpClient {
         &self,
         url: &Url,
         form: &[(&str, &str)],
-        authorization: Option<&str>,
+        headers: &[(&str, Secret)],
         what: &'static str,
     ) -> Result<Answer, Error> {
         let mut request = self.client(url).post(url.clone()).form(form);
         request = request.header(header::ACCEPT, "application/json");
-        if let Some(authorization) = authorization {
-            request = request.header(header::AUTHORIZATION, authorization);
+        for (name, value) in headers {
+            let mut value = header::HeaderValue::from_str(value.expose()).map_err(|_| {
+                Error::Settings("a client id or secret cannot be sent in a header".to_owned())
+            })?;
+            value.set_sensitive(true);
+            request = request.header(*name, value);
         }
         answer(send(request, url, what).await?, url, what).await
     }
@@ -125,8 +132,10 @@ async fn send(request: RequestBuilder, url: &Url, what: &'static str) -> Result<
 
 async fn answer(response: Response, url: &Url, what: &'static str) -> Result<Answer, Error> {
     let status = response.status();
+    let nonce = response.headers().get(NONCE).and_then(|nonce| nonce.to_str().ok());
+    let nonce = nonce.map(str::to_owned);
     let bytes = whole(response, url, what).await?;
-    Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or_default() })
+    Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or_default(), nonce })
 }
 
 async fn whole(mut response: Response, url: &Url, what: &'static str) -> Result<Vec<u8>, Error> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{
-    challenge::Challenge,
+    challenge::{Challenge, DpopDemand},
     error::Error,
     http::{HttpClient, trusted},
 };
@@ -17,6 +17,7 @@ pub(super) struct ProtectedResource {
     pub(super) resource: Option<String>,
     pub(super) authorization_servers: Vec<String>,
     pub(super) scopes_supported: Option<Vec<String>>,
+    pub(super) dpop_bound_access_tokens_required: bool,
 }
 
 /// What an authorization server says of itself, as far as it is used here.
@@ -34,6 +35,7 @@ pub(super) struct AuthorizationServer {
     pub(super) code_challenge_methods_supported: Option<Vec<String>>,
     pub(super) authorization_response_iss_parameter_supported: bool,
     pub(super) client_id_metadata_document_supported: bool,
+    pub(super) dpop_signing_alg_values_supported: Option<Vec<String>>,
 }
 
 /// Finds what the server says of itself: where the challenge points to, else at the well-known addresses. An old server
@@ -136,6 +138,17 @@ impl AuthorizationServer {
             return Ok(());
         }
         Err(Error::Metadata(format!("`{}` does not support PKCE with S256", self.issuer)))
+    }
+
+    /// Whether tokens are to be bound to a key: the server wants it, or takes it and it can be had.
+    pub(super) fn binds_tokens(&self, demand: DpopDemand) -> bool {
+        let algorithms = self.dpop_signing_alg_values_supported.iter().flatten();
+        let is_offered = algorithms.into_iter().any(|algorithm| algorithm == "ES256");
+        match demand {
+            DpopDemand::None => false,
+            DpopDemand::Offered => is_offered,
+            DpopDemand::Required => true,
+        }
     }
 
     /// Whether a scope is offered.

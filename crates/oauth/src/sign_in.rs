@@ -6,19 +6,21 @@ use switchboard_vault::{Secret, Vault};
 use url::Url;
 
 use super::{
-    challenge::Challenge,
+    challenge::{Challenge, DpopDemand},
     client::{self, Client, ClientKind},
     config::OauthConfig,
     credential::{Credential, CredentialKey, blocking},
+    dpop::DpopKey,
     error::Error,
     http::{HttpClient, trusted},
     loopback::LoopbackListener,
     metadata::{self, AuthorizationServer},
-    random, token,
+    random,
+    token::TokenEndpoint,
 };
 
 /// The scope that asks for a refresh token, where it is offered.
-const OFFLINE: &str = "offline_access";
+pub(super) const OFFLINE: &str = "offline_access";
 /// The path of the redirect for clients that were registered beforehand.
 const FIXED_PATH: &str = "callback";
 
@@ -32,6 +34,10 @@ pub struct SignIn {
     pub(super) issuer: AuthorizationServer,
     pub(super) resource: String,
     pub(super) scopes: Vec<String>,
+    /// The key that tokens are to be bound to.
+    pub(super) dpop: Option<DpopKey>,
+    /// Whether tokens that are not bound must not be used.
+    must_bind: bool,
 }
 
 impl SignIn {
@@ -69,11 +75,17 @@ impl SignIn {
         };
         check_moved(config, before.as_ref(), &issuer)?;
         let before = before.filter(|before| before.issuer == issuer.issuer);
+        let demand = match resource.dpop_bound_access_tokens_required {
+            true => DpopDemand::Required,
+            false => challenge.dpop,
+        };
+        let dpop = issuer.binds_tokens(demand).then(DpopKey::new).transpose()?;
+        let must_bind = resource.dpop_bound_access_tokens_required;
         let named = config.scopes.clone().or(challenge.scopes).or(resource.scopes_supported);
         let scopes = scopes(named, before.as_ref(), &issuer);
         let resource = resource.resource.unwrap_or_else(|| canonical(&key.url));
         let (http, vault, config) = (http.clone(), vault.clone(), Arc::new(config.clone()));
-        Ok(Self { http, vault, key, config, issuer, resource, scopes })
+        Ok(Self { http, vault, key, config, issuer, resource, scopes, dpop, must_bind })
     }
 
     /// Who is signed in at.
@@ -104,6 +116,9 @@ impl SignIn {
             query.append_pair("code_challenge", &random::challenge(&verifier));
             query.append_pair("code_challenge_method", "S256");
             query.append_pair("resource", &self.resource);
+            if let Some(key) = &self.dpop {
+                query.append_pair("dpop_jkt", &key.thumbprint()?);
+            }
             if !self.scopes.is_empty() {
                 query.append_pair("scope", &self.scopes.join(" "));
             }
@@ -132,13 +147,40 @@ impl SignIn {
         client: Client,
         grant: &[(&str, &str)],
     ) -> Result<Credential, Error> {
+        self.store(self.request(client, grant).await?).await
+    }
+
+    /// Stores a new sign-in.
+    pub(super) async fn store(&self, credential: Credential) -> Result<Credential, Error> {
+        let (stored, key) = (credential.clone(), self.key.clone());
+        blocking(&self.vault, move |vault| {
+            // A refresh of the old sign-in that is under way must not overwrite the new one.
+            let _lock = vault.lock(&key.name())?;
+            stored.store(vault, &key)
+        })
+        .await?;
+        Ok(credential)
+    }
+
+    /// Asks for tokens; stores nothing.
+    pub(super) async fn request(
+        &self,
+        client: Client,
+        grant: &[(&str, &str)],
+    ) -> Result<Credential, Error> {
         let endpoint = self.issuer.endpoint(
             "token endpoint",
             self.issuer.token_endpoint.as_ref(),
             &self.key.url,
         )?;
-        let tokens = token::request(&self.http, &endpoint, &client, grant).await?;
-        let credential = Credential {
+        let (issuer, dpop) = (self.issuer.issuer.as_str(), self.dpop.as_ref());
+        let at = TokenEndpoint { url: &endpoint, issuer, client: &client, dpop };
+        let tokens = at.request(&self.http, grant).await?;
+        if self.must_bind && !tokens.is_bound {
+            let problem = format!("`{issuer}` gives no tokens that are bound to a key (DPoP)");
+            return Err(Error::Metadata(problem));
+        }
+        Ok(Credential {
             issuer: self.issuer.issuer.clone(),
             scopes: tokens.scopes.unwrap_or_else(|| self.scopes.clone()),
             wanted_scopes: Vec::new(),
@@ -149,15 +191,8 @@ impl SignIn {
             token_endpoint: endpoint.into(),
             revocation_endpoint: self.issuer.revocation_endpoint.clone(),
             resource: self.resource.clone(),
-        };
-        let (stored, key) = (credential.clone(), self.key.clone());
-        blocking(&self.vault, move |vault| {
-            // A refresh of the old sign-in that is under way must not overwrite the new one.
-            let _lock = vault.lock(&key.name())?;
-            stored.store(vault, &key)
+            dpop: self.dpop.clone().filter(|_| tokens.is_bound),
         })
-        .await?;
-        Ok(credential)
     }
 }
 
@@ -275,10 +310,10 @@ pub async fn revoke(
         let endpoint = &trusted(endpoint, &key.url)?;
         let tokens = credential.refresh_token.iter().map(|token| (token, "refresh_token"));
         for (token, hint) in tokens.chain([(&credential.access_token, "access_token")]) {
-            let mut form = vec![("token", token.expose()), ("token_type_hint", hint)];
-            let authorization = credential.client.sign(&mut form);
-            let answer =
-                http.form(endpoint, &form, authorization.as_deref(), "revoke the sign-in").await;
+            let form = [("token", token.expose()), ("token_type_hint", hint)];
+            let proof = credential.client.proof(&credential.issuer)?;
+            let form = proof.form(&form);
+            let answer = http.form(endpoint, &form, &proof.headers, "revoke the sign-in").await;
             is_revoked &= answer.is_ok_and(|answer| answer.status.is_success());
         }
     }
@@ -311,7 +346,7 @@ fn check_moved(
 ) -> Result<(), Error> {
     match before {
         Some(before)
-            if config.client_id.is_some()
+            if (config.client_id.is_some() || config.assertion.is_some())
                 && config.issuer.is_none()
                 && before.issuer != issuer.issuer =>
         {

@@ -8,6 +8,7 @@ use url::Url;
 
 use super::{
     client::Client,
+    dpop::{self, DpopKey, USE_NONCE},
     error::Error,
     http::{Answer, HttpClient},
 };
@@ -16,6 +17,8 @@ use super::{
 #[derive(Clone, Debug)]
 pub(super) struct Tokens {
     pub(super) access: Secret,
+    /// Whether it is good only with our key (DPoP).
+    pub(super) is_bound: bool,
     pub(super) refresh: Option<Secret>,
     /// When the access token ends, in seconds since 1970.
     pub(super) expires_at: Option<u64>,
@@ -23,22 +26,48 @@ pub(super) struct Tokens {
     pub(super) scopes: Option<Vec<String>>,
 }
 
-/// Asks for tokens with a grant.
-///
-/// # Errors
-/// The request fails or is refused.
-pub(super) async fn request(
-    http: &HttpClient,
-    endpoint: &Url,
-    client: &Client,
-    grant: &[(&str, &str)],
-) -> Result<Tokens, Error> {
-    let mut form = grant.to_vec();
-    let authorization = client.sign(&mut form);
-    let answer = http.form(endpoint, &form, authorization.as_deref(), "get a token").await?;
-    match answer.status.is_success() {
-        true => read(&answer.body),
-        false => Err(refusal(&answer)),
+/// Where tokens are asked for, and as whom.
+pub(super) struct TokenEndpoint<'a> {
+    pub(super) url: &'a Url,
+    pub(super) issuer: &'a str,
+    pub(super) client: &'a Client,
+    /// The key that the tokens are to be bound to.
+    pub(super) dpop: Option<&'a DpopKey>,
+}
+
+impl TokenEndpoint<'_> {
+    /// Asks for tokens with a grant.
+    ///
+    /// # Errors
+    /// The request fails or is refused.
+    pub(super) async fn request(
+        &self,
+        http: &HttpClient,
+        grant: &[(&str, &str)],
+    ) -> Result<Tokens, Error> {
+        let mut answer = self.send(http, grant, None).await?;
+        // A nonce is asked for in the answer to the first request.
+        if let Some(nonce) = answer.nonce.clone().filter(|_| answer.body["error"] == USE_NONCE) {
+            answer = self.send(http, grant, Some(&nonce)).await?;
+        }
+        match answer.status.is_success() {
+            true => read(&answer.body),
+            false => Err(refusal(&answer)),
+        }
+    }
+
+    async fn send(
+        &self,
+        http: &HttpClient,
+        grant: &[(&str, &str)],
+        nonce: Option<&str>,
+    ) -> Result<Answer, Error> {
+        let mut proof = self.client.proof(self.issuer)?;
+        if let Some(key) = self.dpop {
+            let text = key.proof("POST", self.url, None, nonce)?;
+            proof.headers.push((dpop::PROOF, text.into()));
+        }
+        http.form(self.url, &proof.form(grant), &proof.headers, "get a token").await
     }
 }
 
@@ -47,13 +76,15 @@ fn read(body: &Value) -> Result<Tokens, Error> {
     let access = text("access_token")
         .ok_or_else(|| Error::Metadata("the token endpoint gave no access token".to_owned()))?;
     let kind = text("token_type").unwrap_or("Bearer");
-    if !kind.eq_ignore_ascii_case("bearer") {
+    let is_bound = kind.eq_ignore_ascii_case("dpop");
+    if !is_bound && !kind.eq_ignore_ascii_case("bearer") {
         return Err(Error::Metadata(format!("tokens of type `{kind}` cannot be used")));
     }
     // Some write the number as a text.
     let lifetime = body["expires_in"].as_u64().or_else(|| text("expires_in")?.parse().ok());
     Ok(Tokens {
         access: access.into(),
+        is_bound,
         refresh: text("refresh_token").map(Secret::from),
         expires_at: lifetime.map(|seconds| now().saturating_add(seconds)),
         scopes: text("scope").map(|scopes| scopes.split_whitespace().map(str::to_owned).collect()),

@@ -6,7 +6,9 @@ use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context, bail};
 use switchboard_mcp_client::{ServerConfig, TransportKind};
-use switchboard_oauth::{Credential, CredentialKey, DeviceCode, Error, HttpClient, SignIn, revoke};
+use switchboard_oauth::{
+    Credential, CredentialKey, DeviceCode, Error, GrantKind, HttpClient, SignIn, revoke,
+};
 use switchboard_runtime::lookup::close_names;
 use tokio::{task::spawn_blocking, time::timeout};
 
@@ -43,7 +45,10 @@ pub(super) fn in_config(
         let signed_in = async {
             let http = HttpClient::new()?;
             let sign_in = SignIn::prepare(&http, &vault, key, &config.oauth, None).await?;
-            sign_in_by(login, &sign_in).await
+            match config.auth.grant() {
+                GrantKind::Person => sign_in_by(login, &sign_in).await,
+                grant => sign_in.by_grant(grant).await,
+            }
         };
         match signed_in.await {
             Ok(credential) => {

@@ -1,14 +1,14 @@
 //! Sends one HTTP request and returns the head of its response.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{mem::replace, path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
-    header::{AUTHORIZATION, HOST, LOCATION, PROXY_AUTHORIZATION, WWW_AUTHENTICATE},
+    header::{HOST, LOCATION, PROXY_AUTHORIZATION, WWW_AUTHENTICATE},
 };
 use http_body_util::Full;
-use switchboard_oauth::{Authorizer, Challenge, Remedy, Secret, SignInNeeded};
+use switchboard_oauth::{Authorizer, Challenge, Remedy, RequestToken, SignInNeeded};
 use url::{Position, Url};
 
 use super::{
@@ -21,6 +21,12 @@ use crate::transport::Failure;
 
 /// How many redirects one request may follow.
 const REDIRECTS: usize = 3;
+
+/// The header of a nonce for the next proof of possession.
+const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
+
+/// A request: method, target, headers of all requests, its own headers, body.
+type RequestParts<'a> = (Method, &'a Uri, &'a HeaderMap, &'a [(HeaderName, HeaderValue)], Bytes);
 
 /// Sends requests to one server.
 pub(crate) struct Engine {
@@ -96,47 +102,51 @@ impl Engine {
         body: Bytes,
     ) -> Result<PooledResponse, Failure> {
         let Some(authorizer) = &self.authorizer else {
-            return self.send_as_is(method, uri, headers, own, body).await;
+            return self.send_with(None, (method, uri, headers, own, body)).await;
         };
         // Boxed, so that the future of every request stays small.
         Box::pin(async {
             let mut token = authorizer.token().await;
-            let mut own = own.to_vec();
-            for is_last in [false, true] {
-                own.retain(|(name, _)| name != AUTHORIZATION);
-                own.extend(token.as_ref().and_then(bearer));
-                let sent = self.send_as_is(method.clone(), uri, headers, &own, body.clone());
-                let answer = sent.await?;
+            let (mut has_new_token, mut has_new_proof) = (false, false);
+            loop {
+                let request = (method.clone(), uri, headers, own, body.clone());
+                let answer = self.send_with(token.as_ref(), request).await?;
+                let nonce = answer.header(&DPOP_NONCE).and_then(|nonce| str::from_utf8(nonce).ok());
+                nonce.inspect(|nonce| authorizer.note_nonce(nonce));
                 let Some(challenge) = challenge(&answer) else { return Ok(answer) };
-                match authorizer.refused(challenge, token.as_ref()).await {
-                    Remedy::Retry(renewed) if !is_last => token = Some(renewed),
-                    Remedy::Retry(_) => break,
+                let (retry, is_again) = match authorizer.refused(challenge, token.as_ref()).await {
+                    Remedy::Retry(renewed) => (renewed, replace(&mut has_new_token, true)),
+                    Remedy::NewProof(same) => (same, replace(&mut has_new_proof, true)),
                     Remedy::SignIn(needed) => return Err(Failure::SignIn(needed)),
+                };
+                if is_again {
+                    return Err(Failure::SignIn(SignInNeeded::Missing));
                 }
+                token = Some(retry);
             }
-            Err(Failure::SignIn(SignInNeeded::Missing))
         })
         .await
     }
 
-    /// Sends a request, and follows redirects to the same server.
+    /// Sends a request with a token, and follows redirects to the same server.
     ///
     /// A redirect to another server is returned as it is: the credentials and the session in our headers are meant for
     /// this server only.
-    async fn send_as_is(
+    async fn send_with(
         &self,
-        method: Method,
-        uri: &Uri,
-        headers: &HeaderMap,
-        own: &[(HeaderName, HeaderValue)],
-        body: Bytes,
+        token: Option<&RequestToken>,
+        (method, uri, headers, own, body): RequestParts<'_>,
     ) -> Result<PooledResponse, Failure> {
         let (mut there, mut redirects) = (None, 0);
         loop {
             let mut request = PoolRequest::new(Full::new(body.clone()));
             *request.method_mut() = method.clone();
-            *request.uri_mut() = self.target(there.as_ref().unwrap_or(uri))?;
+            let target = there.as_ref().unwrap_or(uri);
+            *request.uri_mut() = self.target(target)?;
             *request.headers_mut() = self.headers(headers, own);
+            if let Some(token) = token {
+                request.headers_mut().extend(self.authorization(token, &method, target)?);
+            }
             let answer = self.pool.send(request).await?;
             match self.redirected(&method, &answer) {
                 Some(next) if redirects < REDIRECTS => there = Some(next),
@@ -170,6 +180,24 @@ impl Engine {
         headers
     }
 
+    /// Returns the headers for a token; none if the token is not a valid header value.
+    fn authorization(
+        &self,
+        token: &RequestToken,
+        method: &Method,
+        target: &Uri,
+    ) -> Result<HeaderMap, Failure> {
+        let unusable = |error| Failure::Lost(format!("the sign-in cannot be used: {error}"));
+        let url = self.url.join(&target.to_string()).unwrap_or_else(|_| self.url.clone());
+        let named = token.headers(method.as_str(), &url).map_err(unusable)?;
+        let headers = named.into_iter().filter_map(|(name, secret)| {
+            let mut value = HeaderValue::from_str(secret.expose()).ok()?;
+            value.set_sensitive(true);
+            Some((HeaderName::from_bytes(name.as_bytes()).ok()?, value))
+        });
+        Ok(headers.collect())
+    }
+
     fn redirected(&self, method: &Method, answer: &PooledResponse) -> Option<Uri> {
         let keeps_method = match answer.status() {
             StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
@@ -181,15 +209,8 @@ impl Engine {
     }
 }
 
-/// Returns the `Authorization` header for a token; `None` if the token is not a valid header value.
-fn bearer(token: &Secret) -> Option<(HeaderName, HeaderValue)> {
-    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose())).ok()?;
-    value.set_sensitive(true);
-    Some((AUTHORIZATION, value))
-}
-
 /// Returns the challenge of a response that refuses the token; `None` if it does not, or asks for something other than a
-/// bearer token.
+/// token.
 fn challenge(answer: &PooledResponse) -> Option<Challenge> {
     let values = answer.headers().get_all(WWW_AUTHENTICATE).iter();
     let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();

@@ -9,7 +9,7 @@ use switchboard_oauth::{
 use switchboard_runtime::redact;
 
 use super::Server;
-use crate::config::{ServerConfig, TransportKind};
+use crate::config::{ServerAuth, ServerConfig, TransportKind};
 
 /// What signing in needs: the same for all servers.
 #[derive(Clone, Debug)]
@@ -44,7 +44,9 @@ impl ServerSignIn {
         });
         let authorizer = key.zip(deps).map(|(key, deps)| {
             let remember = Arc::new(|secret: &Secret| redact::remember(secret.expose()));
-            Arc::new(Authorizer::new(deps.http.clone(), deps.vault.clone(), key, remember))
+            let (http, vault) = (deps.http.clone(), deps.vault.clone());
+            let (grant, oauth) = (config.auth.grant(), config.oauth.clone());
+            Arc::new(Authorizer::granted_by(grant, oauth, http, vault, key, remember))
         });
         Self { authorizer, needed: Mutex::default() }
     }
@@ -77,6 +79,14 @@ impl Server {
 
     /// Returns a hint about how to sign in, for people and models.
     pub(crate) fn sign_in_hint(&self) -> String {
-        format!("Sign in with `switchboard login {}`.", self.name())
+        let name = self.name();
+        match self.config().auth {
+            ServerAuth::Shared | ServerAuth::User => {
+                format!("Sign in with `switchboard login {name}`.")
+            }
+            ServerAuth::Client | ServerAuth::Exchange => {
+                format!("Nobody can sign in to it; check [servers.{name}.oauth].")
+            }
+        }
     }
 }

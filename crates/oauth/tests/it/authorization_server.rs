@@ -17,7 +17,7 @@ use ring::digest;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-type Parameters = BTreeMap<String, String>;
+pub(crate) type Parameters = BTreeMap<String, String>;
 
 /// What the server knows and did, and how it is to misbehave.
 #[derive(Default)]
@@ -38,9 +38,17 @@ pub(crate) struct Known {
     pub(crate) access_tokens: BTreeSet<String>,
     pub(crate) requested_scopes: Vec<String>,
     pub(crate) refreshes: u32,
+    /// Every request for tokens: its form, and its headers.
+    pub(crate) requests: Vec<(Parameters, HeaderMap)>,
+    /// Whether tokens are bound to the key of a proof, which must have a nonce.
+    pub(crate) binds: bool,
     pub(crate) revoked: Vec<String>,
     /// Device codes, and how often they are still pending.
     pub(crate) pending: u32,
+    /// What clients that ask for themselves are refused with.
+    pub(crate) refuses: Option<&'static str>,
+    /// Replaces members of an identity provider's answer.
+    pub(crate) idp_answer: Value,
     count: u32,
 }
 
@@ -54,14 +62,45 @@ impl Known {
         let (access, refresh) = (self.name("access"), self.name("refresh"));
         self.access_tokens.insert(access.clone());
         self.refresh_tokens.insert(refresh.clone());
+        let kind = if self.binds { "DPoP" } else { "bearer" };
         let mut body = json!({
-            "access_token": access, "token_type": "bearer", "expires_in": self.lifetime, "refresh_token": refresh,
+            "access_token": access, "token_type": kind, "expires_in": self.lifetime, "refresh_token": refresh,
         });
         if let Some(scope) = scope {
             body["scope"] = scope.into();
         }
         Json(body).into_response()
     }
+}
+
+impl Known {
+    /// What clients get for themselves: nothing to renew it with.
+    fn access_only(&mut self) -> Response {
+        if let Some(code) = self.refuses {
+            return refused(code);
+        }
+        let access = self.name("access");
+        self.access_tokens.insert(access.clone());
+        Json(json!({"access_token": access, "token_type": "Bearer", "expires_in": self.lifetime}))
+            .into_response()
+    }
+
+    /// What an identity provider gives.
+    fn identity_assertion(&mut self) -> Response {
+        let grant = self.name("id-jag");
+        let kind = "urn:ietf:params:oauth:token-type:id-jag";
+        let body = json!({"access_token": grant, "issued_token_type": kind, "token_type": "N_A"});
+        merged(body, &self.idp_answer).into_response()
+    }
+}
+
+/// A claim of the proof in the headers; empty if there is none.
+pub(crate) fn proof_claim(headers: &HeaderMap, name: &str) -> String {
+    let proof = headers.get("DPoP").map(|value| value.to_str().unwrap().to_owned());
+    let part = proof.as_ref().and_then(|proof| proof.split('.').nth(1));
+    let claims = part.map(|part| URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap_or_default();
+    let claims: Value = serde_json::from_slice(&claims).unwrap_or_default();
+    claims[name].as_str().unwrap_or_default().to_owned()
 }
 
 #[derive(Clone)]
@@ -199,8 +238,24 @@ fn refused(code: &str) -> Response {
     (StatusCode::BAD_REQUEST, Json(json!({"error": code}))).into_response()
 }
 
-async fn token(State(server): State<AuthorizationServer>, body: String) -> Response {
+async fn token(
+    State(server): State<AuthorizationServer>,
+    headers: HeaderMap,
+    body: String,
+) -> Response {
     let (resource, form) = (server.resource(), parameters(&body));
+    let lacks_nonce = server.with(|known| {
+        known.requests.push((form.clone(), headers.clone()));
+        known.binds && proof_claim(&headers, "nonce") != "as-nonce"
+    });
+    if lacks_nonce {
+        let nonce = [("DPoP-Nonce", "as-nonce")];
+        return (StatusCode::BAD_REQUEST, nonce, Json(json!({"error": "use_dpop_nonce"})))
+            .into_response();
+    }
+    if form["grant_type"].ends_with(":token-exchange") && form.contains_key("audience") {
+        return server.with(|known| known.identity_assertion());
+    }
     if form.get("resource") != Some(&resource) {
         return refused("invalid_target");
     }
@@ -229,6 +284,9 @@ async fn token(State(server): State<AuthorizationServer>, body: String) -> Respo
             known.refreshes += 1;
             known.tokens(None)
         }
+        "client_credentials"
+        | "urn:ietf:params:oauth:grant-type:jwt-bearer"
+        | "urn:ietf:params:oauth:grant-type:token-exchange" => known.access_only(),
         _ if known.pending > 0 => {
             known.pending -= 1;
             refused(if known.pending == 0 { "slow_down" } else { "authorization_pending" })

@@ -5,15 +5,17 @@
 
 mod authorization_server;
 mod attacks;
+mod dpop;
 mod renewing;
 mod signing_in;
+mod without_person;
 
 use std::sync::Arc;
 
 use authorization_server::AuthorizationServer;
 use switchboard_oauth::{
-    Authorizer, Credential, CredentialKey, Error, HttpClient, OauthConfig, PendingSignIn, SignIn,
-    Vault,
+    Authorizer, Credential, CredentialKey, Error, GrantKind, HttpClient, OauthConfig,
+    PendingSignIn, SignIn, Vault,
 };
 use switchboard_vault::SystemKeyring;
 use tempfile::TempDir;
@@ -62,7 +64,12 @@ impl World {
     }
 
     fn authorizer(&self) -> Authorizer {
-        Authorizer::new(self.http.clone(), self.vault.clone(), self.key.clone(), Arc::new(|_| {}))
+        self.granted_by(GrantKind::Person)
+    }
+
+    fn granted_by(&self, grant: GrantKind) -> Authorizer {
+        let (http, vault, key) = (self.http.clone(), self.vault.clone(), self.key.clone());
+        Authorizer::granted_by(grant, self.config.clone(), http, vault, key, Arc::new(|_| {}))
     }
 }
 

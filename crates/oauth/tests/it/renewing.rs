@@ -1,5 +1,6 @@
 //! Tokens that end, and who renews them.
 
+use futures_util::future::join_all;
 use serde_json::json;
 use switchboard_oauth::{Authorizer, Challenge, Credential, Remedy, SignInNeeded};
 
@@ -12,45 +13,57 @@ async fn refused(authorizer: &Authorizer) -> Remedy {
 
 // AU-1
 #[tokio::test]
-async fn a_token_is_renewed_before_it_ends_and_once_for_all() {
+async fn a_token_that_has_ended_is_renewed_once_for_all() {
     let world = World::new().await;
-    world.server.with(|known| known.lifetime = 30);
+    world.server.with(|known| known.lifetime = 1);
     world.sign_in().await.unwrap();
     world.server.with(|known| known.lifetime = 3600);
     // Two processes with one vault, and many calls in each.
     let (one, other) = (world.authorizer(), world.authorizer());
     let asked = (0..20).map(|number| if number % 2 == 0 { one.token() } else { other.token() });
-    let mut tokens = Vec::new();
-    let mut tasks: Vec<_> = asked.map(Box::pin).collect();
-    let mut joined = futures(&mut tasks).await;
-    tokens.append(&mut joined);
+    let tokens = join_all(asked).await;
     assert!(tokens.windows(2).all(|pair| pair[0] == pair[1]));
     assert_eq!(world.server.with(|known| known.refreshes), 1);
-    assert!(
-        world
-            .server
-            .with(|known| known.access_tokens.contains(tokens[0].as_ref().unwrap().expose()))
-    );
+    let token = tokens[0].as_ref().unwrap().token().clone();
+    assert!(world.server.with(|known| known.access_tokens.contains(token.expose())));
 }
 
-/// Polls all of them side by side until each is done.
-async fn futures<T, F: Future<Output = T> + Unpin>(tasks: &mut [F]) -> Vec<T> {
-    let mut done: Vec<Option<T>> = tasks.iter().map(|_| None).collect();
-    std::future::poll_fn(|cx| {
-        for (task, done) in tasks.iter_mut().zip(&mut done) {
-            if done.is_none()
-                && let std::task::Poll::Ready(value) = std::pin::Pin::new(task).poll(cx)
-            {
-                *done = Some(value);
-            }
-        }
-        match done.iter().all(Option::is_some) {
-            true => std::task::Poll::Ready(()),
-            false => std::task::Poll::Pending,
-        }
-    })
-    .await;
-    done.into_iter().flatten().collect()
+// AU-1: while the old token is still good, nobody waits for the new one.
+#[tokio::test]
+async fn a_token_that_is_about_to_end_is_renewed_by_one_task() {
+    let world = World::new().await;
+    world.server.with(|known| known.lifetime = 30);
+    world.sign_in().await.unwrap();
+    world.server.with(|known| known.lifetime = 3600);
+    let authorizer = world.authorizer();
+    let old = authorizer.token().await;
+    let tokens = join_all((0..20).map(|_| authorizer.token())).await;
+    assert!(tokens.iter().all(|token| *token == old));
+    while authorizer.token().await == old {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.server.with(|known| known.refreshes), 1);
+}
+
+// AU-1: a call that is cancelled while its token is renewed loses no refresh token.
+#[tokio::test]
+async fn a_renewal_outlives_the_call_that_began_it() {
+    let world = World::new().await;
+    world.server.with(|known| known.lifetime = 1);
+    world.sign_in().await.unwrap();
+    world.server.with(|known| known.lifetime = 3600);
+    let authorizer = world.authorizer();
+    {
+        let mut call = std::pin::pin!(authorizer.token());
+        // Polled once: the renewal has begun.
+        assert!(futures_util::poll!(&mut call).is_pending());
+    }
+    while world.server.with(|known| known.refreshes) == 0 {
+        tokio::task::yield_now().await;
+    }
+    let token = authorizer.token().await.unwrap().token().clone();
+    assert!(world.server.with(|known| known.access_tokens.contains(token.expose())));
+    assert_eq!(world.server.with(|known| known.refreshes), 1);
 }
 
 // AU-1: a token that the server refuses in mid-flight is renewed; one that another process has renewed is used.
@@ -62,7 +75,7 @@ async fn a_refused_token_heals() {
     let stale = other.token().await.unwrap();
     world.server.with(|known| known.access_tokens.clear());
     let Remedy::Retry(renewed) = refused(&one).await else { panic!("not renewed") };
-    assert!(world.server.with(|known| known.access_tokens.contains(renewed.expose())));
+    assert!(world.server.with(|known| known.access_tokens.contains(renewed.token().expose())));
     let Remedy::Retry(shared) = other.refused(Challenge::default(), Some(&stale)).await else {
         panic!("not shared")
     };

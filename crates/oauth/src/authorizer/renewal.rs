@@ -1,0 +1,222 @@
+//! Loads a sign-in and renews it: one task at a time here, one process at a time by the vault's lock.
+
+use std::sync::Arc;
+
+use switchboard_vault::Secret;
+use tokio::sync::OwnedMutexGuard;
+
+use super::{AHEAD, LAST, Shared, lock};
+use crate::{
+    challenge::Challenge,
+    config::GrantKind,
+    credential::{Credential, blocking},
+    error::Error,
+    http::trusted,
+    metadata,
+    request_token::RequestToken,
+    sign_in::SignIn,
+    status::{Remedy, SignInNeeded},
+    token::{TokenEndpoint, now},
+};
+
+/// How many seconds pass before a token that could not be renewed, and is still good, is tried again.
+const PAUSE: u64 = 15;
+
+/// What was tried.
+#[derive(Default)]
+pub(super) struct RenewalState {
+    is_loaded: bool,
+    /// When to try again, in seconds since 1970.
+    next_try: u64,
+}
+
+impl Shared {
+    pub(super) fn current(&self) -> Option<Arc<Credential>> {
+        lock(&self.current).clone()
+    }
+
+    pub(super) fn for_request(&self, credential: &Credential) -> RequestToken {
+        let (token, dpop) = (credential.access_token.clone(), credential.dpop.clone());
+        RequestToken { token, dpop, nonce: lock(&self.nonce).clone() }
+    }
+
+    pub(super) fn can_renew(&self, credential: &Credential) -> bool {
+        credential.is_renewable() || self.grant != GrantKind::Person
+    }
+
+    /// Renews a token that is still good.
+    pub(super) async fn renew_ahead(self: Arc<Self>, mut state: OwnedMutexGuard<RenewalState>) {
+        let Some(current) = self.current().filter(|current| current.ends_within(AHEAD)) else {
+            return;
+        };
+        if state.next_try <= now() {
+            self.try_renewal(&current, &mut state).await;
+        }
+    }
+
+    /// Returns the sign-in: as it is, from the vault, or renewed.
+    pub(super) async fn load_or_renew(self: Arc<Self>) -> Option<Arc<Credential>> {
+        let mut state = self.renewing.clone().lock_owned().await;
+        let mut credential = self.current();
+        if credential.is_none() && !state.is_loaded {
+            state.is_loaded = true;
+            credential = self.load().await;
+        }
+        let credential = credential?;
+        let is_good = !credential.ends_within(LAST);
+        if is_good || !self.can_renew(&credential) {
+            return Some(credential);
+        }
+        Some(self.try_renewal(&credential, &mut state).await.unwrap_or(credential))
+    }
+
+    async fn try_renewal(
+        &self,
+        credential: &Credential,
+        state: &mut RenewalState,
+    ) -> Option<Arc<Credential>> {
+        match self.renew(Some(&credential.access_token)).await {
+            Ok(renewed) => Some(renewed),
+            Err(error) => {
+                state.next_try = now() + PAUSE;
+                tracing::warn!(server = self.key.server, %error, "the sign-in could not be renewed");
+                None
+            }
+        }
+    }
+
+    pub(super) async fn remedy(
+        self: Arc<Self>,
+        challenge: Challenge,
+        used: Option<Secret>,
+    ) -> Remedy {
+        let _renewing = self.renewing.clone().lock_owned().await;
+        // Somebody may have renewed it, or signed in, meanwhile: in this process or another one.
+        let stored = self.load().await;
+        let Some(stored) = stored else {
+            return match self.grant {
+                GrantKind::Person => Remedy::SignIn(SignInNeeded::Missing),
+                _ => self.healed(None).await,
+            };
+        };
+        if used.as_ref() != Some(&stored.access_token) {
+            return Remedy::Retry(self.for_request(&stored));
+        }
+        if challenge.wants_more_scopes() {
+            let needed = self.want_scopes(challenge.scopes.unwrap_or_default()).await;
+            return match self.grant {
+                GrantKind::Person => Remedy::SignIn(needed),
+                _ => self.healed(used.as_ref()).await,
+            };
+        }
+        if self.has_moved(&stored, &challenge).await {
+            return Remedy::SignIn(SignInNeeded::Moved);
+        }
+        match self.can_renew(&stored) {
+            true => self.healed(used.as_ref()).await,
+            false => Remedy::SignIn(SignInNeeded::Missing),
+        }
+    }
+
+    async fn healed(&self, used: Option<&Secret>) -> Remedy {
+        match self.renew(used).await {
+            Ok(renewed) => Remedy::Retry(self.for_request(&renewed)),
+            Err(error) if self.grant == GrantKind::Person => {
+                Remedy::SignIn(SignInNeeded::Ended(error.to_string()))
+            }
+            Err(error) => Remedy::SignIn(SignInNeeded::NoAccess(error.to_string())),
+        }
+    }
+
+    /// Renews the sign-in unless somebody else has: one process at a time, as each refresh token may be good for one use.
+    async fn renew(&self, used: Option<&Secret>) -> Result<Arc<Credential>, Error> {
+        let (key, name) = (self.key.clone(), self.key.name());
+        let lock = blocking(&self.vault, move |vault| Ok(vault.lock(&name)?)).await?;
+        let stored = blocking(&self.vault, move |vault| Credential::load(vault, &key)).await?;
+        let is_renewed = stored.as_ref().map(|stored| &stored.access_token) != used;
+        let renewed = match (stored, self.grant) {
+            (Some(stored), _) if is_renewed => return Ok(self.take_over(stored)),
+            (Some(stored), _) if stored.is_renewable() => self.refresh(stored).await?,
+            (_, GrantKind::Client | GrantKind::Exchange) => self.obtain().await?,
+            (_, GrantKind::Person) => {
+                return Err(Error::Response("nobody is signed in any more".to_owned()));
+            }
+        };
+        let (stored, key) = (renewed.clone(), self.key.clone());
+        blocking(&self.vault, move |vault| stored.store(vault, &key)).await?;
+        drop(lock);
+        Ok(self.take_over(renewed))
+    }
+
+    async fn refresh(&self, mut credential: Credential) -> Result<Credential, Error> {
+        credential.client.follow(&self.config);
+        let refresh = credential.refresh_token.clone().unwrap_or_default();
+        let resource = credential.resource.clone();
+        let grant = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", refresh.expose()),
+            ("resource", &resource),
+        ];
+        let url = &trusted(&credential.token_endpoint, &self.key.url)?;
+        let (issuer, client, dpop) =
+            (credential.issuer.as_str(), &credential.client, credential.dpop.as_ref());
+        let tokens =
+            TokenEndpoint { url, issuer, client, dpop }.request(&self.http, &grant).await?;
+        credential.renew(tokens);
+        Ok(credential)
+    }
+
+    /// Gets a token without a person, where the server says.
+    async fn obtain(&self) -> Result<Credential, Error> {
+        let (key, challenge) = (self.key.clone(), lock(&self.challenge).clone());
+        let subject = lock(&self.subject).clone();
+        let sign_in =
+            SignIn::prepare(&self.http, &self.vault, key, &self.config, challenge).await?;
+        sign_in.without_person(self.grant, subject.as_ref()).await
+    }
+
+    /// Whether the server names other authorization servers than the one that the sign-in is from. If that cannot be found
+    /// out, the sign-in stays where it is.
+    async fn has_moved(&self, stored: &Credential, challenge: &Challenge) -> bool {
+        let found = metadata::protected_resource(&self.http, &self.key.url, challenge).await;
+        let named =
+            found.ok().flatten().map(|found| found.authorization_servers).unwrap_or_default();
+        let plain = |issuer: &str| issuer.trim_end_matches('/').to_owned();
+        !named.is_empty() && !named.iter().any(|named| plain(named) == plain(&stored.issuer))
+    }
+
+    /// Notes which scopes the next sign-in is to ask for.
+    async fn want_scopes(&self, scopes: Vec<String>) -> SignInNeeded {
+        let (key, wanted) = (self.key.clone(), scopes.clone());
+        let noted = blocking(&self.vault, move |vault| {
+            let _lock = vault.lock(&key.name())?;
+            let Some(mut credential) = Credential::load(vault, &key)? else { return Ok(()) };
+            let new = wanted.into_iter().filter(|scope| !credential.wanted_scopes.contains(scope));
+            let new: Vec<_> = new.collect();
+            credential.wanted_scopes.extend(new);
+            credential.store(vault, &key)
+        });
+        if let Err(error) = noted.await {
+            tracing::warn!(server = self.key.server, %error, "the wanted scopes could not be stored");
+        }
+        SignInNeeded::Scopes(scopes)
+    }
+
+    async fn load(&self) -> Option<Arc<Credential>> {
+        let key = self.key.clone();
+        match blocking(&self.vault, move |vault| Credential::load(vault, &key)).await {
+            Ok(credential) => credential.map(|credential| self.take_over(credential)),
+            Err(error) => {
+                tracing::warn!(server = self.key.server, %error, "the sign-in could not be read");
+                None
+            }
+        }
+    }
+
+    fn take_over(&self, credential: Credential) -> Arc<Credential> {
+        credential.secrets().for_each(|secret| (self.observe)(secret));
+        let credential = Arc::new(credential);
+        *lock(&self.current) = Some(credential.clone());
+        credential
+    }
+}

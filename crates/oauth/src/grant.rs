@@ -1,0 +1,130 @@
+//! Tokens without a person: for a client itself (RFC 6749, 4.4), for a workload (RFC 7523), and for a caller whose token
+//! is exchanged (RFC 8693), where an identity provider decides by a grant of its own (ID-JAG).
+
+use switchboard_vault::Secret;
+
+use super::{
+    client,
+    config::{GrantKind, IdpConfig},
+    credential::{Credential, blocking},
+    error::Error,
+    http::trusted,
+    metadata,
+    sign_in::{OFFLINE, SignIn},
+    token,
+};
+
+const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
+const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+
+impl SignIn {
+    /// Gets a token without a person, and stores it.
+    ///
+    /// # Errors
+    /// The settings lack something, or the authorization server refuses.
+    pub async fn by_grant(&self, grant: GrantKind) -> Result<Credential, Error> {
+        self.store(self.without_person(grant, None).await?).await
+    }
+
+    /// Gets a token without a person; `subject` is the caller's own token. Stores nothing.
+    ///
+    /// # Errors
+    /// The settings lack something, or the authorization server refuses.
+    pub(super) async fn without_person(
+        &self,
+        grant: GrantKind,
+        subject: Option<&Secret>,
+    ) -> Result<Credential, Error> {
+        self.config.check(grant).map_err(Error::Settings)?;
+        match grant {
+            GrantKind::Person => Err(Error::Settings("a person has to sign in".to_owned())),
+            GrantKind::Client => {
+                let config = self.config.clone();
+                let assertion = blocking(&self.vault, move |_| config.read_assertion()).await?;
+                match assertion {
+                    Some(assertion) => self.by_assertion(&assertion).await,
+                    None => self.by(&[("grant_type", "client_credentials")]).await,
+                }
+            }
+            GrantKind::Exchange => {
+                let idp = self.config.idp.as_ref();
+                let fixed = idp.and_then(|idp| idp.id_token.as_ref());
+                let subject = fixed.or(subject).ok_or_else(|| {
+                    Error::Settings("the caller has no JWT that could be exchanged".to_owned())
+                })?;
+                match idp {
+                    Some(idp) => {
+                        let assertion = self.identity_assertion(idp, subject).await?;
+                        self.by_assertion(&assertion).await
+                    }
+                    None => self.by_exchange(subject).await,
+                }
+            }
+        }
+    }
+
+    async fn by_assertion(&self, assertion: &Secret) -> Result<Credential, Error> {
+        self.by(&[("grant_type", JWT_BEARER), ("assertion", assertion.expose())]).await
+    }
+
+    async fn by_exchange(&self, subject: &Secret) -> Result<Credential, Error> {
+        let grant = [
+            ("grant_type", EXCHANGE),
+            ("subject_token", subject.expose()),
+            ("subject_token_type", ACCESS_TOKEN),
+            ("requested_token_type", ACCESS_TOKEN),
+        ];
+        self.by(&grant).await
+    }
+
+    async fn by(&self, grant: &[(&str, &str)]) -> Result<Credential, Error> {
+        let scopes = self.scopes_without_person();
+        let mut grant = grant.to_vec();
+        grant.push(("resource", &self.resource));
+        grant.extend((!scopes.is_empty()).then_some(("scope", scopes.as_str())));
+        let client = client::configured(&self.config, &self.issuer);
+        self.request(client, &grant).await
+    }
+
+    /// Nobody is offline who was never there.
+    fn scopes_without_person(&self) -> String {
+        let scopes = self.scopes.iter().map(String::as_str).filter(|scope| *scope != OFFLINE);
+        scopes.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Asks the identity provider for a grant that is good at the server's authorization server alone.
+    async fn identity_assertion(&self, idp: &IdpConfig, subject: &Secret) -> Result<Secret, Error> {
+        let endpoint = match &idp.token_endpoint {
+            Some(endpoint) => trusted(endpoint, &self.key.url)?,
+            None => {
+                let found = metadata::authorization_server(&self.http, &idp.issuer, &self.key.url);
+                let found = found.await?;
+                found.endpoint("token endpoint", found.token_endpoint.as_ref(), &self.key.url)?
+            }
+        };
+        let scopes = self.scopes_without_person();
+        let mut form = vec![
+            ("grant_type", EXCHANGE),
+            ("requested_token_type", ID_JAG),
+            ("subject_token", subject.expose()),
+            ("subject_token_type", ID_TOKEN),
+            ("audience", &self.issuer.issuer),
+            ("resource", &self.resource),
+        ];
+        form.extend((!scopes.is_empty()).then_some(("scope", scopes.as_str())));
+        form.extend(idp.client_id.as_deref().map(|id| ("client_id", id)));
+        let what = "exchange the ID token";
+        let answer = self.http.form(&endpoint, &form, &[], what).await?;
+        if !answer.status.is_success() {
+            return Err(token::refusal(&answer));
+        }
+        let text = |name: &str| answer.body[name].as_str().filter(|text| !text.is_empty());
+        match (text("issued_token_type"), text("access_token")) {
+            (Some(ID_JAG), Some(assertion)) => Ok(assertion.into()),
+            _ => Err(Error::Metadata(format!("`{}` gave no grant (ID-JAG)", idp.issuer))),
+        }
+    }
+}
