@@ -10,6 +10,7 @@ mod conformance;
 mod console;
 mod deny;
 mod msrv;
+mod recall;
 mod package;
 mod fuzz;
 mod dist;
@@ -57,6 +58,14 @@ enum Task {
         #[arg(long)]
         json: bool,
     },
+    /// Print how often questions find their tool among the first one, five and ten
+    Recall {
+        /// Print the questions that find theirs not among the first five, too
+        #[arg(long)]
+        missed: bool,
+        /// Folders with `tools.jsonl` and `questions.tsv`, instead of those of crates/search/recall
+        sets: Vec<String>,
+    },
     /// Check licences, sources and advisories of the crates that the program is made of, and NOTICE
     Deny,
     /// Check that the crates build with the oldest Rust that they promise
@@ -101,6 +110,7 @@ fn main() -> ExitCode {
         Task::Test { filters, .. } => test::run(&filters),
         Task::Parts => parts::install().map(drop),
         Task::Spec { json } => spec::run(json),
+        Task::Recall { missed, sets } => recall::run(missed, &sets),
         Task::Deny => deny::check(),
         Task::Msrv => msrv::check(),
         Task::Package => package::check(),

@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("process", &[]),
     ("vault", &[]),
     ("oauth", &["vault"]),
+    ("search", &["toolcall"]),
     ("runtime", &["toolcall"]),
     ("rules", &["runtime", "toolcall"]),
     ("access", &["runtime", "toolcall"]),

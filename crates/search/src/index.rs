@@ -1,0 +1,58 @@
+//! The index: built from all tools at once, then only read.
+
+mod build;
+mod search;
+
+use crate::{document::Document, lexicon::Lexicon, postings::Postings, vectors::Vectors};
+
+/// Finds tools by what they do.
+pub struct Index {
+    lexicon: Lexicon,
+    /// The stems of names, descriptions and parameters.
+    words: Postings,
+    /// The concepts of the thesaurus.
+    concepts: Postings,
+    /// What the texts mean.
+    vectors: Vectors,
+    /// The words of servers' names and instructions; its documents are servers.
+    server_words: Postings,
+    /// Each tool's name and server.
+    tools: Vec<IndexedTool>,
+    /// The stems of servers' names.
+    servers: Vec<Vec<u32>>,
+    /// Whole names without separators, and initials, with the tools that have them.
+    short_names: std::collections::HashMap<String, Vec<u32>>,
+    /// The words that names are made of, for typos.
+    name_words: Vec<String>,
+}
+
+struct IndexedTool {
+    name: Box<str>,
+    server: u32,
+}
+
+/// A tool that fits a question.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    /// The position of the tool's document.
+    pub document: usize,
+    /// How well it fits; only for comparison.
+    pub score: f32,
+}
+
+impl Index {
+    /// Builds the index. May take long (about 0.1 s per 1,000 tools): must not run on a serving thread if there are many.
+    pub fn build(documents: &[Document<'_>]) -> Self {
+        build::build(documents)
+    }
+
+    /// Returns the tools that fit, best first.
+    pub fn search(&self, query: &str) -> Vec<Found> {
+        search::search(self, query)
+    }
+
+    /// Returns the name of a document's tool.
+    pub fn name(&self, document: usize) -> Option<&str> {
+        self.tools.get(document).map(|tool| &*tool.name)
+    }
+}
