@@ -10,7 +10,7 @@ use switchboard_runtime::{
 use switchboard_testkit::Fake;
 use switchboard_toolcall::serde_json::Value;
 
-use crate::scripted::{Stage, calls, check, says};
+use crate::scripted::{TestAgent, calls, check, says};
 
 const TURN: [(&str, &str); 4] = [
     ("write", r#"{"secs":9}"#),
@@ -22,7 +22,7 @@ const TURN: [(&str, &str); 4] = [
 // ML-5: finished siblings keep their results.
 #[tokio::test(start_paused = true)]
 async fn finished_siblings_keep_their_results() {
-    let mut stage = Stage::new([calls(&TURN), says("Never.")])
+    let mut stage = TestAgent::new([calls(&TURN), says("Never.")])
         .configured("sequential_writes = true")
         .cancelled_after(Duration::from_secs(5));
     assert_eq!(stage.run().await.stop, StopCause::Cancelled);
@@ -45,7 +45,7 @@ async fn finished_siblings_keep_their_results() {
 // ML-5: even one who walks away leaves a valid conversation, with what had ended.
 #[tokio::test(start_paused = true)]
 async fn a_dropped_run_leaves_a_valid_conversation() {
-    let mut stage = Stage::new([calls(&TURN)]);
+    let mut stage = TestAgent::new([calls(&TURN)]);
     let _ = tokio::time::timeout(Duration::from_secs(5), stage.run()).await.unwrap_err();
     check(stage.conversation.messages());
     let unknown = "Error: no result of this call was kept; side effects may have happened";
@@ -81,7 +81,7 @@ impl Recorder for Stalled {
 
 /// Cancels a turn of two calls after five seconds; returns how long it took and what the model reads.
 async fn cancelled(config: &str, executor: ToolExecutor) -> (u64, Vec<String>) {
-    let mut stage = Stage::new([calls(&[("echo", "{}"), ("echo", "{}")])])
+    let mut stage = TestAgent::new([calls(&[("echo", "{}"), ("echo", "{}")])])
         .configured(config)
         .cancelled_after(Duration::from_secs(5));
     executor.tools().add(Fake::echoes("echo")).unwrap();

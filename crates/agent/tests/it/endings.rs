@@ -6,12 +6,12 @@ use switchboard_agent::{AgentEvent, Conversation, StopCause};
 use switchboard_models::{AiMessage, Message, StopReason, ToolChoice, Usage};
 use switchboard_toolcall::{CallContext, ToolPatterns};
 
-use crate::scripted::{Says, Stage, calls, says, turn};
+use crate::scripted::{ScriptedReply, TestAgent, calls, says, turn};
 
 // ML-4, ML-7
 #[tokio::test(start_paused = true)]
 async fn an_answer_ends_it() {
-    let mut stage = Stage::new([calls(&[("echo", r#"{"a":1}"#)]), says("It is 1.")]);
+    let mut stage = TestAgent::new([calls(&[("echo", r#"{"a":1}"#)]), says("It is 1.")]);
     let outcome = stage.run().await;
     assert_eq!((outcome.stop, outcome.answer.as_deref()), (StopCause::Answer, Some("It is 1.")));
     assert_eq!(outcome.usage, Usage { input_tokens: 20, output_tokens: 10 });
@@ -26,7 +26,7 @@ async fn an_answer_ends_it() {
 #[tokio::test(start_paused = true)]
 async fn the_last_turn_has_no_tools() {
     let script = (0..9).map(|n| calls(&[("echo", &format!(r#"{{"n":{n}}}"#))]));
-    let mut stage = Stage::new(script.chain([says("That is all I found.")]));
+    let mut stage = TestAgent::new(script.chain([says("That is all I found.")]));
     let outcome = stage.run().await;
     assert_eq!(outcome.stop, StopCause::MaxIterations);
     assert_eq!(outcome.answer.as_deref(), Some("That is all I found."));
@@ -38,7 +38,7 @@ async fn the_last_turn_has_no_tools() {
 // ML-5
 #[tokio::test(start_paused = true)]
 async fn a_call_in_the_last_turn_is_not_run() {
-    let mut stage = Stage::new([calls(&[("write", "{}")])]).configured("max_iterations = 1");
+    let mut stage = TestAgent::new([calls(&[("write", "{}")])]).configured("max_iterations = 1");
     let outcome = stage.run().await;
     assert_eq!((outcome.stop, outcome.answer), (StopCause::MaxIterations, None));
     let text = "Error: Tool 'write' was not run: no more calls are allowed in this run";
@@ -50,7 +50,7 @@ async fn a_call_in_the_last_turn_is_not_run() {
 #[tokio::test(start_paused = true)]
 async fn spent_tokens_end_it() {
     let script = [calls(&[("echo", "{}")]), calls(&[("write", "{}")])];
-    let mut stage = Stage::new(script).configured("token_budget = 30");
+    let mut stage = TestAgent::new(script).configured("token_budget = 30");
     assert_eq!(stage.run().await.stop, StopCause::Budget);
     let text = "Error: Tool 'write' was not run: 30 tokens are spent, the budget was 30";
     assert_eq!(stage.texts(), ["{}", text]);
@@ -61,14 +61,14 @@ async fn spent_tokens_end_it() {
 #[tokio::test(start_paused = true)]
 async fn spent_time_ends_it_in_a_call_and_in_a_turn() {
     let script = [calls(&[("echo", "{}"), ("write", r#"{"secs":9}"#)])];
-    let mut stage = Stage::new(script).configured("time_budget = '3s'");
+    let mut stage = TestAgent::new(script).configured("time_budget = '3s'");
     let began = tokio::time::Instant::now();
     assert_eq!(stage.run().await.stop, StopCause::Budget);
     assert_eq!(began.elapsed().as_secs(), 3);
     let text = "Error: Tool 'write' was cancelled; side effects may have happened";
     assert_eq!(stage.texts(), ["{}", text]);
 
-    let mut stage = Stage::new([Says::Hangs]).configured("time_budget = '3s'");
+    let mut stage = TestAgent::new([ScriptedReply::Hangs]).configured("time_budget = '3s'");
     let began = tokio::time::Instant::now();
     assert_eq!(stage.run().await.stop, StopCause::Budget);
     assert_eq!(began.elapsed().as_secs(), 3);
@@ -76,7 +76,7 @@ async fn spent_time_ends_it_in_a_call_and_in_a_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn cancelling_a_turn_leaves_the_question() {
-    let mut stage = Stage::new([Says::Hangs]).cancelled_after(Duration::from_secs(1));
+    let mut stage = TestAgent::new([ScriptedReply::Hangs]).cancelled_after(Duration::from_secs(1));
     assert_eq!(stage.run().await.stop, StopCause::Cancelled);
     assert_eq!(stage.conversation.messages().len(), 2);
     assert!(stage.conversation.awaits_model());
@@ -86,9 +86,9 @@ async fn cancelling_a_turn_leaves_the_question() {
 #[tokio::test(start_paused = true)]
 async fn text_that_was_shown_before_a_cancel_is_kept() {
     for (shown, kept) in [("It is", 3), ("  \n", 2)] {
-        let script = [calls(&[("echo", "{}")]), Says::Begins(shown), says("Done.")];
+        let script = [calls(&[("echo", "{}")]), ScriptedReply::Begins(shown), says("Done.")];
         for config in ["", "time_budget = '1s'"] {
-            let mut stage = Stage::new(script.clone()).configured(config);
+            let mut stage = TestAgent::new(script.clone()).configured(config);
             if config.is_empty() {
                 stage = stage.cancelled_after(Duration::from_secs(1));
             }
@@ -110,7 +110,7 @@ async fn text_that_was_shown_before_a_cancel_is_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_fails_says_how() {
-    let mut stage = Stage::new([calls(&[("echo", "{}")]), Says::Fails]);
+    let mut stage = TestAgent::new([calls(&[("echo", "{}")]), ScriptedReply::Fails]);
     let outcome = stage.run().await;
     assert_eq!(outcome.stop, StopCause::ModelFailed);
     assert_eq!(outcome.error.unwrap().to_string(), "it burns");
@@ -120,7 +120,7 @@ async fn a_model_that_fails_says_how() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_asked_nothing_sent() {
-    let mut stage = Stage::new([says("Hi")]);
+    let mut stage = TestAgent::new([says("Hi")]);
     stage.conversation = Conversation::new();
     assert_eq!(stage.run().await.stop, StopCause::ModelFailed);
     assert!(stage.asked().is_empty());
@@ -130,7 +130,7 @@ async fn nothing_asked_nothing_sent() {
 #[tokio::test(start_paused = true)]
 async fn a_cut_turn_runs_nothing_and_goes_on() {
     let cut = turn("", &[("write", "{}"), ("write", r#"{"secs":"#)], StopReason::MaxTokens);
-    let mut stage = Stage::new([cut, says("Sorry.")]);
+    let mut stage = TestAgent::new([cut, says("Sorry.")]);
     assert_eq!(stage.run().await.stop, StopCause::Answer);
     assert!(stage.witness.seen().is_empty());
     assert_eq!(stage.replies().len(), 2);
@@ -143,7 +143,7 @@ async fn a_cut_turn_runs_nothing_and_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_ends_it() {
     let refusal = turn("No.", &[("write", "{}")], StopReason::Refusal);
-    let mut stage = Stage::new([refusal]);
+    let mut stage = TestAgent::new([refusal]);
     let outcome = stage.run().await;
     assert_eq!((outcome.stop, outcome.reason), (StopCause::Answer, Some(StopReason::Refusal)));
     assert!(stage.witness.seen().is_empty());
@@ -152,7 +152,7 @@ async fn a_refusal_ends_it() {
 // ML-9
 #[tokio::test(start_paused = true)]
 async fn only_what_is_offered_can_be_called() {
-    let mut stage = Stage::new([calls(&[("write", "{}"), ("echo", "{}")]), says("Done.")]);
+    let mut stage = TestAgent::new([calls(&[("write", "{}"), ("echo", "{}")]), says("Done.")]);
     let agent = stage.agent().offering(ToolPatterns::new(&["ec*"]).unwrap());
     let watcher = stage.watcher();
     agent.run(&mut stage.conversation, &watcher, &stage.cx).await;
@@ -164,9 +164,9 @@ async fn only_what_is_offered_can_be_called() {
 // TL-7
 #[tokio::test(start_paused = true)]
 async fn what_the_policy_denies_is_not_offered() {
-    let mut all = Stage::new([says("Done.")]);
+    let mut all = TestAgent::new([says("Done.")]);
     all.run().await;
-    let denying = Stage::new([calls(&[("secret", "{}")]), says("Done.")]);
+    let denying = TestAgent::new([calls(&[("secret", "{}")]), says("Done.")]);
     let mut denying = denying.denying("secret");
     denying.run().await;
     assert_eq!(denying.asked()[0].1, all.asked()[0].1, "one more tool, which is not offered");
@@ -175,7 +175,7 @@ async fn what_the_policy_denies_is_not_offered() {
 
 #[tokio::test(start_paused = true)]
 async fn those_who_watch_hear_it_all() {
-    let stage = Stage::new([calls(&[("progress", "{}")]), says("Done.")]);
+    let stage = TestAgent::new([calls(&[("progress", "{}")]), says("Done.")]);
     // A run can be a task of its own.
     let (agent, watcher, cx) = (stage.agent(), stage.watcher(), stage.cx.clone());
     let mut conversation = stage.conversation.clone();
@@ -202,9 +202,9 @@ async fn those_who_watch_hear_it_all() {
 async fn absurd_costs_are_bounded() {
     let mut script = [calls(&[("echo", "{}")]), says("Done.")];
     for says in &mut script {
-        let Says::Turn(turn) = says else { panic!() };
+        let ScriptedReply::Turn(turn) = says else { panic!() };
         turn.usage = Usage { input_tokens: u64::MAX, output_tokens: u64::MAX };
     }
-    let outcome = Stage::new(script).run().await;
+    let outcome = TestAgent::new(script).run().await;
     assert_eq!((outcome.stop, outcome.usage.input_tokens), (StopCause::Answer, u64::MAX));
 }

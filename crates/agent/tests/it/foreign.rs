@@ -5,10 +5,10 @@ use switchboard_agent::{AgentEvent, AgentOutcome, RequestOptions, StopCause};
 use switchboard_models::{Message, StopReason, ToolChoice, ToolReply};
 use switchboard_toolcall::ToolSpec;
 
-use crate::scripted::{Says, Stage, calls, check, says, turn};
+use crate::scripted::{ScriptedReply, TestAgent, calls, check, says, turn};
 
 /// Runs with tools of these names that are the caller's.
-async fn run(stage: &mut Stage, foreign: &[&str], wishes: RequestOptions) -> AgentOutcome {
+async fn run(stage: &mut TestAgent, foreign: &[&str], wishes: RequestOptions) -> AgentOutcome {
     let spec = |name: &&str| ToolSpec::new(*name, "The caller's", json!({"type": "object"}));
     let tools = foreign.iter().map(spec).collect();
     let agent = stage.agent().with_foreign_tools(tools).with_options(wishes);
@@ -31,7 +31,7 @@ fn reply(id: &str, content: &str) -> ToolReply {
 #[tokio::test(start_paused = true)]
 async fn a_turn_may_mix_ours_and_theirs() {
     let mixed = [("theirs", r#"{"x":1}"#), ("echo", r#"{"a":1}"#), ("theirs", "{}")];
-    let mut stage = Stage::new([calls(&[("echo", "{}")]), calls(&mixed), says("Done.")]);
+    let mut stage = TestAgent::new([calls(&[("echo", "{}")]), calls(&mixed), says("Done.")]);
     let outcome = run(&mut stage, &["theirs"], RequestOptions::default()).await;
     assert_eq!((outcome.stop, outcome.answer.as_deref()), (StopCause::Foreign, None));
     assert_eq!(names(&outcome), ["theirs", "theirs"]);
@@ -55,7 +55,7 @@ async fn a_turn_may_mix_ours_and_theirs() {
 
 #[tokio::test(start_paused = true)]
 async fn the_callers_tool_wins_over_ours() {
-    let mut stage = Stage::new([calls(&[("write", "{}")])]);
+    let mut stage = TestAgent::new([calls(&[("write", "{}")])]);
     let outcome = run(&mut stage, &["write"], RequestOptions::default()).await;
     assert_eq!(names(&outcome), ["write"]);
     assert!(stage.witness.seen().is_empty());
@@ -66,7 +66,7 @@ async fn the_callers_tool_wins_over_ours() {
 #[tokio::test(start_paused = true)]
 async fn calls_of_a_cut_turn_do_not_come_back() {
     let cut = turn("", &[("theirs", r#"{"x":"#)], StopReason::MaxTokens);
-    let mut stage = Stage::new([cut, says("Short.")]);
+    let mut stage = TestAgent::new([cut, says("Short.")]);
     let outcome = run(&mut stage, &["theirs"], RequestOptions::default()).await;
     assert_eq!((outcome.stop, names(&outcome)), (StopCause::Answer, vec![]));
     assert!(stage.texts()[0].contains("cut by its token limit"), "{:?}", stage.texts());
@@ -75,7 +75,7 @@ async fn calls_of_a_cut_turn_do_not_come_back() {
 #[tokio::test(start_paused = true)]
 async fn wishes_hold_as_long_as_they_can() {
     let choice = ToolChoice::One("echo".to_owned());
-    let cases: [(ToolChoice, Vec<Says>, Vec<ToolChoice>); 2] = [
+    let cases: [(ToolChoice, Vec<ScriptedReply>, Vec<ToolChoice>); 2] = [
         (
             choice.clone(),
             vec![calls(&[("echo", "{}")]), says("Ok.")],
@@ -84,7 +84,7 @@ async fn wishes_hold_as_long_as_they_can() {
         (ToolChoice::Never, vec![says("Ok.")], vec![ToolChoice::Never]),
     ];
     for (choice, script, expected) in cases {
-        let mut stage = Stage::new(script);
+        let mut stage = TestAgent::new(script);
         let wishes = RequestOptions { choice, ..RequestOptions::default() };
         assert_eq!(run(&mut stage, &[], wishes).await.answer.as_deref(), Some("Ok."));
         let seen: Vec<_> = stage.asked().into_iter().map(|(_, _, choice)| choice).collect();
@@ -96,7 +96,7 @@ async fn wishes_hold_as_long_as_they_can() {
 #[tokio::test(start_paused = true)]
 async fn restrictions_add_up() {
     let mut stage =
-        Stage::new([calls(&[("echo", "{}"), ("write", "{}"), ("wait", "{}")]), says("")]);
+        TestAgent::new([calls(&[("echo", "{}"), ("write", "{}"), ("wait", "{}")]), says("")]);
     let globs = switchboard_toolcall::ToolPatterns::new(&["e*", "w*"]).unwrap();
     let agent = stage.agent().offering(globs).offering_where(|name| name != "write");
     let watcher = stage.watcher();

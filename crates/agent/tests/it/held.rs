@@ -10,7 +10,7 @@ use switchboard_runtime::{
 use switchboard_testkit::Fake;
 use switchboard_toolcall::BoxError;
 
-use crate::scripted::{Stage, calls, says};
+use crate::scripted::{TestAgent, calls, says};
 
 /// Somebody who answers after a minute.
 struct Slow(Ruling);
@@ -27,9 +27,9 @@ impl Approver for Slow {
 }
 
 /// A loop in which `guarded` must be allowed by somebody who says this.
-fn stage(ruling: Ruling) -> Stage {
+fn stage(ruling: Ruling) -> TestAgent {
     let script = [calls(&[("free", "{}"), ("guarded", "{}")]), says("Done.")];
-    let mut stage = Stage::new(script);
+    let mut stage = TestAgent::new(script);
     let rules = PolicyConfig { ask: vec!["guarded".to_owned()], ..PolicyConfig::default() };
     stage.executor = ToolExecutor::builder()
         .policy(RulePolicy::new(rules).unwrap())

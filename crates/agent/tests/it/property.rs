@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use switchboard_agent::{AgentEvent, Conversation};
 use switchboard_models::{Message, StopReason};
 
-use crate::scripted::{Says, Stage, check, says, turn};
+use crate::scripted::{ScriptedReply, TestAgent, check, says, turn};
 
 fn a_call() -> impl Strategy<Value = (&'static str, &'static str)> {
     let names = ["echo", "fails", "panics", "wait", "write", "progress", "denied", "nobody", ""];
@@ -14,7 +14,7 @@ fn a_call() -> impl Strategy<Value = (&'static str, &'static str)> {
     (prop::sample::select(names.to_vec()), prop::sample::select(args.to_vec()))
 }
 
-fn a_turn() -> impl Strategy<Value = Says> {
+fn a_turn() -> impl Strategy<Value = ScriptedReply> {
     let reasons = prop_oneof![
         8 => Just(StopReason::ToolUse),
         1 => Just(StopReason::MaxTokens),
@@ -26,11 +26,11 @@ fn a_turn() -> impl Strategy<Value = Says> {
     // Ids as careless providers give them: missing, or the same again.
     let ids = prop::sample::select(vec!["", "call_1", "call_2_0"]);
     let turn = (calls, reasons, ids).prop_map(|(calls, reason, id)| {
-        let Says::Turn(mut turn) = turn("text", &calls, reason) else { unreachable!() };
+        let ScriptedReply::Turn(mut turn) = turn("text", &calls, reason) else { unreachable!() };
         turn.message.tool_calls.iter_mut().for_each(|call| call.id = id.to_owned());
-        Says::Turn(turn)
+        ScriptedReply::Turn(turn)
     });
-    prop_oneof![12 => turn, 1 => Just(Says::Fails), 1 => Just(Says::Hangs), 1 => Just(Says::Begins("half a")), 1 => Just(says("Hi"))]
+    prop_oneof![12 => turn, 1 => Just(ScriptedReply::Fails), 1 => Just(ScriptedReply::Hangs), 1 => Just(ScriptedReply::Begins("half a")), 1 => Just(says("Hi"))]
 }
 
 const CONFIGS: [&str; 4] = [
@@ -41,8 +41,8 @@ const CONFIGS: [&str; 4] = [
 ];
 
 /// Runs twice, cancelled or dropped along the way, and looks at what is left.
-async fn holds(script: Vec<Says>, config: &str, cancel: u64, dropped: u64) {
-    let mut stage = Stage::new(script)
+async fn holds(script: Vec<ScriptedReply>, config: &str, cancel: u64, dropped: u64) {
+    let mut stage = TestAgent::new(script)
         .denying("denied")
         .configured(config)
         .cancelled_after(Duration::from_millis(cancel));

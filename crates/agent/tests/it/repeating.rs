@@ -2,7 +2,7 @@
 
 use switchboard_agent::StopCause;
 
-use crate::scripted::{Stage, calls, says};
+use crate::scripted::{TestAgent, calls, says};
 
 /// The same call, written in two ways.
 fn same(n: usize) -> &'static str {
@@ -12,7 +12,7 @@ fn same(n: usize) -> &'static str {
 // ML-4: a nudge at the 3rd time, stop at the 5th; successes count too.
 #[tokio::test(start_paused = true)]
 async fn repeats_are_nudged_then_stopped() {
-    let mut stage = Stage::new((0..9).map(|n| calls(&[("echo", same(n))])));
+    let mut stage = TestAgent::new((0..9).map(|n| calls(&[("echo", same(n))])));
     let outcome = stage.run().await;
     assert_eq!((outcome.stop, outcome.turns.len()), (StopCause::Repeats, 5));
     let replies = stage.replies();
@@ -27,7 +27,7 @@ async fn repeats_are_nudged_then_stopped() {
 #[tokio::test(start_paused = true)]
 async fn failures_and_unreadable_arguments_count() {
     for call in [("fails", "{}"), ("echo", r#"{"a":"#)] {
-        let mut stage = Stage::new((0..9).map(|_| calls(&[call])));
+        let mut stage = TestAgent::new((0..9).map(|_| calls(&[call])));
         assert_eq!(stage.run().await.stop, StopCause::Repeats);
         assert_eq!(stage.replies().len(), 5);
     }
@@ -36,7 +36,7 @@ async fn failures_and_unreadable_arguments_count() {
 #[tokio::test(start_paused = true)]
 async fn polling_tools_may_repeat() {
     let script = || (0..8).map(|_| calls(&[("echo", "{}")])).chain([says("Ready.")]);
-    let mut stage = Stage::new(script()).configured("polling_tools = ['ec*']");
+    let mut stage = TestAgent::new(script()).configured("polling_tools = ['ec*']");
     assert_eq!(stage.run().await.stop, StopCause::Answer);
     assert!(stage.texts().iter().all(|text| text == "{}"));
 }

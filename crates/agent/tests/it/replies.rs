@@ -6,14 +6,14 @@ use switchboard_models::Message;
 use switchboard_testkit::Fake;
 use tokio::time::Instant;
 
-use crate::scripted::{Stage, calls, says};
+use crate::scripted::{TestAgent, calls, says};
 
 const WAITS: [(&str, &str); 3] =
     [("wait", r#"{"secs":3}"#), ("wait", r#"{"secs":1}"#), ("wait", r#"{"secs":2}"#)];
 
 /// How many seconds the calls take, and what the witness saw.
 async fn seconds(calls_: &[(&str, &str)], config: &str) -> (u64, Vec<&'static str>) {
-    let mut stage = Stage::new([calls(calls_), says("Done.")]).configured(config);
+    let mut stage = TestAgent::new([calls(calls_), says("Done.")]).configured(config);
     let began = Instant::now();
     assert_eq!(stage.run().await.stop, StopCause::Answer);
     let ids: Vec<_> = stage.replies().into_iter().map(|reply| reply.tool_call_id).collect();
@@ -57,7 +57,7 @@ async fn every_failure_fills_its_slot() {
         ("echo", "[1]"),
         ("echo", r#"{"n":1.50}"#),
     ]);
-    let mut stage = Stage::new([turn, says("Done.")]);
+    let mut stage = TestAgent::new([turn, says("Done.")]);
     assert_eq!(stage.run().await.stop, StopCause::Answer);
     let expected = [
         "Error: Tool 'write' timed out after 30s; side effects may have happened",
@@ -77,7 +77,7 @@ async fn every_failure_fills_its_slot() {
 #[tokio::test(start_paused = true)]
 async fn unreadable_arguments_are_told_what_is_required() {
     let mut stage =
-        Stage::new([calls(&[("typed", r#"{"city":"#), ("typed", "{}")]), says("Done.")]);
+        TestAgent::new([calls(&[("typed", r#"{"city":"#), ("typed", "{}")]), says("Done.")]);
     let schema =
         json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     stage.executor.tools().add(Fake::echoes("typed").parameters(schema)).unwrap();
@@ -93,7 +93,7 @@ async fn unreadable_arguments_are_told_what_is_required() {
 #[tokio::test(start_paused = true)]
 async fn a_denial_fills_its_slot() {
     let mut stage =
-        Stage::new([calls(&[("echo", "{}"), ("rm", "{}")]), says("Done.")]).denying("rm");
+        TestAgent::new([calls(&[("echo", "{}"), ("rm", "{}")]), says("Done.")]).denying("rm");
     assert_eq!(stage.run().await.stop, StopCause::Answer);
     assert_eq!(stage.texts()[0], "{}");
     assert!(

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_agent::Conversation;
 
-use crate::scripted::{Stage, calls, check, says};
+use crate::scripted::{TestAgent, calls, check, says};
 
 fn load(messages: &Value) -> Value {
     let conversation: Conversation = serde_json::from_value(messages.clone()).unwrap();
@@ -62,7 +62,7 @@ fn dangling_calls_get_replies_and_orphans_go() {
 #[tokio::test(start_paused = true)]
 async fn a_run_reads_back_as_it_was() {
     let turn = calls(&[("echo", r#"{"n":1.50}"#), ("echo", r#"{"a":"#)]);
-    let mut stage = Stage::new([turn, says("Done.")]);
+    let mut stage = TestAgent::new([turn, says("Done.")]);
     stage.run().await;
     let text = serde_json::to_string(&stage.conversation).unwrap();
     assert_eq!(serde_json::from_str::<Conversation>(&text).unwrap(), stage.conversation);

@@ -18,26 +18,26 @@ use switchboard_toolcall::{BoxFuture, CallContext, ProgressUpdate, ToolOutput};
 
 /// What the model does when it is asked.
 #[derive(Clone, Debug)]
-pub(crate) enum Says {
+pub(crate) enum ScriptedReply {
     Turn(Turn),
     Fails,
     Hangs,
-    /// Says something, and then nothing more.
+    /// Sends some text, and then nothing more.
     Begins(&'static str),
 }
 
 /// Answers with text.
-pub(crate) fn says(text: &str) -> Says {
+pub(crate) fn says(text: &str) -> ScriptedReply {
     turn(text, &[], StopReason::Answer)
 }
 
 /// Calls tools, each with arguments as the model writes them.
-pub(crate) fn calls(calls: &[(&str, &str)]) -> Says {
+pub(crate) fn calls(calls: &[(&str, &str)]) -> ScriptedReply {
     turn("", calls, StopReason::ToolUse)
 }
 
 /// Ends a turn with text and calls for a reason.
-pub(crate) fn turn(text: &str, calls: &[(&str, &str)], stop: StopReason) -> Says {
+pub(crate) fn turn(text: &str, calls: &[(&str, &str)], stop: StopReason) -> ScriptedReply {
     let call = |(name, args): &(&str, &str)| ModelCall {
         id: String::new(),
         name: (*name).to_owned(),
@@ -46,7 +46,7 @@ pub(crate) fn turn(text: &str, calls: &[(&str, &str)], stop: StopReason) -> Says
     };
     let tool_calls = calls.iter().map(call).collect();
     let message = AiMessage { tool_calls, ..AiMessage::text(text) };
-    Says::Turn(Turn { message, stop, usage: Usage { input_tokens: 10, output_tokens: 5 } })
+    ScriptedReply::Turn(Turn { message, stop, usage: Usage { input_tokens: 10, output_tokens: 5 } })
 }
 
 /// A model with a script. After its end it hangs.
@@ -55,7 +55,7 @@ pub(crate) struct Scripted(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    script: VecDeque<Says>,
+    script: VecDeque<ScriptedReply>,
     /// How each request was: how many messages and tools, and whether tools may be called.
     asked: Vec<(usize, usize, ToolChoice)>,
 }
@@ -77,16 +77,16 @@ impl Model for Scripted {
         let mut state = self.0.lock().unwrap();
         check(request.messages);
         state.asked.push((request.messages.len(), request.tools.len(), request.choice.clone()));
-        let next = state.script.pop_front().unwrap_or(Says::Hangs);
+        let next = state.script.pop_front().unwrap_or(ScriptedReply::Hangs);
         Box::pin(async move {
             match next {
-                Says::Turn(turn) => {
+                ScriptedReply::Turn(turn) => {
                     events(switchboard_models::ModelEvent::Text(turn.message.content.clone()));
                     Ok(turn)
                 }
-                Says::Fails => Err(ModelError::new(FailureKind::Server, "it burns")),
-                Says::Hangs => std::future::pending().await,
-                Says::Begins(text) => {
+                ScriptedReply::Fails => Err(ModelError::new(FailureKind::Server, "it burns")),
+                ScriptedReply::Hangs => std::future::pending().await,
+                ScriptedReply::Begins(text) => {
                     for word in text.split_inclusive(' ') {
                         events(switchboard_models::ModelEvent::Text(word.to_owned()));
                     }
@@ -98,7 +98,7 @@ impl Model for Scripted {
 }
 
 /// A loop with a script, tools and a watcher.
-pub(crate) struct Stage {
+pub(crate) struct TestAgent {
     pub(crate) model: Scripted,
     pub(crate) executor: ToolExecutor,
     pub(crate) config: Config,
@@ -108,9 +108,9 @@ pub(crate) struct Stage {
     pub(crate) events: Arc<Mutex<Vec<AgentEvent>>>,
 }
 
-impl Stage {
+impl TestAgent {
     /// The user asks; the model does what the script says.
-    pub(crate) fn new(script: impl IntoIterator<Item = Says>) -> Self {
+    pub(crate) fn new(script: impl IntoIterator<Item = ScriptedReply>) -> Self {
         let state = State { script: script.into_iter().collect(), asked: Vec::new() };
         let mut conversation = Conversation::with_system("Be brief.");
         conversation.say("Go");

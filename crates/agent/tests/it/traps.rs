@@ -19,7 +19,7 @@ use switchboard_toolcall::{CallContext, Content, Part, ToolOutput};
 use crate::scripted::check;
 
 /// What came of one trap.
-struct Sprung {
+struct TrapOutcome {
     /// What the tools answered, in order, then what the model said last or why there is nothing.
     told: String,
     /// What the provider was sent, in order.
@@ -45,7 +45,7 @@ fn tools() -> [Fake; 3] {
 }
 
 /// Asks a provider that gives these replies, one per request, in a turn that is streamed or not.
-async fn spring(provider: Provider, replies: Vec<Reply>, stream: bool) -> Sprung {
+async fn spring(provider: Provider, replies: Vec<Reply>, stream: bool) -> TrapOutcome {
     let server = ProviderServer::start(replies).await;
     let mut config = ModelConfig::new(provider, "test-model");
     let path = if provider == Provider::OpenAi { "/v1" } else { "" };
@@ -85,7 +85,7 @@ async fn spring(provider: Provider, replies: Vec<Reply>, stream: bool) -> Sprung
         assert_eq!(rules::broken(provider.code(), body), Vec::<String>::new(), "{body:#}");
     }
     let events = std::mem::take(&mut *events.lock().unwrap());
-    Sprung { told: told.join(" | "), sent, events }
+    TrapOutcome { told: told.join(" | "), sent, events }
 }
 
 /// Checks rows of a title, the replies before the model's last one, and what is told in the end.

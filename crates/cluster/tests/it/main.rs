@@ -18,19 +18,19 @@ use tokio::time::{Instant, sleep};
 const LONG: Duration = Duration::from_secs(120);
 
 /// Servers in memory, and a folder for what the gateways keep.
-struct Ground {
+struct TestCluster {
     servers: MemoryServers,
     key: Option<ClusterSecrets>,
     folder: TempDir,
 }
 
 /// A gateway, as far as the others know it.
-struct Member {
-    fleet: Arc<ClusterState>,
+struct TestNode {
+    state: Arc<ClusterState>,
     tokens: Arc<Tokens>,
 }
 
-impl Ground {
+impl TestCluster {
     fn new() -> Self {
         Self { servers: MemoryServers::default(), key: None, folder: TempDir::new().unwrap() }
     }
@@ -45,11 +45,11 @@ impl Ground {
         self.servers.connect(&config).unwrap()
     }
 
-    async fn member(&self, name: &str) -> Member {
+    async fn member(&self, name: &str) -> TestNode {
         let tokens = Tokens::open(self.folder.path().join(name).join("tokens.json"));
         let tokens = Arc::new(tokens.unwrap());
-        let fleet = ClusterState::join(&self.cluster(), tokens.clone()).await;
-        Member { fleet, tokens }
+        let state = ClusterState::join(&self.cluster(), tokens.clone()).await;
+        TestNode { state, tokens }
     }
 }
 

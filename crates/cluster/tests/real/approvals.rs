@@ -15,19 +15,19 @@ use switchboard_testkit::Fake;
 use switchboard_workers::Bucket;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::{Ground, Member, until};
+use crate::{TestCluster, TestNode, until};
 
 /// A gateway whose every call waits for a person.
 pub(crate) struct ApprovalSetup {
     executor: ToolExecutor,
     pub(crate) queue: Arc<ApprovalQueue>,
-    member: Member,
+    member: TestNode,
 }
 
 impl ApprovalSetup {
-    pub(crate) async fn new(ground: &Ground, name: &str, within: Duration) -> Self {
-        let member = ground.member(name).await;
-        let queue = Arc::new(member.fleet.queue());
+    pub(crate) async fn new(test_cluster: &TestCluster, name: &str, within: Duration) -> Self {
+        let member = test_cluster.member(name).await;
+        let queue = Arc::new(member.state.queue());
         let ask_timeout = HumanDuration(within);
         let config = PolicyConfig { ask: vec!["*".to_owned()], ask_timeout, ..Default::default() };
         let policy = RulePolicy::new(config).unwrap();
@@ -68,9 +68,9 @@ pub(crate) const LATER: Duration = Duration::from_secs(600);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_those_who_decide_anywhere_one_wins() {
-    let ground = Ground::new();
-    let one = ApprovalSetup::new(&ground, "one", LATER).await;
-    let two = ApprovalSetup::new(&ground, "two", LATER).await;
+    let test_cluster = TestCluster::new();
+    let one = ApprovalSetup::new(&test_cluster, "one", LATER).await;
+    let two = ApprovalSetup::new(&test_cluster, "two", LATER).await;
     for round in 0..10 {
         let called = one.call(json!({"round": round}));
         let id = two.waiting().await;
@@ -90,14 +90,14 @@ async fn of_those_who_decide_anywhere_one_wins() {
 // PO-2: who decides elsewhere sees all arguments, which stay in the bucket no longer than the call waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn arguments_lie_in_the_bucket_for_as_long_as_their_call_waits() {
-    let ground = Ground::new();
-    let one = ApprovalSetup::new(&ground, "one", LATER).await;
-    let two = ApprovalSetup::new(&ground, "two", LATER).await;
+    let test_cluster = TestCluster::new();
+    let one = ApprovalSetup::new(&test_cluster, "one", LATER).await;
+    let two = ApprovalSetup::new(&test_cluster, "two", LATER).await;
     let called = one.call(json!({"password": "hush"}));
     let id = two.waiting().await;
     let pending = two.queue.pending().unwrap().remove(0);
     assert_eq!(pending.arguments.get(), r#"{"password":"hush"}"#);
-    let cluster = ground.cluster().await;
+    let cluster = test_cluster.cluster().await;
     let bucket = cluster.bucket(Bucket::Approvals).await.unwrap();
     let key = format!("ask.{id}");
     assert!(bucket.get(&key).await.unwrap().is_some());
@@ -108,10 +108,10 @@ async fn arguments_lie_in_the_bucket_for_as_long_as_their_call_waits() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rules_hold_everywhere_and_are_there_before_their_answer() {
-    let ground = Ground::new();
-    let one = ApprovalSetup::new(&ground, "one", LATER).await;
-    let two = ApprovalSetup::new(&ground, "two", LATER).await;
-    let mut visit = ClusterView::new(&ground.cluster().await);
+    let test_cluster = TestCluster::new();
+    let one = ApprovalSetup::new(&test_cluster, "one", LATER).await;
+    let two = ApprovalSetup::new(&test_cluster, "two", LATER).await;
+    let mut visit = ClusterView::new(&test_cluster.cluster().await);
     let command = Arc::new(visit.queue().await.unwrap());
     for number in 0..5 {
         let called = one.call(json!({"number": number}));
@@ -134,13 +134,13 @@ async fn rules_hold_everywhere_and_are_there_before_their_answer() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_over_where_it_waits_is_over_everywhere() {
-    let ground = Ground::new();
-    let short = ApprovalSetup::new(&ground, "short", Duration::from_secs(3)).await;
-    let two = ApprovalSetup::new(&ground, "two", LATER).await;
+    let test_cluster = TestCluster::new();
+    let short = ApprovalSetup::new(&test_cluster, "short", Duration::from_secs(3)).await;
+    let two = ApprovalSetup::new(&test_cluster, "two", LATER).await;
     // The time is over.
     assert!(!short.call(json!({})).await.unwrap().is_success());
     // The caller gives up.
-    let one = ApprovalSetup::new(&ground, "one", LATER).await;
+    let one = ApprovalSetup::new(&test_cluster, "one", LATER).await;
     let called = one.call(json!({}));
     let id = two.waiting().await;
     called.abort();
@@ -159,18 +159,18 @@ async fn what_is_over_where_it_waits_is_over_everywhere() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_is_held_while_nats_is_away_is_decided_when_it_is_back() {
-    let mut ground = Ground::new();
-    let one = ApprovalSetup::new(&ground, "one", LATER).await;
-    let two = ApprovalSetup::new(&ground, "two", LATER).await;
-    ground.nats.kill();
-    let away = async || switchboard_access::Peers::outage(&*one.member.fleet).is_some();
+    let mut test_cluster = TestCluster::new();
+    let one = ApprovalSetup::new(&test_cluster, "one", LATER).await;
+    let two = ApprovalSetup::new(&test_cluster, "two", LATER).await;
+    test_cluster.nats.kill();
+    let away = async || switchboard_access::Peers::outage(&*one.member.state).is_some();
     until("NATS is away", away).await;
     let called = one.call(json!({}));
     let id = one.waiting().await;
     let refused = one.decide(&id, true).await.unwrap_err();
     assert!(refused.to_string().contains("is away"), "{refused}");
     assert!(!called.is_finished());
-    ground.nats.restart();
+    test_cluster.nats.restart();
     assert_eq!(two.waiting().await, id);
     two.decide(&id, true).await.unwrap();
     assert!(called.await.unwrap().is_success());

@@ -28,19 +28,19 @@ use tokio::time::{Instant, sleep};
 const LONG: Duration = Duration::from_secs(120);
 
 /// A NATS server, and a folder for what it and the gateways keep.
-struct Ground {
+struct TestCluster {
     nats: Nats,
     key: Option<ClusterSecrets>,
     folder: TempDir,
 }
 
 /// A gateway, as far as the others know it.
-struct Member {
-    fleet: Arc<ClusterState>,
+struct TestNode {
+    state: Arc<ClusterState>,
     tokens: Arc<Tokens>,
 }
 
-impl Ground {
+impl TestCluster {
     fn new() -> Self {
         let parts = std::env::var_os("SWITCHBOARD_PARTS").map(PathBuf::from);
         let parts = parts.expect("SWITCHBOARD_PARTS is not set: run `cargo xtask test`");
@@ -67,11 +67,11 @@ impl Ground {
         Cluster::connect(&config).await.unwrap()
     }
 
-    async fn member(&self, name: &str) -> Member {
+    async fn member(&self, name: &str) -> TestNode {
         let tokens = Tokens::open(self.folder.path().join(name).join("tokens.json"));
         let tokens = Arc::new(tokens.unwrap());
-        let fleet = ClusterState::join(&self.cluster().await, tokens.clone()).await;
-        Member { fleet, tokens }
+        let state = ClusterState::join(&self.cluster().await, tokens.clone()).await;
+        TestNode { state, tokens }
     }
 }
 
@@ -86,14 +86,14 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn gateways_know_who_is_there() {
-    let ground = Ground::new();
-    let (one, two) = (ground.member("one").await, ground.member("two").await);
-    let both = [one.fleet.gateways().own().to_owned(), two.fleet.gateways().own().to_owned()];
+    let test_cluster = TestCluster::new();
+    let (one, two) = (test_cluster.member("one").await, test_cluster.member("two").await);
+    let both = [one.state.gateways().own().to_owned(), two.state.gateways().own().to_owned()];
     for member in [&one, &two] {
-        let sees = async || both.iter().all(|id| member.fleet.gateways().all().contains(id));
+        let sees = async || both.iter().all(|id| member.state.gateways().all().contains(id));
         until("both are there", sees).await;
     }
-    two.fleet.leave().await;
+    two.state.leave().await;
     drop(two);
-    until("one has left", async || one.fleet.gateways().all() == both[..1]).await;
+    until("one has left", async || one.state.gateways().all() == both[..1]).await;
 }

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use switchboard_access::{Peers, Rate, RateVerdict};
 
-use crate::{Ground, Member, until};
+use crate::{TestCluster, TestNode, until};
 
 /// How many requests are within the rate before neither gateway lets in another.
-async fn let_in(members: &[Member], caller: &str, rate: Rate) -> u32 {
+async fn let_in(members: &[TestNode], caller: &str, rate: Rate) -> u32 {
     let mut within = 0;
     loop {
         let before = within;
         for member in members {
-            match member.fleet.count(caller, rate).await {
+            match member.state.count(caller, rate).await {
                 RateVerdict::Within => within += 1,
                 RateVerdict::Beyond(_) => {}
                 RateVerdict::Unknown => panic!("NATS is there"),
@@ -27,8 +27,8 @@ async fn let_in(members: &[Member], caller: &str, rate: Rate) -> u32 {
 // GW-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rate_is_counted_over_all_gateways() {
-    let mut ground = Ground::new();
-    let members = [ground.member("one").await, ground.member("two").await];
+    let mut test_cluster = TestCluster::new();
+    let members = [test_cluster.member("one").await, test_cluster.member("two").await];
     // Of a rate per day nothing comes back while the test runs, however slow it is. 100 a day come in slices of 5.
     for (caller, rate, least) in [("few", "7/d", 7), ("many", "100/d", 96)] {
         let rate: Rate = rate.parse().unwrap();
@@ -36,31 +36,31 @@ async fn a_rate_is_counted_over_all_gateways() {
         assert!((least..=rate.count()).contains(&count), "{caller}: {count}");
     }
     let rate: Rate = "7/d".parse().unwrap();
-    let RateVerdict::Beyond(wait) = members[0].fleet.count("few", rate).await else {
+    let RateVerdict::Beyond(wait) = members[0].state.count("few", rate).await else {
         panic!("few")
     };
     assert!(wait > Duration::from_secs(60 * 60), "{wait:?}");
-    assert_eq!(members[0].fleet.count("another", rate).await, RateVerdict::Within);
+    assert_eq!(members[0].state.count("another", rate).await, RateVerdict::Within);
 
-    ground.nats.kill();
-    let unknown = async || members[0].fleet.count("few", rate).await == RateVerdict::Unknown;
+    test_cluster.nats.kill();
+    let unknown = async || members[0].state.count("few", rate).await == RateVerdict::Unknown;
     until("nobody can be asked", unknown).await;
-    ground.nats.restart();
+    test_cluster.nats.restart();
     let beyond =
-        async || matches!(members[0].fleet.count("few", rate).await, RateVerdict::Beyond(_));
+        async || matches!(members[0].state.count("few", rate).await, RateVerdict::Beyond(_));
     until("it is counted as before", beyond).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_gateway_does_not_use_others_can() {
-    let ground = Ground::new();
-    let [one, two] = [ground.member("one").await, ground.member("two").await];
+    let test_cluster = TestCluster::new();
+    let [one, two] = [test_cluster.member("one").await, test_cluster.member("two").await];
     let rate: Rate = "100/d".parse().unwrap();
-    assert_eq!(one.fleet.count("ada", rate).await, RateVerdict::Within);
+    assert_eq!(one.state.count("ada", rate).await, RateVerdict::Within);
     // The first has taken 5 and used 1 of them.
     let mut within = 1;
     let all = async || {
-        while two.fleet.count("ada", rate).await == RateVerdict::Within {
+        while two.state.count("ada", rate).await == RateVerdict::Within {
             within += 1;
         }
         within == 100

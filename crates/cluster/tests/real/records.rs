@@ -110,7 +110,7 @@ async fn all(records: &Records, filter: Filter) -> Vec<Record> {
     records.list(&filter, passes, |_| {}).await.unwrap()
 }
 
-/// Waits until the fleet's records are these.
+/// Waits until the records of the cluster are these.
 async fn until(records: &Records, expected: &[(CallId, &'static str)]) {
     let same = async {
         let mut found = Vec::new();

@@ -13,7 +13,7 @@ use switchboard_workers::{Bucket, Cluster};
 use tokio::time::sleep;
 
 use crate::{
-    Ground, Member,
+    TestCluster, TestNode,
     approvals::{ApprovalSetup, LATER, decide},
     until,
 };
@@ -25,7 +25,7 @@ fn admin(name: &str) -> NewToken {
     NewToken { name: name.to_owned(), admin: true, approve: true, ..NewToken::default() }
 }
 
-fn knows(member: &Member, secret: &str) -> bool {
+fn knows(member: &TestNode, secret: &str) -> bool {
     member.tokens.find(secret).is_some()
 }
 
@@ -40,9 +40,9 @@ async fn lies(stranger: &Cluster, bucket: Bucket, key: &str) -> Bytes {
 // RC-3, GW-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_forged_entry_does_not_become_a_token() {
-    let ground = Ground::signed();
-    let (member, stranger) = (ground.member("one").await, ground.stranger().await);
-    let mut visit = ClusterView::new(&ground.cluster().await);
+    let test_cluster = TestCluster::signed();
+    let (member, stranger) = (test_cluster.member("one").await, test_cluster.stranger().await);
+    let mut visit = ClusterView::new(&test_cluster.cluster().await);
     let tokens = visit.tokens().await.unwrap();
     let (entry, forged) = admin("root").entry().unwrap();
     put(&stranger, Bucket::Tokens, "root", serde_json::to_vec(&entry).unwrap()).await;
@@ -73,9 +73,9 @@ async fn a_forged_entry_does_not_become_a_token() {
 // RC-3, GW-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revoked_token_does_not_come_back() {
-    let ground = Ground::signed();
-    let (member, stranger) = (ground.member("one").await, ground.stranger().await);
-    let mut visit = ClusterView::new(&ground.cluster().await);
+    let test_cluster = TestCluster::signed();
+    let (member, stranger) = (test_cluster.member("one").await, test_cluster.stranger().await);
+    let mut visit = ClusterView::new(&test_cluster.cluster().await);
     let tokens = visit.tokens().await.unwrap();
     let secret = tokens.create(admin("root")).await.unwrap();
     until("it is known", async || knows(&member, &secret)).await;
@@ -105,7 +105,7 @@ async fn a_revoked_token_does_not_come_back() {
         .await;
         assert!(!knows(&member, &secret));
     }
-    let late = ground.member("late").await;
+    let late = test_cluster.member("late").await;
     assert!(!knows(&late, &secret), "one that was not there");
     assert!(tokens.revoke("root").await.is_err(), "it is gone already");
     let anew = tokens.create(admin("root")).await.unwrap();
@@ -116,34 +116,34 @@ async fn a_revoked_token_does_not_come_back() {
 // RC-3, PO-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn forged_answers_and_rules_allow_nothing() {
-    let ground = Ground::signed();
-    let stranger = ground.stranger().await;
-    let house = ApprovalSetup::new(&ground, "one", LATER).await;
+    let test_cluster = TestCluster::signed();
+    let stranger = test_cluster.stranger().await;
+    let setup = ApprovalSetup::new(&test_cluster, "one", LATER).await;
     // A genuine answer and a genuine rule, to copy from.
-    let called = house.call(json!({"number": 1}));
-    let first = house.waiting().await;
-    decide(&house.queue, &first, true, Some(RuleScope::Tool)).await.unwrap();
+    let called = setup.call(json!({"number": 1}));
+    let first = setup.waiting().await;
+    decide(&setup.queue, &first, true, Some(RuleScope::Tool)).await.unwrap();
     assert!(called.await.unwrap().is_success());
     let answer = lies(&stranger, Bucket::Approvals, &format!("answer.{first}")).await;
     let plain = answer.slice(answer.iter().position(|byte| *byte == b'\n').unwrap() + 1..);
     let keys = stranger.bucket(Bucket::Approvals).await.unwrap().keys().await.unwrap();
     let place = keys.into_iter().find(|key| key.starts_with("rule.")).unwrap();
     let rule = lies(&stranger, Bucket::Approvals, &place).await;
-    let (queue, id) = (house.queue.clone(), house.queue.rules().unwrap().remove(0).id);
+    let (queue, id) = (setup.queue.clone(), setup.queue.rules().unwrap().remove(0).id);
     tokio::task::spawn_blocking(move || queue.forget(&id)).await.unwrap().unwrap();
 
     put(&stranger, Bucket::Approvals, &place, rule.clone()).await;
     let plain_rule = rule.slice(rule.iter().position(|byte| *byte == b'\n').unwrap() + 1..);
     put(&stranger, Bucket::Approvals, "rule.act.all", plain_rule).await;
     sleep(MOMENT).await;
-    assert!(house.queue.rules().unwrap().is_empty(), "what was forgotten stays so");
+    assert!(setup.queue.rules().unwrap().is_empty(), "what was forgotten stays so");
     for forged in [plain, answer] {
-        let called = house.call(json!({"number": 2}));
-        let id = house.waiting().await;
+        let called = setup.call(json!({"number": 2}));
+        let id = setup.waiting().await;
         put(&stranger, Bucket::Approvals, &format!("answer.{id}"), forged).await;
         sleep(MOMENT).await;
         assert!(!called.is_finished(), "it goes on waiting");
-        house.decide(&id, false).await.unwrap();
+        setup.decide(&id, false).await.unwrap();
         assert_eq!(called.await.unwrap().error_kind(), Some(ErrorKind::Denied));
     }
 }
@@ -151,45 +151,45 @@ async fn forged_answers_and_rules_allow_nothing() {
 // RC-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_command_without_the_key_is_told_what_is_missing() {
-    let ground = Ground::signed();
-    let house = ApprovalSetup::new(&ground, "one", LATER).await;
-    let mut visit = ClusterView::new(&ground.cluster().await);
+    let test_cluster = TestCluster::signed();
+    let setup = ApprovalSetup::new(&test_cluster, "one", LATER).await;
+    let mut visit = ClusterView::new(&test_cluster.cluster().await);
     visit.tokens().await.unwrap().create(admin("root")).await.unwrap();
-    let mut without = ClusterView::new(&ground.stranger().await);
+    let mut without = ClusterView::new(&test_cluster.stranger().await);
     let tokens = without.tokens().await.unwrap();
     for error in [tokens.create(admin("eve")).await.map(drop), tokens.revoke("root").await] {
         assert!(matches!(error, Err(Error::NoKey)), "{error:?}");
     }
-    let called = house.call(json!({}));
-    let id = house.waiting().await;
+    let called = setup.call(json!({}));
+    let id = setup.waiting().await;
     let queue = Arc::new(without.queue().await.unwrap());
     until("it sees the question", async || queue.pending().unwrap().len() == 1).await;
     let error = decide(&queue, &id, true, None).await.unwrap_err().to_string();
     assert!(error.contains("are signed: set its `key` in [cluster]"), "{error}");
-    house.decide(&id, true).await.unwrap();
+    setup.decide(&id, true).await.unwrap();
     assert!(called.await.unwrap().is_success());
 }
 
 // RC-3, GW-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_signs_in_by_writing_to_the_broker() {
-    let ground = Ground::signed();
-    let (member, stranger) = (ground.member("one").await, ground.stranger().await);
+    let test_cluster = TestCluster::signed();
+    let (member, stranger) = (test_cluster.member("one").await, test_cluster.stranger().await);
     let hour = Duration::from_secs(60 * 60);
-    member.fleet.keep_session("mine", json!({"token": "ada"}), hour).await.unwrap();
+    member.state.keep_session("mine", json!({"token": "ada"}), hour).await.unwrap();
     let signed = lies(&stranger, Bucket::Sessions, "console.mine").await;
     let forged = json!({"session": {"token": "root"}, "until": "2100-01-01T00:00:00Z"});
     put(&stranger, Bucket::Sessions, "console.forged", forged.to_string()).await;
     put(&stranger, Bucket::Sessions, "console.moved", signed.clone()).await;
-    assert_eq!(member.fleet.find_session("forged").await, None);
-    assert_eq!(member.fleet.find_session("moved").await, None);
-    assert!(member.fleet.find_session("mine").await.is_some());
-    member.fleet.end_session("mine").await.unwrap();
+    assert_eq!(member.state.find_session("forged").await, None);
+    assert_eq!(member.state.find_session("moved").await, None);
+    assert!(member.state.find_session("mine").await.is_some());
+    member.state.end_session("mine").await.unwrap();
     put(&stranger, Bucket::Sessions, "console.mine", signed).await;
     sleep(MOMENT).await;
-    assert_eq!(member.fleet.find_session("mine").await, None, "it has ended");
+    assert_eq!(member.state.find_session("mine").await, None, "it has ended");
     // What seals MCP sessions is made from the key, and lies nowhere.
-    assert!(member.fleet.mcp().await.seal.is_some());
+    assert!(member.state.mcp().await.seal.is_some());
     let store = stranger.bucket(Bucket::Sessions).await.unwrap();
     assert!(store.get("mcp.secrets").await.unwrap().is_none());
 }
@@ -197,13 +197,13 @@ async fn nobody_signs_in_by_writing_to_the_broker() {
 // RC-3, GW-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_from_before_the_key_hold_once_somebody_signs_them() {
-    let mut ground = Ground::new();
-    let mut visit = ClusterView::new(&ground.cluster().await);
+    let mut test_cluster = TestCluster::new();
+    let mut visit = ClusterView::new(&test_cluster.cluster().await);
     let secret = visit.tokens().await.unwrap().create(admin("old")).await.unwrap();
-    ground.key = Some("a secret that all nodes of the cluster have".into());
-    let member = ground.member("one").await;
+    test_cluster.key = Some("a secret that all nodes of the cluster have".into());
+    let member = test_cluster.member("one").await;
     assert!(!knows(&member, &secret), "nobody has signed it");
-    let mut visit = ClusterView::new(&ground.cluster().await);
+    let mut visit = ClusterView::new(&test_cluster.cluster().await);
     let tokens = visit.tokens().await.unwrap();
     let names = async |tokens: &ClusterTokens| {
         let unsigned = tokens.unsigned().await.unwrap();
@@ -220,18 +220,18 @@ async fn tokens_from_before_the_key_hold_once_somebody_signs_them() {
     };
     let (old, new) =
         ("a secret that all nodes of the cluster have", "another secret for the time to come");
-    ground.key = several([new, old]);
-    let both = ground.member("both").await;
+    test_cluster.key = several([new, old]);
+    let both = test_cluster.member("both").await;
     until("it is known with both keys", async || knows(&both, &secret)).await;
-    let mut visit = ClusterView::new(&ground.cluster().await);
+    let mut visit = ClusterView::new(&test_cluster.cluster().await);
     let tokens = visit.tokens().await.unwrap();
     assert_eq!(names(&tokens).await, ["old"]);
     tokens.sign("old").await.unwrap();
-    ground.key = Some(new.into());
-    let after = ground.member("after").await;
+    test_cluster.key = Some(new.into());
+    let after = test_cluster.member("after").await;
     until("it is known with the new key alone", async || knows(&after, &secret)).await;
-    ground.key = Some("a key that nobody else has, at all".into());
-    let mut visit = ClusterView::new(&ground.cluster().await);
+    test_cluster.key = Some("a key that nobody else has, at all".into());
+    let mut visit = ClusterView::new(&test_cluster.cluster().await);
     let tokens = visit.tokens().await.unwrap();
     let error = tokens.sign("old").await.unwrap_err();
     assert!(matches!(error, Error::OtherKey(_)), "{error}");

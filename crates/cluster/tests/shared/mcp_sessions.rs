@@ -14,29 +14,29 @@ use switchboard_runtime::{
 use switchboard_testkit::tools::{Fake, Witness};
 use tokio::time::timeout;
 
-use crate::{Ground, LONG, Member, until};
+use crate::{LONG, TestCluster, TestNode, until};
 
 /// A gateway's MCP server.
 pub(crate) struct TestServer {
     pub(crate) server: Server,
     pub(crate) witness: Witness,
     pub(crate) peers: Arc<dyn SessionPeers>,
-    _member: Member,
+    _member: TestNode,
 }
 
 impl TestServer {
-    pub(crate) async fn new(ground: &Ground, name: &str) -> Self {
-        let member = ground.member(name).await;
+    pub(crate) async fn new(test_cluster: &TestCluster, name: &str) -> Self {
+        let member = test_cluster.member(name).await;
         // Only who cancels it ends a call of these tests.
         let config = runtime::Config { timeout: HumanDuration(2 * LONG), ..Default::default() };
         let executor = ToolExecutor::builder().config(config).build();
         let witness = Witness::default();
         executor.tools().add(Fake::waits("wait", &witness)).unwrap();
         executor.tools().add(asks()).unwrap();
-        let shared = member.fleet.mcp().await;
+        let shared = member.state.mcp().await;
         let peers = shared.peers.clone().unwrap();
         let server = Server::in_cluster(executor, None, Config::default(), shared);
-        member.fleet.attend(&server).await.unwrap();
+        member.state.attend(&server).await.unwrap();
         Self { server, witness, peers, _member: member }
     }
 
@@ -111,9 +111,9 @@ fn asks() -> Fake {
     })
 }
 
-pub(crate) async fn moves_between_gateways(ground: &Ground) {
+pub(crate) async fn moves_between_gateways(test_cluster: &TestCluster) {
     let [here, there] =
-        [TestServer::new(ground, "one").await, TestServer::new(ground, "two").await];
+        [TestServer::new(test_cluster, "one").await, TestServer::new(test_cluster, "two").await];
     let session = here.open().await;
     assert_eq!(there.ping(&session).await, StatusCode::OK);
 
@@ -136,13 +136,13 @@ pub(crate) async fn moves_between_gateways(ground: &Ground) {
     assert_eq!(ended.status(), StatusCode::NO_CONTENT);
     let gone = async || here.ping(&session).await == StatusCode::NOT_FOUND;
     until("it has ended next door", gone).await;
-    let late = TestServer::new(ground, "late").await;
+    let late = TestServer::new(test_cluster, "late").await;
     assert_eq!(late.ping(&session).await, StatusCode::NOT_FOUND, "one that was not there asks");
 }
 
-pub(crate) async fn goes_on(ground: &Ground) {
+pub(crate) async fn goes_on(test_cluster: &TestCluster) {
     let [here, there] =
-        [TestServer::new(ground, "one").await, TestServer::new(ground, "two").await];
+        [TestServer::new(test_cluster, "one").await, TestServer::new(test_cluster, "two").await];
     let asked = here.ask(json!({})).await["result"].clone();
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     let answers = json!({"who": {"action": "accept", "content": {"name": "ada"}}});

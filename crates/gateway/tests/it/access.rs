@@ -14,18 +14,18 @@ use crate::{TestGateway, answer};
 
 #[tokio::test]
 async fn loopback_needs_no_token_but_knows_a_wrong_one() {
-    let house = TestGateway::start().await;
-    assert_eq!(answer(house.get("/api/tools")).await.0, 200);
-    let wrong = || house.get("/api/tools").bearer_auth("sb_wrong");
+    let gateway = TestGateway::start().await;
+    assert_eq!(answer(gateway.get("/api/tools")).await.0, 200);
+    let wrong = || gateway.get("/api/tools").bearer_auth("sb_wrong");
     assert_eq!(answer(wrong()).await.0, 401, "although there is no token yet");
-    house.token("agent", &["*"]);
+    gateway.token("agent", &["*"]);
     for any in ["sk-whatever-a-chat-client-sends", "not-needed"] {
-        let any = house.get("/api/tools").bearer_auth(any);
+        let any = gateway.get("/api/tools").bearer_auth(any);
         assert_eq!(answer(any).await.0, 200, "no token is demanded");
     }
     let (status, body) = answer(wrong()).await;
     assert_eq!((status, &body["error"]), (401, &json!("the token is not known")));
-    let basic = house.get("/api/tools").basic_auth("ada", Some("x"));
+    let basic = gateway.get("/api/tools").basic_auth("ada", Some("x"));
     let response = basic.send().await.unwrap();
     assert_eq!(response.status(), 401);
     assert_eq!(response.headers()["www-authenticate"], "Bearer");
@@ -33,14 +33,15 @@ async fn loopback_needs_no_token_but_knows_a_wrong_one() {
 
 #[tokio::test]
 async fn a_token_is_demanded_where_that_is_set() {
-    let house = TestGateway::configured(Config { require_token: true, ..Config::default() }).await;
-    assert_eq!(answer(house.get("/api/tools")).await.0, 401);
-    assert_eq!(answer(house.get("/metrics")).await.0, 401);
-    let (status, body) = answer(house.get("/api/tools").bearer_auth("not-needed")).await;
+    let gateway =
+        TestGateway::configured(Config { require_token: true, ..Config::default() }).await;
+    assert_eq!(answer(gateway.get("/api/tools")).await.0, 401);
+    assert_eq!(answer(gateway.get("/metrics")).await.0, 401);
+    let (status, body) = answer(gateway.get("/api/tools").bearer_auth("not-needed")).await;
     assert!(status == 401 && body["error"].as_str().unwrap().contains("needed: send it"), "{body}");
-    assert_eq!(answer(house.get("/healthz")).await.0, 200);
-    let token = house.token("agent", &["*"]);
-    assert_eq!(answer(house.get("/api/tools").bearer_auth(token)).await.0, 200);
+    assert_eq!(answer(gateway.get("/healthz")).await.0, 200);
+    let token = gateway.token("agent", &["*"]);
+    assert_eq!(answer(gateway.get("/api/tools").bearer_auth(token)).await.0, 200);
 }
 
 #[tokio::test]
@@ -75,15 +76,15 @@ async fn beyond_loopback_nothing_starts_without_a_token() {
 
 #[tokio::test]
 async fn a_token_made_a_moment_ago_limits_from_its_first_request_on() {
-    let house = TestGateway::start().await;
-    assert_eq!(answer(house.get("/api/tools")).await.0, 200);
+    let gateway = TestGateway::start().await;
+    assert_eq!(answer(gateway.get("/api/tools")).await.0, 200);
     // As another process makes one, of which the gateway has not heard.
-    let elsewhere = Tokens::open(house._folder.path().join("tokens.json")).unwrap();
+    let elsewhere = Tokens::open(gateway._folder.path().join("tokens.json")).unwrap();
     for name in ["first", "second"] {
         let tools = Some(vec!["echo".to_owned()]);
         let new = NewToken { name: name.to_owned(), tools, ..Default::default() };
         let token = elsewhere.create(new).unwrap();
-        let (status, tools) = answer(house.get("/api/tools").bearer_auth(&token)).await;
+        let (status, tools) = answer(gateway.get("/api/tools").bearer_auth(&token)).await;
         assert_eq!((status, tools.as_array().map(Vec::len)), (200, Some(1)), "{name}: {tools}");
     }
 }
@@ -128,19 +129,19 @@ fn the_start_says_that_tokens_limit_nobody_on_loopback() {
 
 #[tokio::test]
 async fn what_a_token_may_not_see_is_not_there() {
-    let house = TestGateway::start().await;
-    let token = house.token("agent-7", &["ech*", "wait"]);
-    let (_, tools) = answer(house.get("/api/tools").bearer_auth(&token)).await;
+    let gateway = TestGateway::start().await;
+    let token = gateway.token("agent-7", &["ech*", "wait"]);
+    let (_, tools) = answer(gateway.get("/api/tools").bearer_auth(&token)).await;
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ["echo", "wait"]);
-    assert_eq!(answer(house.get("/api/tools/weather").bearer_auth(&token)).await.0, 404);
-    let hidden = house.call("weather", &json!({"city": "Berlin"})).bearer_auth(&token);
+    assert_eq!(answer(gateway.get("/api/tools/weather").bearer_auth(&token)).await.0, 404);
+    let hidden = gateway.call("weather", &json!({"city": "Berlin"})).bearer_auth(&token);
     let (status, envelope) = answer(hidden).await;
     assert_eq!((status, &envelope["error"]), (404, &json!("Tool 'weather' not found")));
     assert_eq!(envelope.get("hint"), None, "a hint would tell what is hidden");
-    assert_eq!(answer(house.call("echo", &json!({})).bearer_auth(&token)).await.0, 200);
-    answer(house.call("fails", &json!({}))).await;
-    let (_, calls) = answer(house.get("/api/calls").bearer_auth(&token)).await;
+    assert_eq!(answer(gateway.call("echo", &json!({})).bearer_auth(&token)).await.0, 200);
+    answer(gateway.call("fails", &json!({}))).await;
+    let (_, calls) = answer(gateway.get("/api/calls").bearer_auth(&token)).await;
     let seen: Vec<_> = calls.as_array().unwrap().iter().map(|call| &call["tool"]).collect();
     assert_eq!(seen, ["echo"]);
     assert_eq!(calls[0]["caller"], "agent-7");
@@ -149,36 +150,36 @@ async fn what_a_token_may_not_see_is_not_there() {
 // A tool has several names; a token sees it, or does not, whichever of them is used.
 #[tokio::test]
 async fn names_make_no_difference_to_what_is_hidden() {
-    let house = TestGateway::start().await;
-    let tools = house.executor.tools();
+    let gateway = TestGateway::start().await;
+    let tools = gateway.executor.tools();
     let prefix = Some("clock".to_owned());
     tools.add_server("time", ServerSettings { prefix, ..Default::default() }).unwrap();
     tools.set_server_tools("time", vec![Fake::echoes("now").of_server("time").shared()]);
     for glob in ["clock__*", "time__*"] {
-        let token = house.token(glob, &[glob]);
-        let (_, listed) = answer(house.get("/api/tools").bearer_auth(&token)).await;
+        let token = gateway.token(glob, &[glob]);
+        let (_, listed) = answer(gateway.get("/api/tools").bearer_auth(&token)).await;
         assert_eq!(listed[0]["name"], "clock__now", "{glob}");
         for name in ["clock__now", "time__now", "now"] {
-            let called = house.call(name, &json!({})).bearer_auth(&token);
+            let called = gateway.call(name, &json!({})).bearer_auth(&token);
             assert_eq!(answer(called).await.0, 200, "{glob}: {name}");
         }
-        let (_, calls) = answer(house.get("/api/calls").bearer_auth(&token)).await;
+        let (_, calls) = answer(gateway.get("/api/calls").bearer_auth(&token)).await;
         assert!(calls.as_array().unwrap().len() >= 3, "{glob}: {calls}");
     }
     // The bare name would fit, but the tool behind it does not.
-    let token = house.token("narrow", &["no*"]);
-    assert_eq!(answer(house.call("now", &json!({})).bearer_auth(&token)).await.0, 404);
-    let (_, calls) = answer(house.get("/api/calls").bearer_auth(&token)).await;
+    let token = gateway.token("narrow", &["no*"]);
+    assert_eq!(answer(gateway.call("now", &json!({})).bearer_auth(&token)).await.0, 404);
+    let (_, calls) = answer(gateway.get("/api/calls").bearer_auth(&token)).await;
     assert_eq!(calls, json!([]));
 }
 
 #[tokio::test]
 async fn a_tokens_share_is_bounded() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let rate = Some("2/h".parse().unwrap());
     let new = NewToken { name: "few".to_owned(), rate, ..Default::default() };
-    let token = house.tokens.create(new).unwrap();
-    let ask = || house.get("/api/tools").bearer_auth(&token);
+    let token = gateway.tokens.create(new).unwrap();
+    let ask = || gateway.get("/api/tools").bearer_auth(&token);
     assert_eq!(answer(ask()).await.0, 200);
     assert_eq!(answer(ask()).await.0, 200);
     let response = ask().send().await.unwrap();
@@ -186,27 +187,27 @@ async fn a_tokens_share_is_bounded() {
     assert!(response.headers().contains_key("retry-after"));
 
     let new = NewToken { name: "one".to_owned(), concurrent: Some(1), ..Default::default() };
-    let token = house.tokens.create(new).unwrap();
-    let mut events = house.get("/api/events").bearer_auth(&token).send().await.unwrap();
-    let (status, body) = answer(house.get("/api/tools").bearer_auth(&token)).await;
+    let token = gateway.tokens.create(new).unwrap();
+    let mut events = gateway.get("/api/events").bearer_auth(&token).send().await.unwrap();
+    let (status, body) = answer(gateway.get("/api/tools").bearer_auth(&token)).await;
     assert_eq!(status, 429, "{body}");
-    house.call("echo", &json!({})).send().await.unwrap();
+    gateway.call("echo", &json!({})).send().await.unwrap();
     assert!(events.chunk().await.unwrap().is_some());
     drop(events);
     // The place is free as soon as the gateway has noticed.
-    until(async || answer(house.get("/api/tools").bearer_auth(&token)).await.0 != 429).await;
+    until(async || answer(gateway.get("/api/tools").bearer_auth(&token)).await.0 != 429).await;
 }
 
 /// Sends a batch of so many calls in a session of the revision that has batches.
 async fn batch(
-    house: &TestGateway,
+    gateway: &TestGateway,
     token: &str,
     tool: &str,
     size: u64,
 ) -> (u16, serde_json::Value) {
     let post = |body: &serde_json::Value| {
         let accept = "application/json, text/event-stream";
-        let request = house.client.post(house.url("/mcp")).bearer_auth(token);
+        let request = gateway.client.post(gateway.url("/mcp")).bearer_auth(token);
         request.header("accept", accept).json(body)
     };
     let client = json!({"name": "t", "version": "1"});
@@ -222,11 +223,11 @@ async fn batch(
 // GW-7: a batch is worth as many requests as it has, and no way around a token's share.
 #[tokio::test]
 async fn each_request_of_a_batch_counts() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let create = |name: &str, rate: Option<&str>, concurrent| {
         let rate = rate.map(|rate| rate.parse().unwrap());
         let new = NewToken { name: name.to_owned(), rate, concurrent, ..Default::default() };
-        house.tokens.create(new).unwrap()
+        gateway.tokens.create(new).unwrap()
     };
     let ran = |answers: &serde_json::Value| -> Vec<u64> {
         let answers = answers.as_array().unwrap().iter();
@@ -235,25 +236,25 @@ async fn each_request_of_a_batch_counts() {
     };
     // One request opens the session, one is the batch and its first call, three are further calls.
     let token = create("few", Some("5/h"), None);
-    let (status, answers) = batch(&house, &token, "echo", 50).await;
+    let (status, answers) = batch(&gateway, &token, "echo", 50).await;
     assert_eq!((status, ran(&answers)), (200, vec![0, 1, 2, 3]));
     let error = &answers[4]["error"];
     assert_eq!(error["message"], "token 'few' may make 5/h requests");
     assert_eq!((&error["code"], error["data"]["retry_after"].is_u64()), (&json!(-32000), true));
-    assert_eq!(answer(house.get("/api/tools").bearer_auth(&token)).await.0, 429);
+    assert_eq!(answer(gateway.get("/api/tools").bearer_auth(&token)).await.0, 429);
 
     let token = create("one at once", None, Some(2));
-    let (status, answers) = batch(&house, &token, "echo", 5).await;
+    let (status, answers) = batch(&gateway, &token, "echo", 5).await;
     assert_eq!((status, ran(&answers)), (200, vec![0, 1]));
     assert_eq!(answers[2]["error"]["message"], "token 'one at once' may have 2 requests at once");
-    assert_eq!(answer(house.get("/api/tools").bearer_auth(&token)).await.0, 200, "given back");
+    assert_eq!(answer(gateway.get("/api/tools").bearer_auth(&token)).await.0, 200, "given back");
 
     let token = create("many", None, None);
-    assert_eq!(ran(&batch(&house, &token, "echo", 50).await.1).len(), 50);
-    let (status, refused) = batch(&house, &token, "echo", 300).await;
+    assert_eq!(ran(&batch(&gateway, &token, "echo", 50).await.1).len(), 50);
+    let (status, refused) = batch(&gateway, &token, "echo", 300).await;
     assert_eq!((status, &refused["error"]["code"]), (400, &json!(-32600)));
     // Nothing of the large one ran.
-    let recorded = house.executor.history().recent(1000).await.unwrap();
+    let recorded = gateway.executor.history().recent(1000).await.unwrap();
     assert_eq!(recorded.len(), 4 + 2 + 50);
 }
 
@@ -289,22 +290,22 @@ fn tokens_are_kept_as_hashes_and_can_be_revoked() {
 
 #[tokio::test]
 async fn foreign_pages_and_names_are_turned_away() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     for (name, value) in
         [("origin", "null"), ("origin", "https://evil.example"), ("host", "evil.example")]
     {
-        let request = house.call("echo", &json!({})).header(name, value);
+        let request = gateway.call("echo", &json!({})).header(name, value);
         assert_eq!(answer(request).await.0, 403, "{name}: {value}");
     }
-    let own = house.url("").trim_end_matches('/').to_owned();
-    assert_eq!(answer(house.call("echo", &json!({})).header("origin", own)).await.0, 200);
+    let own = gateway.url("").trim_end_matches('/').to_owned();
+    assert_eq!(answer(gateway.call("echo", &json!({})).header("origin", own)).await.0, 200);
 }
 
 #[tokio::test]
 async fn browsers_fetch_nothing_for_pages_of_other_sites() {
     let origins = vec!["https://app.example".to_owned()];
-    let house = TestGateway::configured(Config { origins, ..Config::default() }).await;
-    let cross = |path: &str| house.get(path).header("sec-fetch-site", "cross-site");
+    let gateway = TestGateway::configured(Config { origins, ..Config::default() }).await;
+    let cross = |path: &str| gateway.get(path).header("sec-fetch-site", "cross-site");
     let closed = ["/api/tools", "/api/events", "/api/session", "/mcp", "/metrics", "/v1/models"];
     for path in closed {
         assert_eq!(answer(cross(path)).await.0, 403, "{path}");
@@ -324,7 +325,7 @@ async fn browsers_fetch_nothing_for_pages_of_other_sites() {
 
 #[tokio::test]
 async fn what_is_for_the_caller_alone_is_kept_by_no_cache() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     for (path, status) in [
         ("/api/tools", 200),
         ("/api/session", 200),
@@ -335,7 +336,7 @@ async fn what_is_for_the_caller_alone_is_kept_by_no_cache() {
         ("/metrics", 200),
         ("/openapi.json", 200),
     ] {
-        let response = house.get(path).send().await.unwrap();
+        let response = gateway.get(path).send().await.unwrap();
         assert_eq!(response.status(), status, "{path}");
         assert_eq!(response.headers()["cache-control"], "no-store", "{path}");
         assert_eq!(response.headers()["x-content-type-options"], "nosniff", "{path}");

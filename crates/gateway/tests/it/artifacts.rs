@@ -9,7 +9,7 @@ use switchboard_toolcall::{Content, Part, ToolOutput};
 use crate::{TestGateway, answer};
 
 /// A picture, and a text that is too long.
-async fn with_artifacts(house: &TestGateway) -> (String, String) {
+async fn with_artifacts(gateway: &TestGateway) -> (String, String) {
     let picture = Part(
         json!({"type": "image", "mimeType": "image/png", "data": STANDARD.encode(b"\x89PNG picture")})
             .as_object()
@@ -25,8 +25,8 @@ async fn with_artifacts(house: &TestGateway) -> (String, String) {
     let mut ids = Vec::new();
     for tool in tools {
         let name = switchboard_toolcall::Tool::spec(&tool).name.clone();
-        house.executor.tools().add(tool).unwrap();
-        let (status, envelope) = answer(house.call(&name, &json!({}))).await;
+        gateway.executor.tools().add(tool).unwrap();
+        let (status, envelope) = answer(gateway.call(&name, &json!({}))).await;
         assert_eq!(status, 200, "{envelope}");
         ids.push(envelope["artifacts"][0]["id"].as_str().unwrap().to_owned());
     }
@@ -36,9 +36,9 @@ async fn with_artifacts(house: &TestGateway) -> (String, String) {
 
 #[tokio::test]
 async fn content_comes_as_what_it_is_and_can_do_nothing() {
-    for house in [TestGateway::start().await, TestGateway::recording().await] {
-        let (picture, long) = with_artifacts(&house).await;
-        let response = house.get(&format!("/api/artifacts/{picture}")).send().await.unwrap();
+    for gateway in [TestGateway::start().await, TestGateway::recording().await] {
+        let (picture, long) = with_artifacts(&gateway).await;
+        let response = gateway.get(&format!("/api/artifacts/{picture}")).send().await.unwrap();
         let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
         assert_eq!(header("content-type"), "image/png");
         assert!(header("content-disposition").starts_with("inline; filename="));
@@ -46,27 +46,27 @@ async fn content_comes_as_what_it_is_and_can_do_nothing() {
         assert!(header("content-security-policy").starts_with("sandbox"));
         assert_eq!(&response.bytes().await.unwrap()[..], b"\x89PNG picture");
 
-        let (_, text) = answer(house.get(&format!("/api/artifacts/{long}"))).await;
+        let (_, text) = answer(gateway.get(&format!("/api/artifacts/{long}"))).await;
         assert_eq!(text, Value::String("äb".repeat(100)));
-        let part = house.get(&format!("/api/artifacts/{long}?offset=1&limit=3"));
+        let part = gateway.get(&format!("/api/artifacts/{long}?offset=1&limit=3"));
         let part = part.send().await.unwrap();
         assert_eq!(part.headers()["x-total-characters"], "200");
         assert_eq!(part.text().await.unwrap(), "bäb");
 
         let page = ArtifactContent { media_type: "text/html".to_owned(), bytes: "<script>".into() };
         let source = ArtifactSource { tool: "page".into(), caller: None };
-        let page = house.executor.artifacts().put(page, source).await.unwrap();
-        let page = house.get(&format!("/api/artifacts/{page}")).send().await.unwrap();
+        let page = gateway.executor.artifacts().put(page, source).await.unwrap();
+        let page = gateway.get(&format!("/api/artifacts/{page}")).send().await.unwrap();
         assert!(page.headers()["content-disposition"].to_str().unwrap().starts_with("attachment"));
     }
 }
 
 #[tokio::test]
 async fn ranges_of_bytes_are_served() {
-    let house = TestGateway::recording().await;
-    let (picture, _) = with_artifacts(&house).await;
+    let gateway = TestGateway::recording().await;
+    let (picture, _) = with_artifacts(&gateway).await;
     let range = |range: &'static str| {
-        house.get(&format!("/api/artifacts/{picture}")).header("range", range)
+        gateway.get(&format!("/api/artifacts/{picture}")).header("range", range)
     };
     let part = range("bytes=1-3").send().await.unwrap();
     assert_eq!(
@@ -81,16 +81,16 @@ async fn ranges_of_bytes_are_served() {
 // GW-2, GW-5
 #[tokio::test]
 async fn only_those_get_it_who_may_know_of_its_call() {
-    for house in [TestGateway::recording().await, TestGateway::start().await] {
-        let (picture, long) = with_artifacts(&house).await;
+    for gateway in [TestGateway::recording().await, TestGateway::start().await] {
+        let (picture, long) = with_artifacts(&gateway).await;
         let status = async |id: &str, token: &String| {
-            answer(house.get(&format!("/api/artifacts/{id}")).bearer_auth(token)).await.0
+            answer(gateway.get(&format!("/api/artifacts/{id}")).bearer_auth(token)).await.0
         };
-        let watcher = house.watcher("watcher", &["long"]);
+        let watcher = gateway.watcher("watcher", &["long"]);
         assert_eq!((status(&picture, &watcher).await, status(&long, &watcher).await), (404, 200));
-        let other = house.token("other", &["*"]);
+        let other = gateway.token("other", &["*"]);
         assert_eq!(status(&picture, &other).await, 404, "somebody else's");
-        let (_, own) = answer(house.call("picture", &json!({})).bearer_auth(&other)).await;
+        let (_, own) = answer(gateway.call("picture", &json!({})).bearer_auth(&other)).await;
         let own = own["artifacts"][0]["id"].as_str().unwrap();
         assert_eq!(status(own, &other).await, 200);
     }
@@ -98,8 +98,8 @@ async fn only_those_get_it_who_may_know_of_its_call() {
 
 #[tokio::test]
 async fn what_is_not_there_or_no_text_is_told() {
-    let house = TestGateway::recording().await;
-    let (picture, _) = with_artifacts(&house).await;
+    let gateway = TestGateway::recording().await;
+    let (picture, _) = with_artifacts(&gateway).await;
     for (path, status, says) in [
         ("nothing".to_owned(), 404, "Nothing is kept"),
         ("..%2f..%2fetc%2fpasswd".to_owned(), 404, "Nothing is kept"),
@@ -107,7 +107,7 @@ async fn what_is_not_there_or_no_text_is_told() {
         (format!("{picture}?offset=-1"), 400, "offset"),
         (format!("{picture}?lines=1"), 400, "lines"),
     ] {
-        let (got, body) = answer(house.get(&format!("/api/artifacts/{path}"))).await;
+        let (got, body) = answer(gateway.get(&format!("/api/artifacts/{path}"))).await;
         assert_eq!(got, status, "{path}: {body}");
         assert!(body["error"].as_str().unwrap().contains(says), "{path}: {body}");
     }

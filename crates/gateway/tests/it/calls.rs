@@ -7,26 +7,26 @@ use switchboard_toolcall::{Content, ToolOutput};
 use crate::{TestGateway, answer};
 
 /// The tools of the calls that a question finds.
-async fn tools(house: &TestGateway, question: &str) -> Vec<String> {
-    let (status, calls) = answer(house.get(&format!("/api/calls{question}"))).await;
+async fn tools(gateway: &TestGateway, question: &str) -> Vec<String> {
+    let (status, calls) = answer(gateway.get(&format!("/api/calls{question}"))).await;
     assert_eq!(status, 200, "{question}: {calls}");
     let tools = calls.as_array().unwrap().iter().map(|call| call["tool"].as_str().unwrap());
     tools.map(str::to_owned).collect()
 }
 
-async fn with_calls(house: TestGateway) -> TestGateway {
-    answer(house.call("echo", &json!({"password": "secret"}))).await;
-    answer(house.call("wait", &json!({"secs": 0}))).await;
-    answer(house.call("fails", &json!({}))).await;
-    answer(house.call("weather", &json!({"city": "Rome"}))).await;
-    house
+async fn with_calls(gateway: TestGateway) -> TestGateway {
+    answer(gateway.call("echo", &json!({"password": "secret"}))).await;
+    answer(gateway.call("wait", &json!({"secs": 0}))).await;
+    answer(gateway.call("fails", &json!({}))).await;
+    answer(gateway.call("weather", &json!({"city": "Rome"}))).await;
+    gateway
 }
 
 // RC-2
 #[tokio::test]
 async fn every_filter_works_with_and_without_a_store() {
-    for house in [TestGateway::start().await, TestGateway::recording().await] {
-        let house = with_calls(house).await;
+    for gateway in [TestGateway::start().await, TestGateway::recording().await] {
+        let gateway = with_calls(gateway).await;
         for (question, expected) in [
             ("", &["weather", "fails", "wait", "echo"][..]),
             ("?limit=1", &["weather"]),
@@ -43,38 +43,38 @@ async fn every_filter_works_with_and_without_a_store() {
             ("?since=1h&until=2099-01-01T00:00:00Z", &["weather", "fails", "wait", "echo"]),
             ("?until=1h", &[]),
         ] {
-            assert_eq!(tools(&house, question).await, expected, "{question}");
+            assert_eq!(tools(&gateway, question).await, expected, "{question}");
         }
-        assert_eq!(tools(&house, "?slow=0ms").await.len(), 4);
-        let (_, calls) = answer(house.get("/api/calls?limit=2")).await;
+        assert_eq!(tools(&gateway, "?slow=0ms").await.len(), 4);
+        let (_, calls) = answer(gateway.get("/api/calls?limit=2")).await;
         let after = calls[1]["id"].as_str().unwrap();
-        assert_eq!(tools(&house, &format!("?after={after}")).await, ["wait", "echo"]);
+        assert_eq!(tools(&gateway, &format!("?after={after}")).await, ["wait", "echo"]);
     }
 }
 
 #[tokio::test]
 async fn one_call_is_shown_to_those_who_may_see_its_tool() {
-    for (house, has_result) in
+    for (gateway, has_result) in
         [(TestGateway::start().await, false), (TestGateway::recording().await, true)]
     {
-        let (_, envelope) = answer(house.call("weather", &json!({"city": "Rome"}))).await;
+        let (_, envelope) = answer(gateway.call("weather", &json!({"city": "Rome"}))).await;
         let path = format!("/api/calls/{}", envelope["call_id"].as_str().unwrap());
-        let (status, call) = answer(house.get(&path)).await;
+        let (status, call) = answer(gateway.get(&path)).await;
         assert_eq!((status, &call["tool"]), (200, &json!("weather")), "{call}");
         assert_eq!(call["arguments"], json!({"city": "Rome"}));
         let result = if has_result { json!({"temp": 21}) } else { Value::Null };
         assert_eq!(call["result"], result);
-        let token = house.token("agent-7", &["ech*"]);
-        let (status, refusal) = answer(house.get(&path).bearer_auth(&token)).await;
+        let token = gateway.token("agent-7", &["ech*"]);
+        let (status, refusal) = answer(gateway.get(&path).bearer_auth(&token)).await;
         assert_eq!((status, &refusal["error_kind"]), (404, &json!("not_found")));
-        let (_, calls) = answer(house.get("/api/calls").bearer_auth(&token)).await;
+        let (_, calls) = answer(gateway.get("/api/calls").bearer_auth(&token)).await;
         assert_eq!(calls, json!([]));
-        let watcher = house.watcher("watcher", &["weather"]);
-        assert_eq!(answer(house.get(&path).bearer_auth(&watcher)).await.0, 200);
-        let blind = house.watcher("blind", &["echo"]);
-        assert_eq!(answer(house.get(&path).bearer_auth(&blind)).await.0, 404);
+        let watcher = gateway.watcher("watcher", &["weather"]);
+        assert_eq!(answer(gateway.get(&path).bearer_auth(&watcher)).await.0, 200);
+        let blind = gateway.watcher("blind", &["echo"]);
+        assert_eq!(answer(gateway.get(&path).bearer_auth(&blind)).await.0, 404);
         for nobody in ["01J00000000000000000000000", "nonsense"] {
-            let (status, body) = answer(house.get(&format!("/api/calls/{nobody}"))).await;
+            let (status, body) = answer(gateway.get(&format!("/api/calls/{nobody}"))).await;
             assert_eq!(
                 (status, &body["error"]),
                 (404, &json!(format!("Call '{nobody}' not found")))
@@ -85,7 +85,7 @@ async fn one_call_is_shown_to_those_who_may_see_its_tool() {
 
 #[tokio::test]
 async fn a_question_that_makes_no_sense_is_told_why() {
-    let house = TestGateway::recording().await;
+    let gateway = TestGateway::recording().await;
     for (question, says) in [
         ("?since=yesterday", "`yesterday` is no time"),
         ("?slow=long", "`long` is not a duration"),
@@ -94,27 +94,27 @@ async fn a_question_that_makes_no_sense_is_told_why() {
         ("?after=me", "after"),
         ("?tol=x", "tol"),
     ] {
-        let (status, body) = answer(house.get(&format!("/api/calls{question}"))).await;
+        let (status, body) = answer(gateway.get(&format!("/api/calls{question}"))).await;
         assert_eq!((status, &body["error_kind"]), (400, &json!("invalid_parameters")), "{body}");
         assert!(body["error"].as_str().unwrap().contains(says), "{question}: {body}");
     }
-    for house in [house, TestGateway::start().await] {
-        answer(house.call("echo", &json!({}))).await;
-        let (status, body) = answer(house.get("/api/calls?tool=a%5B")).await;
+    for gateway in [gateway, TestGateway::start().await] {
+        answer(gateway.call("echo", &json!({}))).await;
+        let (status, body) = answer(gateway.get("/api/calls?tool=a%5B")).await;
         assert_eq!((status, &body["error"]), (400, &json!("`a[` is not a glob")), "{body}");
     }
 }
 
 #[tokio::test]
 async fn the_calls_of_a_conversation_are_found() {
-    for house in [TestGateway::start().await, TestGateway::recording().await] {
+    for gateway in [TestGateway::start().await, TestGateway::recording().await] {
         for (tool, conversation) in [("echo", "one"), ("fails", "two"), ("echo", "two")] {
-            let call = house.call(tool, &json!({})).header("x-conversation", conversation);
+            let call = gateway.call(tool, &json!({})).header("x-conversation", conversation);
             answer(call).await;
         }
-        assert_eq!(tools(&house, "?conversation=two").await, ["echo", "fails"]);
-        assert_eq!(tools(&house, "?conversation=one&failed").await, [""; 0]);
-        let wrong = house.call("echo", &json!({})).header("x-conversation", "");
+        assert_eq!(tools(&gateway, "?conversation=two").await, ["echo", "fails"]);
+        assert_eq!(tools(&gateway, "?conversation=one&failed").await, [""; 0]);
+        let wrong = gateway.call("echo", &json!({})).header("x-conversation", "");
         assert_eq!(answer(wrong).await.0, 400);
     }
 }
@@ -122,11 +122,13 @@ async fn the_calls_of_a_conversation_are_found() {
 // RC-1
 #[tokio::test]
 async fn a_call_says_where_in_the_hash_chain_it_is() {
-    let house = TestGateway::recording().await;
-    let (_, first) = answer(house.call("echo", &json!({"n": 1}))).await;
-    let (_, second) = answer(house.call("fails", &json!({}))).await;
+    let gateway = TestGateway::recording().await;
+    let (_, first) = answer(gateway.call("echo", &json!({"n": 1}))).await;
+    let (_, second) = answer(gateway.call("fails", &json!({}))).await;
     let show = async |envelope: &Value| {
-        answer(house.get(&format!("/api/calls/{}", envelope["call_id"].as_str().unwrap()))).await.1
+        answer(gateway.get(&format!("/api/calls/{}", envelope["call_id"].as_str().unwrap())))
+            .await
+            .1
     };
     let (first, second) = (show(&first).await, show(&second).await);
     let [begun, ended] = &first["journal"].as_array().unwrap()[..] else { panic!("{first}") };
@@ -143,11 +145,11 @@ async fn a_call_says_where_in_the_hash_chain_it_is() {
 // RS-3: who passes a result on to a model asks for what a model reads; an object of ours is read as it is.
 #[tokio::test]
 async fn what_is_read_of_an_mcp_result_can_be_asked_for() {
-    let house = TestGateway::recording().await;
+    let gateway = TestGateway::recording().await;
     let result = json!({"content": [{"type": "text", "text": "21 °C\nsunny"}], "structuredContent": {"n": 21.0}});
     let content = Content::from_object(result.as_object().unwrap().clone()).unwrap();
-    house.executor.tools().add(Fake::outputs("mcp", ToolOutput::Content(content))).unwrap();
-    let call = |path: &str| answer(house.client.post(house.url(path)).json(&json!({})));
+    gateway.executor.tools().add(Fake::outputs("mcp", ToolOutput::Content(content))).unwrap();
+    let call = |path: &str| answer(gateway.client.post(gateway.url(path)).json(&json!({})));
     let (_, plain) = call("/api/tools/mcp/call").await;
     assert_eq!((&plain["result"], plain.get("text")), (&result, None), "{plain}");
     let (_, with_text) = call("/api/tools/mcp/call?text=1").await;
@@ -158,9 +160,9 @@ async fn what_is_read_of_an_mcp_result_can_be_asked_for() {
     assert_eq!((status, &wrong["error"]), (400, &json!("text is 2; it may be 0 or 1")));
     // The record has it, too.
     let id = plain["call_id"].as_str().unwrap();
-    let (_, record) = answer(house.get(&format!("/api/calls/{id}"))).await;
+    let (_, record) = answer(gateway.get(&format!("/api/calls/{id}"))).await;
     assert_eq!((&record["result"], &record["text"]), (&result, &json!("21 °C\nsunny")), "{record}");
     let (_, record) =
-        answer(house.get(&format!("/api/calls/{}", own["call_id"].as_str().unwrap()))).await;
+        answer(gateway.get(&format!("/api/calls/{}", own["call_id"].as_str().unwrap()))).await;
     assert_eq!(record.get("text"), None, "{record}");
 }

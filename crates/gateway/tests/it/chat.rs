@@ -57,8 +57,9 @@ fn their_tools() -> Value {
 // GW-1, ML-7
 #[tokio::test]
 async fn an_answer_comes_with_its_tools_run_here() {
-    let house = TestGateway::start().await;
-    let (status, body) = answer(house.chat("call echo {\"a\":1.50}", &json!({"user": "u1"}))).await;
+    let gateway = TestGateway::start().await;
+    let (status, body) =
+        answer(gateway.chat("call echo {\"a\":1.50}", &json!({"user": "u1"}))).await;
     assert_eq!(status, 200, "{body}");
     let choice = &body["choices"][0];
     let message = json!({"role": "assistant", "content": "I heard {\"a\":1.50}", "refusal": null});
@@ -67,7 +68,7 @@ async fn an_answer_comes_with_its_tools_run_here() {
     assert_eq!((&body["usage"], &body["object"]), (&usage, &json!("chat.completion")));
     assert_eq!(body["model"], "parrot");
     assert!(body["id"].as_str().unwrap().starts_with("chatcmpl-"));
-    let calls = house.executor.history().recent(1).await.unwrap();
+    let calls = gateway.executor.history().recent(1).await.unwrap();
     assert_eq!(
         (&*calls[0].start.tool, calls[0].start.conversation.as_deref()),
         ("echo", Some("u1"))
@@ -77,9 +78,9 @@ async fn an_answer_comes_with_its_tools_run_here() {
 // GW-1
 #[tokio::test]
 async fn an_answer_comes_in_chunks() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let stream = json!({"stream": true, "stream_options": {"include_usage": true}});
-    let events = events(house.chat("say Let me see\ncall echo {}\nthen", &stream)).await;
+    let events = events(gateway.chat("say Let me see\ncall echo {}\nthen", &stream)).await;
     assert_eq!(events.last().map(String::as_str), Some("data: [DONE]"));
     assert!(events.contains(&": echo runs".to_owned()), "{events:?}");
     let chunks = chunks(&events);
@@ -95,10 +96,10 @@ async fn an_answer_comes_in_chunks() {
 // GW-1: for clients that show the calls as they happen.
 #[tokio::test]
 async fn the_loops_calls_come_as_events_where_they_are_asked_for() {
-    let house = TestGateway::recording().await;
+    let gateway = TestGateway::recording().await;
     let stream = json!({"stream": true, "stream_options": {"include_calls": true}});
     let text = "say Let me see\ncall echo {\"a\":1}\ncall fails {}\nthen";
-    let events = events(house.chat(text, &stream)).await;
+    let events = events(gateway.chat(text, &stream)).await;
     assert_eq!(text_of(&chunks(&events)), "Let me see\n\nI heard {\"a\":1} and Error: no luck");
     let told = |name: &str| -> Vec<Value> {
         let prefix = format!("event: {name}\ndata: ");
@@ -112,7 +113,7 @@ async fn the_loops_calls_come_as_events_where_they_are_asked_for() {
     assert_eq!((&echo["id"], &echo["outcome"]), (&begun[0]["id"], &json!("ok")));
     assert!(echo["duration_ms"].is_number() && echo["content"].is_string());
     let path = format!("/api/calls/{}", echo["call_id"].as_str().unwrap());
-    assert_eq!(answer(house.get(&path)).await.1["tool"], "echo");
+    assert_eq!(answer(gateway.get(&path)).await.1["tool"], "echo");
     let fails = ended.iter().find(|call| call["tool"] == "fails").unwrap();
     assert_eq!(fails["outcome"], "tool_error");
     assert!(!events.iter().any(|event| event.starts_with(':')), "no comments beside: {events:?}");
@@ -121,10 +122,10 @@ async fn the_loops_calls_come_as_events_where_they_are_asked_for() {
 // GW-1: a turn that mixes ours and theirs.
 #[tokio::test]
 async fn a_clients_own_calls_come_back_and_ours_are_kept() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let text = "call echo {\"n\":0}\nthen\nsay One moment\ncall get_weather {\"city\":\"Oslo\"}\ncall echo {\"n\":1}";
     let tools = json!({"tools": their_tools()});
-    let (_, whole) = answer(house.chat(text, &tools)).await;
+    let (_, whole) = answer(gateway.chat(text, &tools)).await;
     let message = &whole["choices"][0]["message"];
     assert_eq!(whole["choices"][0]["finish_reason"], "tool_calls", "{whole}");
     assert_eq!(message["content"], "One moment");
@@ -141,25 +142,25 @@ async fn a_clients_own_calls_come_back_and_ours_are_kept() {
     let user = json!({"role": "user", "content": text});
     let messages = json!([user, message, reply]);
     let (_, body) =
-        answer(house.chat("", &json!({"messages": messages, "tools": their_tools()}))).await;
+        answer(gateway.chat("", &json!({"messages": messages, "tools": their_tools()}))).await;
     assert_eq!(body["choices"][0]["message"]["content"], "I heard rain and {\"n\":1}", "{body}");
-    let seen = house.last_asked().messages;
+    let seen = gateway.last_asked().messages;
     assert_eq!(seen.len(), 6, "user, call, reply, calls and two replies: {seen:?}");
-    let calls = house.executor.history().recent(9).await.unwrap();
+    let calls = gateway.executor.history().recent(9).await.unwrap();
     assert_eq!(calls.len(), 2, "ours ran once each, theirs never");
 
     // Another caller that knows the id gets nothing of it.
-    let token = house.token("other", &["*"]);
-    let other = house.chat("", &json!({"messages": messages})).bearer_auth(token);
+    let token = gateway.token("other", &["*"]);
+    let other = gateway.chat("", &json!({"messages": messages})).bearer_auth(token);
     assert_eq!(answer(other).await.0, 200);
-    assert_eq!(house.parrot.asked()[3].messages.len(), 3);
+    assert_eq!(gateway.parrot.asked()[3].messages.len(), 3);
 }
 
 #[tokio::test]
 async fn a_clients_own_calls_come_in_chunks() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let text = "call get_weather {\"a\":1}\ncall get_weather {\"a\":";
-    let events = events(house.chat(text, &json!({"stream": true, "tools": their_tools()}))).await;
+    let events = events(gateway.chat(text, &json!({"stream": true, "tools": their_tools()}))).await;
     let chunks = chunks(&events);
     let calls =
         chunks.iter().find_map(|chunk| chunk["choices"][0]["delta"]["tool_calls"].as_array());
@@ -172,7 +173,7 @@ async fn a_clients_own_calls_come_in_chunks() {
 
 #[tokio::test]
 async fn the_end_says_why() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let cases = [
         ("say All", "All", "stop"),
         ("say Hal\ncut", "Hal", "length"),
@@ -180,13 +181,13 @@ async fn the_end_says_why() {
         ("say No\nrefuse\ncall echo {}", "No", "content_filter"),
     ];
     for (text, content, finish) in cases {
-        let (_, body) = answer(house.chat(text, &json!({}))).await;
+        let (_, body) = answer(gateway.chat(text, &json!({}))).await;
         let choice = &body["choices"][0];
         assert_eq!(
             (&choice["message"]["content"], &choice["finish_reason"]),
             (&json!(content), &json!(finish))
         );
-        let events = events(house.chat(text, &json!({"stream": true}))).await;
+        let events = events(gateway.chat(text, &json!({"stream": true}))).await;
         let chunks = chunks(&events);
         assert_eq!(
             (text_of(&chunks).as_str(), &chunks.last().unwrap()["choices"][0]["finish_reason"]),
@@ -194,33 +195,33 @@ async fn the_end_says_why() {
         );
     }
     assert!(
-        house.executor.history().recent(9).await.unwrap().iter().all(|call| call.end.is_some())
+        gateway.executor.history().recent(9).await.unwrap().iter().all(|call| call.end.is_some())
     );
 }
 
 // GW-2, ML-9
 #[tokio::test]
 async fn tools_are_those_of_token_and_model() {
-    let house = TestGateway::start().await;
-    let token = house.token("agent", &["echo", "weather"]);
+    let gateway = TestGateway::start().await;
+    let token = gateway.token("agent", &["echo", "weather"]);
     let shy = json!({"model": "shy"});
-    assert_eq!(answer(house.chat("hi", &shy)).await.0, 200);
-    assert_eq!(house.last_asked().tools, ["echo", "wait"]);
+    assert_eq!(answer(gateway.chat("hi", &shy)).await.0, 200);
+    assert_eq!(gateway.last_asked().tools, ["echo", "wait"]);
     let text = "call weather {\"city\":\"Oslo\"}\ncall wait {}\ncall echo {}";
-    let (_, body) = answer(house.chat(text, &shy).bearer_auth(&token)).await;
-    assert_eq!(house.last_asked().tools, ["echo"]);
+    let (_, body) = answer(gateway.chat(text, &shy).bearer_auth(&token)).await;
+    assert_eq!(gateway.last_asked().tools, ["echo"]);
     let heard = body["choices"][0]["message"]["content"].as_str().unwrap();
     assert!(heard.contains("Unknown tool \"weather\"") && heard.ends_with("and {}"), "{heard}");
-    assert!(house.witness.seen().is_empty());
+    assert!(gateway.witness.seen().is_empty());
     // The client's own tool wins over ours of the same name.
     let own = json!([{"type": "function", "function": {"name": "echo"}}]);
-    let (_, body) = answer(house.chat("call echo {}", &json!({"tools": own}))).await;
+    let (_, body) = answer(gateway.chat("call echo {}", &json!({"tools": own}))).await;
     assert_eq!(body["choices"][0]["finish_reason"], "tool_calls");
 }
 
 #[tokio::test]
 async fn what_a_client_wishes_reaches_the_model() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let one = json!({"type": "function", "function": {"name": "get_weather"}});
     let cases = [
         (json!({"max_tokens": 7, "temperature": 0.5}), Some(7), Some(0.5), ToolChoice::Auto),
@@ -235,9 +236,9 @@ async fn what_a_client_wishes_reaches_the_model() {
         ),
     ];
     for (more, max_tokens, temperature, choice) in cases {
-        let (status, body) = answer(house.chat("hi", &more)).await;
+        let (status, body) = answer(gateway.chat("hi", &more)).await;
         assert_eq!(status, 200, "{body}");
-        let asked = house.last_asked();
+        let asked = gateway.last_asked();
         assert_eq!(
             (asked.max_tokens, asked.temperature, asked.choice),
             (max_tokens, temperature, choice)
@@ -253,9 +254,9 @@ async fn what_a_client_wishes_reaches_the_model() {
         {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "7"}]},
         {"role": "user", "content": [{"type": "text", "text": "This"}, image]},
     ]);
-    let (_, body) = answer(house.chat("", &json!({"messages": messages}))).await;
+    let (_, body) = answer(gateway.chat("", &json!({"messages": messages}))).await;
     assert_eq!(body["choices"][0]["message"]["content"], "I heard This with 1 images", "{body}");
-    let seen = house.last_asked().messages;
+    let seen = gateway.last_asked().messages;
     assert_eq!(seen[0], Message::System("Be\nbrief".to_owned()));
     assert_eq!(seen.len(), 5);
 }
@@ -263,7 +264,7 @@ async fn what_a_client_wishes_reaches_the_model() {
 // GW-1
 #[tokio::test]
 async fn wrong_requests_name_the_field() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let tool = |function: Value| json!({"tools": [{"type": "function", "function": function}]});
     let says = |content: Value| json!({"messages": [{"role": "user", "content": content}]});
     let cases = [
@@ -305,7 +306,7 @@ async fn wrong_requests_name_the_field() {
         (json!({"model": "gpt-9"}), 404, "model", Some("model_not_found")),
     ];
     for (more, status, param, code) in cases {
-        let (seen, body) = answer(house.chat("hi", &more)).await;
+        let (seen, body) = answer(gateway.chat("hi", &more)).await;
         let error = &body["error"];
         assert_eq!(
             (seen, &error["param"], &error["code"]),
@@ -315,7 +316,7 @@ async fn wrong_requests_name_the_field() {
         assert_eq!(error["type"], "invalid_request_error");
         assert!(error["message"].as_str().unwrap().len() > 10, "{body}");
     }
-    assert!(house.parrot.asked().is_empty(), "nobody was asked");
+    assert!(gateway.parrot.asked().is_empty(), "nobody was asked");
 }
 
 /// The status, the type and the code of a failure.
@@ -333,37 +334,38 @@ fn failed(status: u16, kind: &str, code: impl Into<Value>) -> (u16, String, Valu
 // GW-2
 #[tokio::test]
 async fn every_failure_has_the_wires_shape() {
-    let house = TestGateway::start().await;
-    let post = |body: &'static str| house.client.post(house.url("/v1/chat/completions")).body(body);
+    let gateway = TestGateway::start().await;
+    let post =
+        |body: &'static str| gateway.client.post(gateway.url("/v1/chat/completions")).body(body);
     let wrong = "invalid_request_error";
     let nothing = Value::Null;
-    house.token("somebody", &["*"]);
-    let stranger = house.chat("hi", &json!({})).bearer_auth("sb_none");
+    gateway.token("somebody", &["*"]);
+    let stranger = gateway.chat("hi", &json!({})).bearer_auth("sb_none");
     assert_eq!(failure(stranger).await, failed(401, "authentication_error", "invalid_api_key"));
-    let foreign = house.get("/v1/models").header("Origin", "https://evil.example");
+    let foreign = gateway.get("/v1/models").header("Origin", "https://evil.example");
     assert_eq!(failure(foreign).await, failed(403, "permission_error", nothing.clone()));
     assert_eq!(failure(post("{")).await, failed(400, wrong, nothing.clone()));
     assert_eq!(failure(post("[]")).await, failed(400, wrong, nothing.clone()));
     assert_eq!(
-        failure(house.get("/v1/chat/completions")).await,
+        failure(gateway.get("/v1/chat/completions")).await,
         failed(405, wrong, nothing.clone())
     );
-    assert_eq!(failure(house.get("/v1/embeddings")).await, failed(404, wrong, nothing));
+    assert_eq!(failure(gateway.get("/v1/embeddings")).await, failed(404, wrong, nothing));
     assert_eq!(
-        failure(house.get("/v1/models/nobody")).await,
+        failure(gateway.get("/v1/models/nobody")).await,
         failed(404, wrong, "model_not_found")
     );
-    let keyless = house.chat("hi", &json!({"model": "keyless"}));
+    let keyless = gateway.chat("hi", &json!({"model": "keyless"}));
     assert_eq!(failure(keyless).await, failed(500, "server_error", "model_not_ready"));
-    let large = house.chat(&"x".repeat(5 << 20), &json!({}));
+    let large = gateway.chat(&"x".repeat(5 << 20), &json!({}));
     assert_eq!(answer(large).await.0, 413);
     for stream in [false, true] {
-        let fails = house.chat("fail", &json!({"stream": stream}));
+        let fails = gateway.chat("fail", &json!({"stream": stream}));
         let response = fails.send().await.unwrap();
         assert!(response.headers().get("x-should-retry").is_none(), "nothing was done yet");
         assert_eq!(response.status(), 502, "also where chunks were wanted: none was sent");
     }
-    let acted = house.chat("call echo {}\nthen\nfail", &json!({})).send().await.unwrap();
+    let acted = gateway.chat("call echo {}\nthen\nfail", &json!({})).send().await.unwrap();
     assert_eq!(
         (acted.status().as_u16(), &acted.headers()["x-should-retry"]),
         (502, &"false".parse().unwrap())
@@ -372,9 +374,9 @@ async fn every_failure_has_the_wires_shape() {
 
 #[tokio::test]
 async fn a_failure_after_the_head_is_told_in_the_stream() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let text = "say Well\ncall echo {}\nthen\nfail";
-    let events = events(house.chat(text, &json!({"stream": true}))).await;
+    let events = events(gateway.chat(text, &json!({"stream": true}))).await;
     let last: Value =
         serde_json::from_str(events.last().unwrap().strip_prefix("data: ").unwrap()).unwrap();
     let error = json!({"message": "it burns", "type": "server_error", "param": null, "code": "provider_failed"});
@@ -386,8 +388,8 @@ async fn a_failure_after_the_head_is_told_in_the_stream() {
 #[tokio::test]
 async fn a_loop_without_an_end_is_a_failure() {
     let again = "call echo {}\nthen\n".repeat(9);
-    let house = TestGateway::start().await;
-    let repeats = failure(house.chat(&again, &json!({}))).await;
+    let gateway = TestGateway::start().await;
+    let repeats = failure(gateway.chat(&again, &json!({}))).await;
     assert_eq!(repeats, failed(502, "server_error", "repeated_calls"));
     let limits: [(Loop, &str, u16, &str); 3] = [
         (
@@ -410,8 +412,8 @@ async fn a_loop_without_an_end_is_a_failure() {
         ),
     ];
     for (limits, text, status, code) in limits {
-        let house = TestGateway::looping(Config::default(), limits).await;
-        let seen = failure(house.chat(text, &json!({}))).await;
+        let gateway = TestGateway::looping(Config::default(), limits).await;
+        let seen = failure(gateway.chat(text, &json!({}))).await;
         assert_eq!(seen, failed(status, "server_error", code));
     }
 }
@@ -420,17 +422,17 @@ async fn a_loop_without_an_end_is_a_failure() {
 #[tokio::test]
 async fn a_client_that_hangs_up_cancels_its_turn() {
     for stream in [false, true] {
-        let house = TestGateway::start().await;
+        let gateway = TestGateway::start().await;
         let text = "say Wait\ncall wait {\"secs\":60}";
-        let request = house.chat(text, &json!({"stream": stream}));
+        let request = gateway.chat(text, &json!({"stream": stream}));
         let call = tokio::spawn(async move {
             let mut response = request.send().await.unwrap();
             while response.chunk().await.unwrap().is_some() {}
         });
-        until_seen(&house, "begun").await;
+        until_seen(&gateway, "begun").await;
         call.abort();
-        until_seen(&house, "dropped and told").await;
-        let end = async || house.executor.history().recent(1).await.unwrap()[0].end;
+        until_seen(&gateway, "dropped and told").await;
+        let end = async || gateway.executor.history().recent(1).await.unwrap()[0].end;
         let (kind, _) = until_some(end).await;
         assert_eq!(kind.map(switchboard_toolcall::ErrorKind::code), Some("cancelled"));
     }
@@ -440,14 +442,14 @@ async fn a_client_that_hangs_up_cancels_its_turn() {
 #[tokio::test]
 async fn what_does_not_finish_in_time_is_cancelled_and_recorded() {
     let drain = "50ms".parse().unwrap();
-    let mut house = TestGateway::configured(Config { drain, ..Config::default() }).await;
+    let mut gateway = TestGateway::configured(Config { drain, ..Config::default() }).await;
     let text = "say Wait\ncall wait {\"secs\":60}";
-    let request = house.chat(text, &json!({"stream": true}));
+    let request = gateway.chat(text, &json!({"stream": true}));
     let call = tokio::spawn(async move { request.send().await?.text().await });
-    until_seen(&house, "begun").await;
-    house.stop.cancel();
-    house.running.take().unwrap().await.unwrap();
-    let calls = house.executor.history().recent(1).await.unwrap();
+    until_seen(&gateway, "begun").await;
+    gateway.stop.cancel();
+    gateway.running.take().unwrap().await.unwrap();
+    let calls = gateway.executor.history().recent(1).await.unwrap();
     let (kind, _) = calls[0].end.expect("its record is closed");
     assert_eq!(kind.map(switchboard_toolcall::ErrorKind::code), Some("cancelled"));
     assert!(call.await.unwrap().is_err());
@@ -456,10 +458,10 @@ async fn what_does_not_finish_in_time_is_cancelled_and_recorded() {
 // GW-1
 #[tokio::test]
 async fn models_are_listed_in_order() {
-    let house = TestGateway::start().await;
-    let (_, list) = answer(house.get("/v1/models")).await;
+    let gateway = TestGateway::start().await;
+    let (_, list) = answer(gateway.get("/v1/models")).await;
     let names: Vec<_> = list["data"].as_array().unwrap().iter().map(|model| &model["id"]).collect();
     assert_eq!(names, ["parrot", "shy", "keyless"]);
-    let (_, one) = answer(house.get("/v1/models/shy")).await;
+    let (_, one) = answer(gateway.get("/v1/models/shy")).await;
     assert_eq!((&one["id"], &one["object"]), (&json!("shy"), &json!("model")));
 }

@@ -102,9 +102,9 @@ fn reporting() -> Fake {
 // GW-1, GW-4
 #[tokio::test]
 async fn an_answer_is_the_same_however_the_request_arrives() {
-    let house = TestGateway::start().await;
-    house.executor.tools().add(reporting()).unwrap();
-    let token = house.token("few", &["echo"]);
+    let gateway = TestGateway::start().await;
+    gateway.executor.tools().add(reporting()).unwrap();
+    let token = gateway.token("few", &["echo"]);
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
     let cases = [
@@ -128,10 +128,10 @@ async fn an_answer_is_the_same_however_the_request_arrives() {
         call("nothing", &json!({})),
     ];
     for request in cases {
-        let mut whole = TcpStream::connect(house.address).await.unwrap();
+        let mut whole = TcpStream::connect(gateway.address).await.unwrap();
         whole.write_all(request.as_bytes()).await.unwrap();
         let whole = essence(answer(&mut whole).await);
-        let mut halves = TcpStream::connect(house.address).await.unwrap();
+        let mut halves = TcpStream::connect(gateway.address).await.unwrap();
         let (one, other) = request.as_bytes().split_at(30);
         halves.write_all(one).await.unwrap();
         sleep(Duration::from_millis(20)).await;
@@ -143,8 +143,8 @@ async fn an_answer_is_the_same_however_the_request_arrives() {
 // GW-2
 #[tokio::test]
 async fn a_head_that_can_be_read_in_two_ways_is_refused() {
-    let house = TestGateway::start().await;
-    let token = house.token("few", &["echo"]);
+    let gateway = TestGateway::start().await;
+    let token = gateway.token("few", &["echo"]);
     let mcp = post("", r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nA: 1\r\n\r\n");
     let more = |request: &str, header: &str| {
@@ -159,7 +159,7 @@ async fn a_head_that_can_be_read_in_two_ways_is_refused() {
             (request.replace(" /", " http://me@localhost/"), "user information"),
         ];
         for (request, why) in wrong {
-            let mut stream = TcpStream::connect(house.address).await.unwrap();
+            let mut stream = TcpStream::connect(gateway.address).await.unwrap();
             stream.write_all(request.as_bytes()).await.unwrap();
             let (head, body) = answer(&mut stream).await;
             assert!(head.starts_with("HTTP/1.1 400 ") && body.contains(why), "{request}{body}");
@@ -170,7 +170,7 @@ async fn a_head_that_can_be_read_in_two_ways_is_refused() {
 // GW-2
 #[tokio::test]
 async fn a_request_whose_end_is_in_doubt_is_refused_and_nothing_follows_it() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let request = post("", r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     let hidden = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let more = |header: &str| request.replacen("Host", &format!("{header}\r\nHost"), 1);
@@ -187,7 +187,7 @@ async fn a_request_whose_end_is_in_doubt_is_refused_and_nothing_follows_it() {
         request.replacen("POST ", "POST  ", 1),
     ];
     for request in cases {
-        let mut stream = TcpStream::connect(house.address).await.unwrap();
+        let mut stream = TcpStream::connect(gateway.address).await.unwrap();
         stream.write_all(format!("{request}{hidden}").as_bytes()).await.unwrap();
         let mut answers = Vec::new();
         // A reset after the answer is an end too.
@@ -201,9 +201,9 @@ async fn a_request_whose_end_is_in_doubt_is_refused_and_nothing_follows_it() {
 #[tokio::test]
 async fn an_idle_connection_is_closed_after_the_header_timeout() {
     let header_timeout = HumanDuration(Duration::from_millis(100));
-    let house = TestGateway::configured(Config { header_timeout, ..Config::default() }).await;
-    let mut fresh = TcpStream::connect(house.address).await.unwrap();
-    let mut used = TcpStream::connect(house.address).await.unwrap();
+    let gateway = TestGateway::configured(Config { header_timeout, ..Config::default() }).await;
+    let mut fresh = TcpStream::connect(gateway.address).await.unwrap();
+    let mut used = TcpStream::connect(gateway.address).await.unwrap();
     used.write_all(call("echo", &json!({"text": "x"})).as_bytes()).await.unwrap();
     answer(&mut used).await;
     for stream in [&mut fresh, &mut used] {
@@ -218,11 +218,11 @@ async fn an_idle_connection_is_closed_after_the_header_timeout() {
 #[tokio::test]
 async fn a_message_that_is_too_large_is_called_so() {
     let max_body = switchboard_toolcall::HumanSize(1000);
-    let house = TestGateway::configured(Config { max_body, ..Config::default() }).await;
+    let gateway = TestGateway::configured(Config { max_body, ..Config::default() }).await;
     let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","a":"{}"}}"#, "x".repeat(1000));
     let chunked = post("Transfer-Encoding: chunked\r\n", "").replace("Content-Length: 0\r\n", "");
     for request in [post("", &body), format!("{chunked}{:x}\r\n{body}\r\n0\r\n\r\n", body.len())] {
-        let mut stream = TcpStream::connect(house.address).await.unwrap();
+        let mut stream = TcpStream::connect(gateway.address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         let (head, body) = answer(&mut stream).await;
         assert!(head.starts_with("HTTP/1.1 413 ") && body.contains("-32600"), "{head}{body}");
@@ -231,8 +231,8 @@ async fn a_message_that_is_too_large_is_called_so() {
 
 #[tokio::test]
 async fn requests_of_all_kinds_follow_each_other_on_a_connection() {
-    let house = TestGateway::start().await;
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    let gateway = TestGateway::start().await;
+    let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     let health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned();
     let requests = ["one", "two"]
         .map(|text| call("echo", &json!({"text": text})))
@@ -247,12 +247,12 @@ async fn requests_of_all_kinds_follow_each_other_on_a_connection() {
 
 #[tokio::test]
 async fn a_request_may_come_before_the_last_was_answered() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let [slow, quick] =
         [call("wait", &json!({"secs": 0.1})), call("echo", &json!({"text": "quick"}))];
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     stream.write_all(slow.as_bytes()).await.unwrap();
-    until_seen(&house, "begun").await;
+    until_seen(&gateway, "begun").await;
     stream.write_all(format!("{quick}{slow}").as_bytes()).await.unwrap();
     for expected in ["done", "quick", "done"] {
         let (_, body) = answer(&mut stream).await;
@@ -263,27 +263,27 @@ async fn a_request_may_come_before_the_last_was_answered() {
 // EX-4
 #[tokio::test]
 async fn who_hangs_up_cancels_its_call() {
-    let house = TestGateway::start().await;
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    let gateway = TestGateway::start().await;
+    let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     stream.write_all(call("wait", &json!({"secs": 60})).as_bytes()).await.unwrap();
-    until_seen(&house, "begun").await;
+    until_seen(&gateway, "begun").await;
     drop(stream);
-    timeout(PATIENCE, until_seen(&house, "dropped and told")).await.expect("it is cancelled");
+    timeout(PATIENCE, until_seen(&gateway, "dropped and told")).await.expect("it is cancelled");
 }
 
 // EX-4
 #[tokio::test]
 async fn who_hangs_up_in_the_middle_of_an_answer_cancels_its_call() {
-    let house = TestGateway::start().await;
-    house.executor.tools().add(reporting()).unwrap();
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    let gateway = TestGateway::start().await;
+    gateway.executor.tools().add(reporting()).unwrap();
+    let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     stream.write_all(call("reports", &json!({"secs": 60})).as_bytes()).await.unwrap();
     let mut some = Vec::new();
     while !String::from_utf8_lossy(&some).contains("progress") {
         stream.read_buf(&mut some).await.unwrap();
     }
     stream.shutdown().await.unwrap();
-    until_some(async || house.executor.history().recent(1).await.unwrap()[0].end).await;
+    until_some(async || gateway.executor.history().recent(1).await.unwrap()[0].end).await;
     timeout(PATIENCE, stream.read_to_end(&mut some)).await.expect("it is closed").unwrap();
     assert!(!String::from_utf8_lossy(&some).contains("reported"));
 }
@@ -292,32 +292,32 @@ async fn who_hangs_up_in_the_middle_of_an_answer_cancels_its_call() {
 #[tokio::test]
 async fn at_the_end_answers_are_given_and_connections_closed() {
     let drain = HumanDuration(Duration::from_secs(3600));
-    let mut house = TestGateway::configured(Config { drain, ..Config::default() }).await;
-    let mut idle = TcpStream::connect(house.address).await.unwrap();
+    let mut gateway = TestGateway::configured(Config { drain, ..Config::default() }).await;
+    let mut idle = TcpStream::connect(gateway.address).await.unwrap();
     idle.write_all(call("echo", &json!({})).as_bytes()).await.unwrap();
     answer(&mut idle).await;
-    let mut busy = TcpStream::connect(house.address).await.unwrap();
+    let mut busy = TcpStream::connect(gateway.address).await.unwrap();
     busy.write_all(call("wait", &json!({"secs": 0.2})).as_bytes()).await.unwrap();
-    until_seen(&house, "begun").await;
-    house.stop.cancel();
+    until_seen(&gateway, "begun").await;
+    gateway.stop.cancel();
     let (head, body) = answer(&mut busy).await;
     assert!(head.contains("connection: close") && body.contains("done"), "{head}{body}");
     for mut stream in [idle, busy] {
         assert_eq!(timeout(PATIENCE, stream.read_u8()).await.unwrap().ok(), None);
     }
-    house.running.take().unwrap().await.unwrap();
+    gateway.running.take().unwrap().await.unwrap();
 }
 
 // GW-4
 #[tokio::test]
 async fn what_does_not_end_in_time_is_cancelled() {
     let drain = HumanDuration(Duration::from_millis(50));
-    let mut house = TestGateway::configured(Config { drain, ..Config::default() }).await;
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    let mut gateway = TestGateway::configured(Config { drain, ..Config::default() }).await;
+    let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     stream.write_all(call("wait", &json!({"secs": 60})).as_bytes()).await.unwrap();
-    until_seen(&house, "begun").await;
-    house.stop.cancel();
-    house.running.take().unwrap().await.unwrap();
-    until_seen(&house, "dropped and told").await;
+    until_seen(&gateway, "begun").await;
+    gateway.stop.cancel();
+    gateway.running.take().unwrap().await.unwrap();
+    until_seen(&gateway, "dropped and told").await;
     assert!(stream.read_u8().await.is_err());
 }

@@ -7,7 +7,7 @@ const HTML: &str = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8";
 // GW-1
 #[tokio::test]
 async fn browsers_get_the_page_and_its_views() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     for path in [
         "/",
         "/live",
@@ -18,7 +18,7 @@ async fn browsers_get_the_page_and_its_views() {
         "/chat",
         "/approvals",
     ] {
-        let response = house.get(path).header("accept", HTML).send().await.unwrap();
+        let response = gateway.get(path).header("accept", HTML).send().await.unwrap();
         assert_eq!(response.status(), 200, "{path}");
         let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
         assert_eq!(header("content-type"), "text/html; charset=utf-8", "{path}");
@@ -37,7 +37,7 @@ async fn browsers_get_the_page_and_its_views() {
         assert_eq!(header("cross-origin-opener-policy"), "same-origin");
         let tag = header("etag");
         assert!(response.text().await.unwrap().contains("<!doctype html>"), "{path}");
-        let known = house.get(path).header("accept", HTML).header("if-none-match", tag);
+        let known = gateway.get(path).header("accept", HTML).header("if-none-match", tag);
         let known = known.send().await.unwrap();
         assert_eq!(known.status(), 304);
         assert_eq!(known.text().await.unwrap(), "");
@@ -47,15 +47,15 @@ async fn browsers_get_the_page_and_its_views() {
 // GW-1
 #[tokio::test]
 async fn programs_are_told_where_to_go() {
-    let house = TestGateway::start().await;
-    let (status, text) = answer(house.get("/")).await;
+    let gateway = TestGateway::start().await;
+    let (status, text) = answer(gateway.get("/")).await;
     assert_eq!(status, 200);
     assert!(text.as_str().unwrap().contains("/openapi.json"), "{text}");
     for path in ["/live", "/tools/x", "/console/nothing.js", "/console/../Cargo.toml", "/elsewhere"]
     {
-        assert_eq!(answer(house.get(path)).await.0, 404, "{path}");
+        assert_eq!(answer(gateway.get(path)).await.0, 404, "{path}");
     }
-    let elsewhere = house.get("/elsewhere").header("accept", HTML);
+    let elsewhere = gateway.get("/elsewhere").header("accept", HTML);
     assert_eq!(answer(elsewhere).await.0, 404);
 }
 
@@ -63,8 +63,8 @@ async fn programs_are_told_where_to_go() {
 #[tokio::test]
 async fn the_page_is_open_but_not_under_foreign_names() {
     let config = switchboard_gateway::Config { require_token: true, ..Default::default() };
-    let house = TestGateway::configured(config).await;
-    assert_eq!(answer(house.get("/").header("accept", HTML)).await.0, 200);
-    let foreign = house.get("/").header("accept", HTML).header("host", "evil.example");
+    let gateway = TestGateway::configured(config).await;
+    assert_eq!(answer(gateway.get("/").header("accept", HTML)).await.0, 200);
+    let foreign = gateway.get("/").header("accept", HTML).header("host", "evil.example");
     assert_eq!(answer(foreign).await.0, 403);
 }

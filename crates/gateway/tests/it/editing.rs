@@ -77,15 +77,15 @@ fn time() -> Value {
 // GW-8
 #[tokio::test]
 async fn the_user_of_the_machine_adds_removes_and_switches_servers() {
-    let house = TestGateway::start().await;
-    let (status, added) = house.add_server(None, &time()).await;
+    let gateway = TestGateway::start().await;
+    let (status, added) = gateway.add_server(None, &time()).await;
     assert_eq!((status, &added["tools"]), (201, &json!(["time__now"])), "{added}");
-    let post = |path: &str| house.client.post(house.url(path));
+    let post = |path: &str| gateway.client.post(gateway.url(path));
     assert_eq!(answer(post("/api/servers/time/disable")).await.0, 204);
     assert_eq!(answer(post("/api/servers/time/enable")).await.0, 204);
-    assert_eq!(answer(house.client.delete(house.url("/api/servers/time"))).await.0, 204);
+    assert_eq!(answer(gateway.client.delete(gateway.url("/api/servers/time"))).await.0, 204);
     assert_eq!(
-        house.editor.asked(),
+        gateway.editor.asked(),
         [
             r#"add ["uvx", "mcp-server-time"] {"A": "b"} {}"#,
             "enable time false",
@@ -94,15 +94,15 @@ async fn the_user_of_the_machine_adds_removes_and_switches_servers() {
         ]
     );
     for wrong in [json!("x"), json!({"nam": "x"}), json!({"command": "uvx"})] {
-        assert_eq!(house.add_server(None, &wrong).await.0, 400, "{wrong}");
+        assert_eq!(gateway.add_server(None, &wrong).await.0, 400, "{wrong}");
     }
-    assert_eq!(house.editor.asked(), [""; 0]);
+    assert_eq!(gateway.editor.asked(), [""; 0]);
 }
 
 // GW-8
 #[tokio::test]
 async fn why_a_server_was_not_added_is_said_without_secrets() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let text = || "no; api_key=sk-abcdefghijklmnopqrstuvwx0123456789".to_owned();
     for (error, expected) in [
         (EditError::Wrong(text()), 400),
@@ -111,8 +111,8 @@ async fn why_a_server_was_not_added_is_said_without_secrets() {
         (EditError::Conflict(text()), 409),
         (EditError::NotWritten(text()), 503),
     ] {
-        house.editor.fail(error);
-        let (status, said) = house.add_server(None, &time()).await;
+        gateway.editor.fail(error);
+        let (status, said) = gateway.add_server(None, &time()).await;
         assert_eq!(status, expected, "{said}");
         assert!(!said.to_string().contains("sk-abc"), "{said}");
     }
@@ -123,56 +123,56 @@ async fn why_a_server_was_not_added_is_said_without_secrets() {
 async fn tokens_switch_servers_but_do_not_choose_programs() {
     let named = |name: &str| NewToken { name: name.to_owned(), ..NewToken::default() };
     let admin = |name: &str| NewToken { admin: true, ..named(name) };
-    let house = TestGateway::start().await;
-    let plain = house.tokens.create(named("plain")).unwrap();
-    let boss = house.tokens.create(admin("boss")).unwrap();
+    let gateway = TestGateway::start().await;
+    let plain = gateway.tokens.create(named("plain")).unwrap();
+    let boss = gateway.tokens.create(admin("boss")).unwrap();
     let narrow = NewToken { tools: Some(vec!["e*".to_owned()]), ..admin("narrow") };
-    let narrow = house.tokens.create(narrow).unwrap();
+    let narrow = gateway.tokens.create(narrow).unwrap();
     for (token, add, switch) in [(&plain, 403, 403), (&narrow, 403, 403), (&boss, 403, 204)] {
-        assert_eq!(house.add_server(Some(token), &time()).await.0, add);
-        assert_eq!(house.act_on_server(token, "remove").await, add);
-        assert_eq!(house.act_on_server(token, "disable").await, switch);
-        assert_eq!(house.act_on_server(token, "enable").await, switch);
+        assert_eq!(gateway.add_server(Some(token), &time()).await.0, add);
+        assert_eq!(gateway.act_on_server(token, "remove").await, add);
+        assert_eq!(gateway.act_on_server(token, "disable").await, switch);
+        assert_eq!(gateway.act_on_server(token, "enable").await, switch);
     }
-    assert_eq!(house.editor.asked(), ["enable time false", "enable time true"]);
-    let (_, session) = answer(house.get("/api/session").bearer_auth(&boss)).await;
+    assert_eq!(gateway.editor.asked(), ["enable time false", "enable time true"]);
+    let (_, session) = answer(gateway.get("/api/session").bearer_auth(&boss)).await;
     assert_eq!(session["may_add_servers"], json!(false));
 
     let config = Config { admins_add_servers: true, ..Config::default() };
-    let house = TestGateway::configured(config).await;
-    let boss = house.tokens.create(admin("boss")).unwrap();
-    let plain = house.tokens.create(named("plain")).unwrap();
-    assert_eq!(house.add_server(Some(&boss), &time()).await.0, 201);
-    assert_eq!(house.act_on_server(&boss, "remove").await, 204);
-    assert_eq!(house.add_server(Some(&plain), &time()).await.0, 403);
+    let gateway = TestGateway::configured(config).await;
+    let boss = gateway.tokens.create(admin("boss")).unwrap();
+    let plain = gateway.tokens.create(named("plain")).unwrap();
+    assert_eq!(gateway.add_server(Some(&boss), &time()).await.0, 201);
+    assert_eq!(gateway.act_on_server(&boss, "remove").await, 204);
+    assert_eq!(gateway.add_server(Some(&plain), &time()).await.0, 403);
 }
 
 // GW-8
 #[tokio::test]
 async fn servers_that_are_off_are_listed_for_those_who_may_switch_them_on() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let args = vec!["--key".to_owned(), "sk-abcdefghijklmnopqrstuvwx0123456789".to_owned()];
     let off = ServerConfig { command: Some("memory".to_owned()), args, ..ServerConfig::default() };
     let disabled = vec![("memory".to_owned(), off)];
-    house.config_state.apply(ConfigSnapshot { disabled, ..ConfigSnapshot::default() });
-    let (_, listed) = answer(house.get("/api/servers")).await;
+    gateway.config_state.apply(ConfigSnapshot { disabled, ..ConfigSnapshot::default() });
+    let (_, listed) = answer(gateway.get("/api/servers")).await;
     let shown = &listed[0];
     assert_eq!((&shown["name"], &shown["state"]), (&json!("memory"), &json!("disabled")));
     assert!(!listed.to_string().contains("sk-abc"), "{listed}");
-    let token = house.token("plain", &["*"]);
-    let (_, listed) = answer(house.get("/api/servers").bearer_auth(token)).await;
+    let token = gateway.token("plain", &["*"]);
+    let (_, listed) = answer(gateway.get("/api/servers").bearer_auth(token)).await;
     assert_eq!(listed, json!([]));
 }
 
 // GW-2
 #[tokio::test]
 async fn what_a_token_sees_is_listed() {
-    let house = TestGateway::start().await;
-    house.token("cursor", &["e*"]);
-    let (status, tools) = answer(house.get("/api/tokens/cursor/tools")).await;
+    let gateway = TestGateway::start().await;
+    gateway.token("cursor", &["e*"]);
+    let (status, tools) = answer(gateway.get("/api/tokens/cursor/tools")).await;
     assert_eq!((status, tools), (200, json!([{"name": "echo", "asks": false}])));
-    assert_eq!(answer(house.get("/api/tokens/nobody/tools")).await.0, 404);
-    let plain = house.token("plain", &["*"]);
-    let (status, _) = answer(house.get("/api/tokens/cursor/tools").bearer_auth(plain)).await;
+    assert_eq!(answer(gateway.get("/api/tokens/nobody/tools")).await.0, 404);
+    let plain = gateway.token("plain", &["*"]);
+    let (status, _) = answer(gateway.get("/api/tokens/cursor/tools").bearer_auth(plain)).await;
     assert_eq!(status, 403);
 }

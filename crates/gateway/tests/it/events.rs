@@ -24,12 +24,12 @@ pub(crate) async fn events(mut response: reqwest::Response, count: usize) -> Vec
 // GW-1
 #[tokio::test]
 async fn beginnings_and_ends_are_told() {
-    let house = TestGateway::start().await;
-    let all = house.get("/api/events").send().await.unwrap();
-    let token = house.watcher("narrow", &["fails"]);
-    let narrow = house.get("/api/events").bearer_auth(token).send().await.unwrap();
-    let (_, envelope) = answer(house.call("echo", &json!({"api_key": "hush"}))).await;
-    answer(house.call("fails", &json!({}))).await;
+    let gateway = TestGateway::start().await;
+    let all = gateway.get("/api/events").send().await.unwrap();
+    let token = gateway.watcher("narrow", &["fails"]);
+    let narrow = gateway.get("/api/events").bearer_auth(token).send().await.unwrap();
+    let (_, envelope) = answer(gateway.call("echo", &json!({"api_key": "hush"}))).await;
+    answer(gateway.call("fails", &json!({}))).await;
 
     let all = events(all, 4).await;
     let shown: Vec<_> = all.iter().map(|event| (&event["type"], &event["tool"])).collect();
@@ -62,24 +62,25 @@ fn id(message: &str) -> &str {
 // GW-1
 #[tokio::test]
 async fn who_comes_back_misses_nothing() {
-    let house = TestGateway::start().await;
-    let first = house.get("/api/events").send().await.unwrap();
-    answer(house.call("echo", &json!({"n": 1}))).await;
+    let gateway = TestGateway::start().await;
+    let first = gateway.get("/api/events").send().await.unwrap();
+    answer(gateway.call("echo", &json!({"n": 1}))).await;
     let seen = messages(first, 2).await;
-    answer(house.call("echo", &json!({"n": 2}))).await;
-    answer(house.call("fails", &json!({}))).await;
-    let again = house.get("/api/events").header("last-event-id", id(&seen[0]));
+    answer(gateway.call("echo", &json!({"n": 2}))).await;
+    answer(gateway.call("fails", &json!({}))).await;
+    let again = gateway.get("/api/events").header("last-event-id", id(&seen[0]));
     let again = events(again.send().await.unwrap(), 5).await;
     let arguments: Vec<_> = again.iter().map(|event| &event["arguments"]).collect();
     let (one, two, none) = (&json!({"n": 1}), &json!({"n": 2}), &json!({}));
     assert_eq!(arguments, [one, two, two, none, none]);
 
-    let token = house.watcher("narrow", &["fails"]);
-    let narrow = house.get("/api/events").header("last-event-id", id(&seen[0])).bearer_auth(token);
+    let token = gateway.watcher("narrow", &["fails"]);
+    let narrow =
+        gateway.get("/api/events").header("last-event-id", id(&seen[0])).bearer_auth(token);
     let narrow = events(narrow.send().await.unwrap(), 2).await;
     assert!(narrow.iter().all(|event| event["tool"] == "fails"), "{narrow:?}");
 
-    let stranger = house.get("/api/events").header("last-event-id", "of-another-start-7");
+    let stranger = gateway.get("/api/events").header("last-event-id", "of-another-start-7");
     let told = messages(stranger.send().await.unwrap(), 1).await;
     assert!(told[0].contains("event: missed") && told[0].contains("\"missed\":null"), "{told:?}");
 }
@@ -87,9 +88,9 @@ async fn who_comes_back_misses_nothing() {
 // GW-1
 #[tokio::test]
 async fn many_events_come_as_one_message() {
-    let house = TestGateway::start().await;
-    let batched = house.get("/api/events?batch=200ms").send().await.unwrap();
-    let calls = (0..20).map(|n| answer(house.call("echo", &json!({"n": n}))));
+    let gateway = TestGateway::start().await;
+    let batched = gateway.get("/api/events?batch=200ms").send().await.unwrap();
+    let calls = (0..20).map(|n| answer(gateway.call("echo", &json!({"n": n}))));
     futures_util::future::join_all(calls).await;
     let mut response = batched;
     let (mut text, mut told) = (String::new(), Vec::new());
@@ -107,16 +108,16 @@ async fn many_events_come_as_one_message() {
     assert_eq!(told.len(), 40);
     assert!(text.matches("data: ").count() < 40, "{text}");
     for wrong in ["1ms", "1h", "often"] {
-        let (status, body) = answer(house.get(&format!("/api/events?batch={wrong}"))).await;
+        let (status, body) = answer(gateway.get(&format!("/api/events?batch={wrong}"))).await;
         assert_eq!((status, &body["error_kind"]), (400, &json!("invalid_parameters")), "{body}");
     }
 }
 
 #[tokio::test]
 async fn long_arguments_are_left_to_the_record() {
-    let house = TestGateway::start().await;
-    let all = house.get("/api/events").send().await.unwrap();
-    answer(house.call("echo", &json!({"long": "x".repeat(5000)})).header("x-conversation", "c1"))
+    let gateway = TestGateway::start().await;
+    let all = gateway.get("/api/events").send().await.unwrap();
+    answer(gateway.call("echo", &json!({"long": "x".repeat(5000)})).header("x-conversation", "c1"))
         .await;
     let told = events(all, 2).await;
     for event in told {

@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 use crate::{TestGateway, answer};
 
-async fn with_calls(house: TestGateway) -> TestGateway {
+async fn with_calls(gateway: TestGateway) -> TestGateway {
     for _ in 0..3 {
-        answer(house.call("echo", &json!({}))).await;
+        answer(gateway.call("echo", &json!({}))).await;
     }
-    answer(house.call("fails", &json!({}))).await;
-    answer(house.call("weather", &json!({}))).await;
-    let token = house.token("ada", &["*"]);
-    answer(house.call("wait", &json!({"secs": 0.3})).bearer_auth(token)).await;
-    house
+    answer(gateway.call("fails", &json!({}))).await;
+    answer(gateway.call("weather", &json!({}))).await;
+    let token = gateway.token("ada", &["*"]);
+    answer(gateway.call("wait", &json!({"secs": 0.3})).bearer_auth(token)).await;
+    gateway
 }
 
 fn names(stats: &Value) -> Vec<&Value> {
@@ -21,9 +21,9 @@ fn names(stats: &Value) -> Vec<&Value> {
 
 #[tokio::test]
 async fn calls_are_counted_over_time_and_by_group() {
-    for house in [TestGateway::start().await, TestGateway::recording().await] {
-        let house = with_calls(house).await;
-        let (status, stats) = answer(house.get("/api/stats?since=1h&step=1m")).await;
+    for gateway in [TestGateway::start().await, TestGateway::recording().await] {
+        let gateway = with_calls(gateway).await;
+        let (status, stats) = answer(gateway.get("/api/stats?since=1h&step=1m")).await;
         assert_eq!(status, 200, "{stats}");
         assert_eq!((&stats["step_ms"], &stats["partial"]), (&json!(60_000), &json!(false)));
         assert_eq!((&stats["total"]["calls"], &stats["total"]["failures"]), (&json!(6), &json!(2)));
@@ -39,18 +39,18 @@ async fn calls_are_counted_over_time_and_by_group() {
         assert_eq!(names(&stats)[0], "echo");
         assert_eq!(stats["groups"][0]["calls"], 3);
 
-        let (_, slow) = answer(house.get("/api/stats?sort=p95&top=1")).await;
+        let (_, slow) = answer(gateway.get("/api/stats?sort=p95&top=1")).await;
         assert_eq!(names(&slow), ["wait"]);
-        let (_, failing) = answer(house.get("/api/stats?sort=failures&top=2")).await;
+        let (_, failing) = answer(gateway.get("/api/stats?sort=failures&top=2")).await;
         assert_eq!(names(&failing), ["fails", "weather"]);
-        let (_, callers) = answer(house.get("/api/stats?by=caller")).await;
+        let (_, callers) = answer(gateway.get("/api/stats?by=caller")).await;
         assert_eq!(
             (names(&callers), &callers["by"]),
             (vec![&Value::Null, &json!("ada")], &json!("caller"))
         );
-        let (_, servers) = answer(house.get("/api/stats?by=server&tool=w*&caller=ada")).await;
+        let (_, servers) = answer(gateway.get("/api/stats?by=server&tool=w*&caller=ada")).await;
         assert_eq!((&servers["total"]["calls"], names(&servers)), (&json!(1), vec![&Value::Null]));
-        let (_, before) = answer(house.get("/api/stats?since=2h&until=1h")).await;
+        let (_, before) = answer(gateway.get("/api/stats?since=2h&until=1h")).await;
         assert_eq!(before["total"]["calls"], 0);
     }
 }
@@ -58,20 +58,20 @@ async fn calls_are_counted_over_time_and_by_group() {
 // GW-2
 #[tokio::test]
 async fn a_token_counts_only_what_it_may_see() {
-    for house in [TestGateway::start().await, TestGateway::recording().await] {
-        let house = with_calls(house).await;
-        let token = house.watcher("narrow", &["fails", "weather"]);
-        let (_, stats) = answer(house.get("/api/stats").bearer_auth(&token)).await;
+    for gateway in [TestGateway::start().await, TestGateway::recording().await] {
+        let gateway = with_calls(gateway).await;
+        let token = gateway.watcher("narrow", &["fails", "weather"]);
+        let (_, stats) = answer(gateway.get("/api/stats").bearer_auth(&token)).await;
         assert_eq!(
             (&stats["total"]["calls"], names(&stats)),
             (&json!(2), vec![&json!("fails"), &json!("weather")])
         );
-        let (_, callers) = answer(house.get("/api/stats?by=caller").bearer_auth(&token)).await;
+        let (_, callers) = answer(gateway.get("/api/stats?by=caller").bearer_auth(&token)).await;
         assert_eq!(names(&callers), [&Value::Null], "ada called what it may not see");
         // GW-5: without the right to watch, there is nothing of others.
-        let own = house.token("own", &["*"]);
+        let own = gateway.token("own", &["*"]);
         for question in ["", "?by=caller", "?caller=ada"] {
-            let asked = house.get(&format!("/api/stats{question}")).bearer_auth(&own);
+            let asked = gateway.get(&format!("/api/stats{question}")).bearer_auth(&own);
             assert_eq!(answer(asked).await.1["total"]["calls"], 0, "{question}");
         }
     }
@@ -79,7 +79,7 @@ async fn a_token_counts_only_what_it_may_see() {
 
 #[tokio::test]
 async fn a_question_that_makes_no_sense_is_told_why() {
-    let house = TestGateway::recording().await;
+    let gateway = TestGateway::recording().await;
     for (question, says) in [
         ("?step=1s&since=1d", "1000 are the most"),
         ("?since=1h&until=2h", "before `until`"),
@@ -89,8 +89,8 @@ async fn a_question_that_makes_no_sense_is_told_why() {
         ("?more=1", "more"),
         ("?tool=a%5B", "`a[` is not a glob"),
     ] {
-        answer(house.call("echo", &json!({}))).await;
-        let (status, body) = answer(house.get(&format!("/api/stats{question}"))).await;
+        answer(gateway.call("echo", &json!({}))).await;
+        let (status, body) = answer(gateway.get(&format!("/api/stats{question}"))).await;
         assert_eq!((status, &body["error_kind"]), (400, &json!("invalid_parameters")), "{body}");
         assert!(body["error"].as_str().unwrap().contains(says), "{question}: {body}");
     }
@@ -98,17 +98,17 @@ async fn a_question_that_makes_no_sense_is_told_why() {
 
 #[tokio::test]
 async fn a_tool_is_shown_with_its_use() {
-    for house in [TestGateway::start().await, TestGateway::recording().await] {
-        let (_, unused) = answer(house.get("/api/tools/echo")).await;
+    for gateway in [TestGateway::start().await, TestGateway::recording().await] {
+        let (_, unused) = answer(gateway.get("/api/tools/echo")).await;
         assert_eq!((&unused["use"]["calls"], &unused["use"]["last"]), (&json!(0), &Value::Null));
-        let house = with_calls(house).await;
-        let (_, echo) = answer(house.get("/api/tools/echo")).await;
+        let gateway = with_calls(gateway).await;
+        let (_, echo) = answer(gateway.get("/api/tools/echo")).await;
         assert_eq!((&echo["name"], &echo["health"]), (&json!("echo"), &json!("ready")));
         assert_eq!(echo["annotations"]["read_only"], true);
         let used = &echo["use"];
         assert_eq!((&used["calls"], &used["failures"]), (&json!(3), &json!(0)));
         assert!(used["p95_ms"].is_number() && used["last"]["id"].is_string(), "{used}");
-        let (_, fails) = answer(house.get("/api/tools/fails")).await;
+        let (_, fails) = answer(gateway.get("/api/tools/fails")).await;
         assert_eq!(fails["use"]["last"]["outcome"], "tool_error");
     }
 }

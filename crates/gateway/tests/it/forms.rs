@@ -21,7 +21,7 @@ impl TestGateway {
 // VA-2
 #[tokio::test]
 async fn arguments_are_judged_in_the_words_of_a_call() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let schema = json!({
         "type": "object",
         "properties": {
@@ -31,7 +31,7 @@ async fn arguments_are_judged_in_the_words_of_a_call() {
         },
         "required": ["city"],
     });
-    house.executor.tools().add(Fake::echoes("forecast").parameters(schema)).unwrap();
+    gateway.executor.tools().add(Fake::echoes("forecast").parameters(schema)).unwrap();
     let problem = |path: &str, message: &str| json!({"path": path, "message": message});
     for (args, problems) in [
         (json!({"city": "Rome"}), vec![]),
@@ -46,10 +46,10 @@ async fn arguments_are_judged_in_the_words_of_a_call() {
             ],
         ),
     ] {
-        let (status, judged) = house.judge("forecast", &args).await;
+        let (status, judged) = gateway.judge("forecast", &args).await;
         assert_eq!((status, &judged["problems"]), (200, &json!(problems)), "{args}");
         assert_eq!(judged["valid"], problems.is_empty());
-        let (_, called) = answer(house.call("forecast", &args)).await;
+        let (_, called) = answer(gateway.call("forecast", &args)).await;
         let said = match called["success"].as_bool() {
             Some(true) => Value::Null,
             _ => json!(format!(
@@ -60,17 +60,17 @@ async fn arguments_are_judged_in_the_words_of_a_call() {
         };
         assert_eq!(judged["text"], said, "{args}");
     }
-    let calls = house.executor.history().recent(100).await.unwrap();
+    let calls = gateway.executor.history().recent(100).await.unwrap();
     assert_eq!(calls.len(), 4, "judging runs and records nothing");
 }
 
 #[tokio::test]
 async fn what_cannot_be_judged_is_told() {
-    let house = TestGateway::start().await;
-    assert_eq!(house.judge("nobody", &json!({})).await.0, 404);
-    assert_eq!(house.judge("echo", &json!([1])).await.0, 400);
-    let token = house.token("narrow", &["echo"]);
-    let hidden = house.client.post(house.url("/api/tools/weather/validate")).bearer_auth(token);
+    let gateway = TestGateway::start().await;
+    assert_eq!(gateway.judge("nobody", &json!({})).await.0, 404);
+    assert_eq!(gateway.judge("echo", &json!([1])).await.0, 400);
+    let token = gateway.token("narrow", &["echo"]);
+    let hidden = gateway.client.post(gateway.url("/api/tools/weather/validate")).bearer_auth(token);
     assert_eq!(answer(hidden).await.0, 404);
 }
 
@@ -90,7 +90,7 @@ fn events(text: &str) -> Vec<(String, Value)> {
 // MC-1
 #[tokio::test]
 async fn a_call_tells_how_far_it_is_and_then_its_result() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let steps = Fake::new("steps", |_, cx: switchboard_toolcall::CallContext| async move {
         for step in 1..=3_u8 {
             cx.progress.report(ProgressUpdate {
@@ -101,8 +101,8 @@ async fn a_call_tells_how_far_it_is_and_then_its_result() {
         }
         Ok(ToolOutput::Value(json!({"done": true})))
     });
-    house.executor.tools().add(steps).unwrap();
-    let response = house.watched_call("steps", &json!({})).send().await.unwrap();
+    gateway.executor.tools().add(steps).unwrap();
+    let response = gateway.watched_call("steps", &json!({})).send().await.unwrap();
     assert_eq!(response.status(), 200);
     let events = events(&response.text().await.unwrap());
     let names: Vec<_> = events.iter().map(|(name, _)| name.as_str()).collect();
@@ -116,33 +116,33 @@ async fn a_call_tells_how_far_it_is_and_then_its_result() {
 
 #[tokio::test]
 async fn a_failure_comes_as_a_result_too() {
-    let house = TestGateway::start().await;
-    let token = house.token("narrow", &["echo"]);
+    let gateway = TestGateway::start().await;
+    let token = gateway.token("narrow", &["echo"]);
     for (tool, kind) in
         [("weather", "invalid_parameters"), ("nobody", "not_found"), ("fails", "tool_error")]
     {
-        let response = house.watched_call(tool, &json!({})).send().await.unwrap();
+        let response = gateway.watched_call(tool, &json!({})).send().await.unwrap();
         let events = events(&response.text().await.unwrap());
         assert_eq!(events.last().unwrap().1["error_kind"], kind);
     }
-    let hidden = house.watched_call("weather", &json!({"city": "x"})).bearer_auth(token);
+    let hidden = gateway.watched_call("weather", &json!({"city": "x"})).bearer_auth(token);
     let events = events(&hidden.send().await.unwrap().text().await.unwrap());
     assert_eq!(events.last().unwrap().1["error_kind"], "not_found");
     let both =
-        house.call("echo", &json!({})).header("accept", "application/json, text/event-stream");
+        gateway.call("echo", &json!({})).header("accept", "application/json, text/event-stream");
     assert_eq!(answer(both).await.1["success"], true, "who takes JSON gets it");
 }
 
 // EX-4
 #[tokio::test]
 async fn closing_the_stream_cancels_the_call() {
-    let house = TestGateway::start().await;
-    let mut response = house.watched_call("wait", &json!({"secs": 60})).send().await.unwrap();
+    let gateway = TestGateway::start().await;
+    let mut response = gateway.watched_call("wait", &json!({"secs": 60})).send().await.unwrap();
     assert!(response.chunk().await.unwrap().is_some());
-    until_seen(&house, "begun").await;
+    until_seen(&gateway, "begun").await;
     drop(response);
-    until_seen(&house, "dropped and told").await;
-    let outcome = async || answer(house.get("/api/calls")).await.1[0]["outcome"].clone();
+    until_seen(&gateway, "dropped and told").await;
+    let outcome = async || answer(gateway.get("/api/calls")).await.1[0]["outcome"].clone();
     until(async || outcome().await != "running").await;
     assert_eq!(outcome().await, "cancelled");
 }

@@ -39,8 +39,8 @@ fn keys_file(folder: &Path, keys: &[&Key]) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-async fn try_with(house: &TestGateway, token: &str) -> (u16, String) {
-    let (status, body) = answer(house.get("/api/tools").bearer_auth(token)).await;
+async fn try_with(gateway: &TestGateway, token: &str) -> (u16, String) {
+    let (status, body) = answer(gateway.get("/api/tools").bearer_auth(token)).await;
     (status, body["error"].as_str().unwrap_or_default().to_owned())
 }
 
@@ -51,20 +51,20 @@ async fn every_kind_of_signature_is_checked() {
     let (p256, p384) = (Key::p256("a"), Key::p384("b"));
     let (ed, rsa) = (Key::ed25519("c"), Key::rsa("d"));
     let file = keys_file(folder.path(), &[&p256, &p384, &ed, &rsa]);
-    let house = TestGateway::configured(config(&file, json!({}))).await;
+    let gateway = TestGateway::configured(config(&file, json!({}))).await;
     let mut cases = vec![(&p256, "ES256"), (&p384, "ES384"), (&ed, "EdDSA")];
     cases.extend(
         ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"].map(|algorithm| (&rsa, algorithm)),
     );
     for (key, algorithm) in cases {
         let token = key.token(algorithm, &claims(json!({})));
-        assert_eq!(try_with(&house, &token).await, (200, String::new()), "{algorithm}");
+        assert_eq!(try_with(&gateway, &token).await, (200, String::new()), "{algorithm}");
         // The same again is remembered; another signature under it is not.
-        assert_eq!(try_with(&house, &token).await.0, 200, "{algorithm}");
+        assert_eq!(try_with(&gateway, &token).await.0, 200, "{algorithm}");
         let (message, signed) = token.rsplit_once('.').unwrap();
         let first = if signed.starts_with('A') { "B" } else { "A" };
         let forged = format!("{message}.{first}{}", &signed[1..]);
-        let (status, error) = try_with(&house, &forged).await;
+        let (status, error) = try_with(&gateway, &forged).await;
         assert_eq!(status, 401, "{algorithm}");
         assert!(error.contains("signature is wrong"), "{algorithm}: {error}");
     }
@@ -78,7 +78,7 @@ async fn what_is_not_for_us_is_refused_with_the_reason() {
     let rsa = Key::rsa("r");
     let file = keys_file(folder.path(), &[&key, &rsa]);
     let more = json!({"algorithms": ["ES256", "EdDSA"], "leeway": "0s"});
-    let house = TestGateway::configured(config(&file, more)).await;
+    let gateway = TestGateway::configured(config(&file, more)).await;
     let good = claims(json!({}));
     let token = |more: Value| key.token("ES256", &claims(more));
     let unsigned = {
@@ -107,16 +107,16 @@ async fn what_is_not_for_us_is_refused_with_the_reason() {
         ("a.b.c".to_owned(), "nor a JWT"),
     ];
     for (token, word) in cases {
-        let (status, error) = try_with(&house, &token).await;
+        let (status, error) = try_with(&gateway, &token).await;
         assert_eq!(status, 401, "{word}: {error}");
         assert!(error.contains(word), "{word} in {error}");
     }
     // Our own tokens are still good, and unknown ones still known as ours.
-    let own = house.token("agent", &["*"]);
-    assert_eq!(try_with(&house, &own).await.0, 200);
-    assert_eq!(try_with(&house, "sb_wrong").await, (401, "the token is not known".to_owned()));
+    let own = gateway.token("agent", &["*"]);
+    assert_eq!(try_with(&gateway, &own).await.0, 200);
+    assert_eq!(try_with(&gateway, "sb_wrong").await, (401, "the token is not known".to_owned()));
     let without_id = key.token_under(&json!({"alg": "ES256"}), &good);
-    assert_eq!(try_with(&house, &without_id).await.0, 200);
+    assert_eq!(try_with(&gateway, &without_id).await.0, 200);
 }
 
 // GW-2: all tokens of a caller share one share, and nobody else's.
@@ -125,22 +125,22 @@ async fn each_caller_has_a_share() {
     let folder = tempfile::tempdir().unwrap();
     let key = Key::p256("a");
     let file = keys_file(folder.path(), &[&key]);
-    let house = TestGateway::configured(config(&file, json!({"rate": "2/h"}))).await;
+    let gateway = TestGateway::configured(config(&file, json!({"rate": "2/h"}))).await;
     let token = |sub: &str, id: u8| key.token("ES256", &claims(json!({"sub": sub, "jti": id})));
-    assert_eq!(try_with(&house, &token("ada", 1)).await.0, 200);
-    assert_eq!(try_with(&house, &token("ada", 2)).await.0, 200);
-    let (status, error) = try_with(&house, &token("ada", 3)).await;
+    assert_eq!(try_with(&gateway, &token("ada", 1)).await.0, 200);
+    assert_eq!(try_with(&gateway, &token("ada", 2)).await.0, 200);
+    let (status, error) = try_with(&gateway, &token("ada", 3)).await;
     assert_eq!((status, &*error), (429, "token 'jwt:ada' may make 2/h requests"));
-    assert_eq!(try_with(&house, &token("bob", 1)).await.0, 200);
+    assert_eq!(try_with(&gateway, &token("bob", 1)).await.0, 200);
 
-    let house = TestGateway::configured(config(&file, json!({"concurrent": 1}))).await;
-    let events = house.get("/api/events").bearer_auth(token("ada", 1)).send().await.unwrap();
-    let (status, error) = try_with(&house, &token("ada", 2)).await;
+    let gateway = TestGateway::configured(config(&file, json!({"concurrent": 1}))).await;
+    let events = gateway.get("/api/events").bearer_auth(token("ada", 1)).send().await.unwrap();
+    let (status, error) = try_with(&gateway, &token("ada", 2)).await;
     assert_eq!((status, &*error), (429, "token 'jwt:ada' may have 1 requests at once"));
-    assert_eq!(try_with(&house, &token("bob", 1)).await.0, 200);
+    assert_eq!(try_with(&gateway, &token("bob", 1)).await.0, 200);
     drop(events);
     // The place is free as soon as the gateway has noticed.
-    until(async || try_with(&house, &token("ada", 2)).await.0 != 429).await;
+    until(async || try_with(&gateway, &token("ada", 2)).await.0 != 429).await;
     let usual: JwtConfig = config(&file, json!({})).jwt.unwrap();
     assert_eq!((usual.rate, usual.concurrent), (None, 128));
     let tokens = std::sync::Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
@@ -156,12 +156,13 @@ async fn a_claim_lets_a_person_decide() {
     let folder = tempfile::tempdir().unwrap();
     let key = Key::p256("a");
     let file = keys_file(folder.path(), &[&key]);
-    let house = TestGateway::configured(config(&file, json!({"approve_claim": "approver"}))).await;
+    let gateway =
+        TestGateway::configured(config(&file, json!({"approve_claim": "approver"}))).await;
     let decide = async |claim: Value| {
         let token = key.token("ES256", &claims(json!({"approver": claim})));
-        let url = house.url("/api/approvals/zzzzzzzz");
+        let url = gateway.url("/api/approvals/zzzzzzzz");
         let body = json!({"decision": "allow"});
-        answer(house.client.post(url).bearer_auth(token).json(&body)).await.0
+        answer(gateway.client.post(url).bearer_auth(token).json(&body)).await.0
     };
     assert_eq!(decide(json!(true)).await, 404, "it may, but there is nothing to decide");
     for claim in [json!(false), json!("true"), json!(1), Value::Null] {
@@ -180,11 +181,11 @@ async fn a_signature_from_elsewhere_is_read_as_its_maker_meant_it() {
         "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
     });
     fs::write(&file, json!({"keys": [key]}).to_string()).unwrap();
-    let house = TestGateway::configured(config(file.to_str().unwrap(), json!({}))).await;
+    let gateway = TestGateway::configured(config(file.to_str().unwrap(), json!({}))).await;
     let token = "eyJhbGciOiJFUzI1NiJ9.\
         eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.\
         DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q";
-    let (status, error) = try_with(&house, token).await;
+    let (status, error) = try_with(&gateway, token).await;
     // The signature is right; what it says is not for us.
     assert_eq!((status, error.contains("no claim `aud`")), (401, true), "{error}");
 }
@@ -195,18 +196,18 @@ async fn claims_decide_what_may_be_seen_and_done() {
     let key = Key::ed25519("a");
     let file = keys_file(folder.path(), &[&key]);
     let more = json!({"name_claim": "email", "tools_claim": "tools"});
-    let house = TestGateway::configured(Config {
+    let gateway = TestGateway::configured(Config {
         allow_if: vec!["claims.team == 'home' || tool == 'echo'".to_owned()],
         ..config(&file, more)
     })
     .await;
     let token = |more: Value| key.token("EdDSA", &claims(more));
     let home = token(json!({"email": "a@b.c", "team": "home", "tools": "echo weather"}));
-    let (_, tools) = answer(house.get("/api/tools").bearer_auth(&home)).await;
+    let (_, tools) = answer(gateway.get("/api/tools").bearer_auth(&home)).await;
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ["echo", "weather"]);
     let call = |tool: &str, token: &str| {
-        answer(house.call(tool, &json!({"city": "Berlin"})).bearer_auth(token))
+        answer(gateway.call(tool, &json!({"city": "Berlin"})).bearer_auth(token))
     };
     assert_eq!(call("weather", &home).await.0, 200);
     assert_eq!(call("fails", &home).await.0, 404);
@@ -214,10 +215,10 @@ async fn claims_decide_what_may_be_seen_and_done() {
     assert_eq!(call("echo", &guest).await.0, 200);
     let (status, envelope) = call("weather", &guest).await;
     assert_eq!((status, &envelope["error_kind"]), (403, &json!("denied")));
-    let (_, calls) = answer(house.get("/api/calls?limit=1").bearer_auth(&guest)).await;
+    let (_, calls) = answer(gateway.get("/api/calls?limit=1").bearer_auth(&guest)).await;
     assert_eq!(calls[0]["caller"], "jwt:g@b.c");
     let none = token(json!({"email": "n@b.c"}));
-    assert_eq!(answer(house.get("/api/tools").bearer_auth(&none)).await.1, json!([]));
+    assert_eq!(answer(gateway.get("/api/tools").bearer_auth(&none)).await.1, json!([]));
 }
 
 #[tokio::test]
@@ -225,15 +226,15 @@ async fn keys_in_a_file_are_read_again_when_it_changes() {
     let folder = tempfile::tempdir().unwrap();
     let (old, new) = (Key::p256("old"), Key::ed25519("new"));
     let file = keys_file(folder.path(), &[&old]);
-    let house = TestGateway::configured(config(&file, json!({}))).await;
+    let gateway = TestGateway::configured(config(&file, json!({}))).await;
     let (old_token, new_token) =
         (old.token("ES256", &claims(json!({}))), new.token("EdDSA", &claims(json!({}))));
-    assert_eq!(try_with(&house, &old_token).await.0, 200);
-    assert_eq!(try_with(&house, &new_token).await.0, 401);
+    assert_eq!(try_with(&gateway, &old_token).await.0, 200);
+    assert_eq!(try_with(&gateway, &new_token).await.0, 401);
     fs::write(&file, "{").unwrap();
     keys_file(folder.path(), &[&new]);
-    until(async || try_with(&house, &new_token).await.0 != 401).await;
-    assert_eq!(try_with(&house, &old_token).await.0, 401, "what was remembered is forgotten");
+    until(async || try_with(&gateway, &new_token).await.0 != 401).await;
+    assert_eq!(try_with(&gateway, &old_token).await.0, 401, "what was remembered is forgotten");
 }
 
 #[tokio::test]
@@ -242,41 +243,41 @@ async fn keys_from_an_address_are_asked_for_when_one_is_not_known() {
     let issuer = KeyServer::start(&[&first]).await;
     let token = |key: &Key| key.token("ES256", &claims(json!({})));
     let eager = json!({"look_pause": "0s", "keep_keys": "1h"});
-    let house = TestGateway::configured(config(&issuer.url, eager)).await;
+    let gateway = TestGateway::configured(config(&issuer.url, eager)).await;
     assert_eq!(issuer.asked(), 0, "nobody has come with a token yet");
     issuer.fail();
-    let (status, error) = try_with(&house, &token(&first)).await;
+    let (status, error) = try_with(&gateway, &token(&first)).await;
     assert_eq!(status, 503, "{error}");
     issuer.show(&[&first]);
-    assert_eq!(try_with(&house, &token(&first)).await.0, 200);
+    assert_eq!(try_with(&gateway, &token(&first)).await.0, 200);
     let asked = issuer.asked();
-    assert_eq!(try_with(&house, &token(&first)).await.0, 200);
+    assert_eq!(try_with(&gateway, &token(&first)).await.0, 200);
     assert_eq!(issuer.asked(), asked, "known keys are not asked for");
 
     issuer.show(&[&first, &second]);
-    assert_eq!(try_with(&house, &token(&second)).await.0, 200);
+    assert_eq!(try_with(&gateway, &token(&second)).await.0, 200);
     issuer.fail();
     let stranger = token(&Key::p256("stranger"));
-    assert_eq!(try_with(&house, &stranger).await.0, 401);
-    assert_eq!(try_with(&house, &token(&second)).await.0, 200, "the keys that were there stay");
+    assert_eq!(try_with(&gateway, &stranger).await.0, 401);
+    assert_eq!(try_with(&gateway, &token(&second)).await.0, 200, "the keys that were there stay");
 
     let patient = json!({"look_pause": "1h"});
-    let house = TestGateway::configured(config(&issuer.url, patient)).await;
+    let gateway = TestGateway::configured(config(&issuer.url, patient)).await;
     issuer.show(&[&first]);
-    assert_eq!(try_with(&house, &token(&first)).await.0, 200);
+    assert_eq!(try_with(&gateway, &token(&first)).await.0, 200);
     let asked = issuer.asked();
     for number in 0..5 {
         let stranger = token(&Key::p256(&format!("stranger-{number}")));
-        assert_eq!(try_with(&house, &stranger).await.0, 401);
+        assert_eq!(try_with(&gateway, &stranger).await.0, 401);
     }
     assert_eq!(issuer.asked(), asked, "strangers do not make us ask again and again");
 
     let short = json!({"look_pause": "0s", "keep_keys": "0s"});
-    let house = TestGateway::configured(config(&issuer.url, short)).await;
+    let gateway = TestGateway::configured(config(&issuer.url, short)).await;
     let gone = token(&first);
-    assert_eq!(try_with(&house, &gone).await.0, 200);
+    assert_eq!(try_with(&gateway, &gone).await.0, 200);
     issuer.show(&[&second]);
-    until(async || try_with(&house, &gone).await.0 != 200).await;
+    until(async || try_with(&gateway, &gone).await.0 != 200).await;
 }
 
 #[tokio::test]
@@ -285,11 +286,11 @@ async fn an_issuer_may_say_itself_where_its_keys_are() {
     let server = KeyServer::start(&[&key]).await;
     let issuer = server.url.trim_end_matches("/keys").to_owned();
     let more = json!({"issuer": issuer, "jwks": null, "look_pause": "0s"});
-    let house = TestGateway::configured(config("", more)).await;
+    let gateway = TestGateway::configured(config("", more)).await;
     let token = key.token("ES256", &claims(json!({"iss": issuer})));
     let refused = |said: Value| {
         server.say(said);
-        try_with(&house, &token)
+        try_with(&gateway, &token)
     };
     for said in [
         json!({"issuer": "https://evil.example", "jwks_uri": server.url}),
@@ -303,7 +304,7 @@ async fn an_issuer_may_say_itself_where_its_keys_are() {
     said["issuer"] = issuer.as_str().into();
     said["jwks_uri"] = server.url.as_str().into();
     server.say(said);
-    assert_eq!(try_with(&house, &token).await.0, 200);
+    assert_eq!(try_with(&gateway, &token).await.0, 200);
 }
 
 // GW-2
@@ -311,40 +312,41 @@ async fn an_issuer_may_say_itself_where_its_keys_are() {
 async fn clients_find_the_issuer() {
     let folder = tempfile::tempdir().unwrap();
     let file = keys_file(folder.path(), &[&Key::ed25519("a")]);
-    let house = TestGateway::configured(config(&file, json!({"scopes": ["tools:call"]}))).await;
-    let place = house.url("/.well-known/oauth-protected-resource");
+    let gateway = TestGateway::configured(config(&file, json!({"scopes": ["tools:call"]}))).await;
+    let place = gateway.url("/.well-known/oauth-protected-resource");
     let refused = |request: reqwest::RequestBuilder| async {
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 401);
         response.headers()["www-authenticate"].to_str().unwrap().to_owned()
     };
-    let challenge = refused(house.get("/api/tools")).await;
+    let challenge = refused(gateway.get("/api/tools")).await;
     assert_eq!(challenge, format!("Bearer resource_metadata=\"{place}\""));
-    let challenge = refused(house.get("/api/tools").bearer_auth("a\"b\\c")).await;
+    let challenge = refused(gateway.get("/api/tools").bearer_auth("a\"b\\c")).await;
     let text = "the token is not good: it is neither one of `switchboard token new` nor a JWT with a known signature";
     let expected = format!(
         "Bearer error=\"invalid_token\", error_description=\"{text}\", resource_metadata=\"{place}\""
     );
     assert_eq!(challenge, expected);
 
-    let (status, body) = answer(house.get("/.well-known/oauth-protected-resource")).await;
+    let (status, body) = answer(gateway.get("/.well-known/oauth-protected-resource")).await;
     let expected = json!({
-        "resource": house.url(""), "resource_name": "Switchboard",
+        "resource": gateway.url(""), "resource_name": "Switchboard",
         "authorization_servers": ["https://login.example"],
         "bearer_methods_supported": ["header"], "scopes_supported": ["tools:call"],
     });
     assert_eq!((status, body), (200, expected));
-    let (_, body) = answer(house.get("/.well-known/oauth-protected-resource/mcp")).await;
-    assert_eq!(body["resource"], house.url("/mcp"));
-    let foreign = house.get("/.well-known/oauth-protected-resource").header("host", "evil.example");
+    let (_, body) = answer(gateway.get("/.well-known/oauth-protected-resource/mcp")).await;
+    assert_eq!(body["resource"], gateway.url("/mcp"));
+    let foreign =
+        gateway.get("/.well-known/oauth-protected-resource").header("host", "evil.example");
     assert_eq!(answer(foreign).await.0, 403);
 
     let public = Config {
         public_url: Some("https://tools.example/".to_owned()),
         ..config(&file, json!({}))
     };
-    let house = TestGateway::configured(public).await;
-    let (_, body) = answer(house.get("/.well-known/oauth-protected-resource/mcp")).await;
+    let gateway = TestGateway::configured(public).await;
+    let (_, body) = answer(gateway.get("/.well-known/oauth-protected-resource/mcp")).await;
     assert_eq!(body["resource"], "https://tools.example/mcp");
     let plain = TestGateway::start().await;
     assert_eq!(answer(plain.get("/.well-known/oauth-protected-resource")).await.0, 404);

@@ -20,8 +20,8 @@ use crate::{TestGateway, answer, life::until_seen};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection over which this has been sent.
-async fn send(house: &TestGateway, text: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
+async fn send(gateway: &TestGateway, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
     stream
 }
@@ -42,8 +42,8 @@ fn call(tool: &str, more: &str, body: &str) -> String {
 }
 
 /// Waits until the tool has begun so many times.
-async fn until_begun(house: &TestGateway, count: usize) {
-    let begun = || house.witness.seen().iter().filter(|what| **what == "begun").count();
+async fn until_begun(gateway: &TestGateway, count: usize) {
+    let begun = || gateway.witness.seen().iter().filter(|what| **what == "begun").count();
     until(async || begun() >= count).await;
 }
 
@@ -53,7 +53,7 @@ fn millis(millis: u64) -> HumanDuration {
 
 #[tokio::test]
 async fn heads_are_bounded_in_size_and_number() {
-    let house = TestGateway::configured(Config {
+    let gateway = TestGateway::configured(Config {
         max_head: HumanSize(4096),
         max_headers: 20,
         ..Config::default()
@@ -72,7 +72,7 @@ async fn heads_are_bounded_in_size_and_number() {
         ("\u{16}\u{3}\u{1}\u{2}garbage\r\n\r\n".to_owned(), "400"),
     ];
     for (text, status) in cases {
-        let answer = rest(send(&house, &text).await).await;
+        let answer = rest(send(&gateway, &text).await).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{status}: {answer}");
     }
     let plain = TestGateway::start().await;
@@ -80,7 +80,7 @@ async fn heads_are_bounded_in_size_and_number() {
     let answer = rest(send(&plain, &head(&many)).await).await;
     assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
     let endless = format!("GET /{} HTTP/1.1\r\n", "x".repeat(1 << 20));
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     let _ = stream.write_all(endless.as_bytes()).await;
     let answer = rest(stream).await;
     assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
@@ -88,12 +88,12 @@ async fn heads_are_bounded_in_size_and_number() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_does_not_hold_a_place() {
-    let house =
+    let gateway =
         TestGateway::configured(Config { body_timeout: millis(100), ..Config::default() }).await;
     let new = NewToken { name: "one".to_owned(), concurrent: Some(1), ..Default::default() };
-    let bearer = format!("Authorization: Bearer {}\r\n", house.tokens.create(new).unwrap());
+    let bearer = format!("Authorization: Bearer {}\r\n", gateway.tokens.create(new).unwrap());
     let head = call("echo", &bearer, "").replace("Length: 0", "Length: 1000");
-    let mut stream = send(&house, &format!("{head}{{")).await;
+    let mut stream = send(&gateway, &format!("{head}{{")).await;
     // A byte now and then changes nothing.
     let dripping = async {
         while stream.write_all(b" ").await.is_ok() {
@@ -108,16 +108,20 @@ async fn a_body_that_does_not_come_does_not_hold_a_place() {
     let answer = timeout(PATIENCE, dripping).await.expect("it is answered");
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     let answer =
-        rest(send(&house, &call("echo", &format!("{bearer}Connection: close\r\n"), "{}")).await);
+        rest(send(&gateway, &call("echo", &format!("{bearer}Connection: close\r\n"), "{}")).await);
     assert!(answer.await.starts_with("HTTP/1.1 200"), "the share is free again");
-    assert_eq!(house.executor.history().recent(10).await.unwrap().len(), 1, "only one was called");
+    assert_eq!(
+        gateway.executor.history().recent(10).await.unwrap().len(),
+        1,
+        "only one was called"
+    );
 }
 
 #[tokio::test]
 async fn who_does_not_read_is_shown_the_door() {
-    let house =
+    let gateway =
         TestGateway::configured(Config { write_timeout: millis(100), ..Config::default() }).await;
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     let requests = "GET /api/tools HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(100);
     let asking = async { while stream.write_all(requests.as_bytes()).await.is_ok() {} };
     timeout(PATIENCE, asking).await.expect("the connection is closed although nobody reads");
@@ -126,44 +130,44 @@ async fn who_does_not_read_is_shown_the_door() {
 // EX-4
 #[tokio::test]
 async fn a_client_that_closes_its_half_has_hung_up() {
-    let house = TestGateway::start().await;
-    let mut stream = send(&house, &call("wait", "", "{\"secs\": 60}")).await;
-    until_begun(&house, 1).await;
+    let gateway = TestGateway::start().await;
+    let mut stream = send(&gateway, &call("wait", "", "{\"secs\": 60}")).await;
+    until_begun(&gateway, 1).await;
     stream.shutdown().await.unwrap();
     assert_eq!(rest(stream).await, "");
-    until_seen(&house, "dropped and told").await;
+    until_seen(&gateway, "dropped and told").await;
     // In the middle of a body there is nothing to cancel yet.
     let head = call("echo", "", "").replace("Length: 0", "Length: 1000");
-    let mut stream = send(&house, &format!("{head}{{")).await;
+    let mut stream = send(&gateway, &format!("{head}{{")).await;
     stream.shutdown().await.unwrap();
     let answer = rest(stream).await;
     assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
-    assert_eq!(house.executor.history().recent(10).await.unwrap().len(), 1);
+    assert_eq!(gateway.executor.history().recent(10).await.unwrap().len(), 1);
 }
 
 // EX-4, RC-1
 #[tokio::test]
 async fn a_hundred_clients_that_vanish_leave_nothing_behind() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let new = NewToken { name: "crowd".to_owned(), concurrent: Some(100), ..Default::default() };
-    let token = house.tokens.create(new).unwrap();
+    let token = gateway.tokens.create(new).unwrap();
     let bearer = format!("Authorization: Bearer {token}\r\n");
     let text = call("wait", &bearer, "{\"secs\": 60}");
-    let clients = join_all((0..100).map(|_| send(&house, &text))).await;
-    until_begun(&house, 100).await;
-    assert_eq!(answer(house.get("/api/tools").bearer_auth(&token)).await.0, 429);
+    let clients = join_all((0..100).map(|_| send(&gateway, &text))).await;
+    until_begun(&gateway, 100).await;
+    assert_eq!(answer(gateway.get("/api/tools").bearer_auth(&token)).await.0, 429);
     drop(clients);
     let ends = until_some(async || {
-        let calls = house.executor.history().recent(200).await.unwrap();
+        let calls = gateway.executor.history().recent(200).await.unwrap();
         calls.iter().map(|call| call.end).collect::<Option<Vec<_>>>()
     });
     let ends = ends.await;
     assert_eq!(ends.len(), 100);
     assert!(ends.iter().all(|(kind, _)| *kind == Some(ErrorKind::Cancelled)));
-    let again = (0..100).map(|_| answer(house.call("echo", &json!({})).bearer_auth(&token)));
+    let again = (0..100).map(|_| answer(gateway.call("echo", &json!({})).bearer_auth(&token)));
     let statuses: Vec<_> = join_all(again).await.into_iter().map(|answer| answer.0).collect();
     assert_eq!(statuses, [200; 100], "the whole share is there again");
-    let metrics = house.get("/metrics").send().await.unwrap().text().await.unwrap();
+    let metrics = gateway.get("/metrics").send().await.unwrap().text().await.unwrap();
     assert!(metrics.contains("switchboard_tool_calls_running 0"), "{metrics}");
 }
 
@@ -173,18 +177,18 @@ async fn ten_thousand_idle_connections_disturb_nobody() {
     let limit = raise_limit();
     let count = 10_000.min(limit.saturating_sub(500));
     let patient = HumanDuration(PATIENCE * 10);
-    let house =
+    let gateway =
         TestGateway::configured(Config { header_timeout: patient, ..Config::default() }).await;
     // Held by others: this process would need a file for each end.
-    let holders: Vec<_> = (0..4).map(|_| hold(&house, count / 4)).collect();
+    let holders: Vec<_> = (0..4).map(|_| hold(&gateway, count / 4)).collect();
     let connections = async || {
-        let text = house.get("/metrics").send().await.unwrap().text().await.unwrap();
+        let text = gateway.get("/metrics").send().await.unwrap().text().await.unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("switchboard_connections "));
         line.unwrap().parse::<usize>().unwrap()
     };
     until(async || connections().await >= count / 4 * 4).await;
     println!("{count} idle connections (files allowed: {limit})");
-    assert_eq!(answer(house.call("echo", &json!({"a": 1}))).await.0, 200);
+    assert_eq!(answer(gateway.call("echo", &json!({"a": 1}))).await.0, 200);
     for mut holder in holders {
         holder.kill().unwrap();
         holder.wait().unwrap();
@@ -193,8 +197,8 @@ async fn ten_thousand_idle_connections_disturb_nobody() {
 }
 
 /// A process that opens so many connections and says nothing.
-fn hold(house: &TestGateway, count: usize) -> std::process::Child {
-    let place = format!("/dev/tcp/{}/{}", house.address.ip(), house.address.port());
+fn hold(gateway: &TestGateway, count: usize) -> std::process::Child {
+    let place = format!("/dev/tcp/{}/{}", gateway.address.ip(), gateway.address.port());
     // A pause now and then: who knocks faster than the door opens is only let in a second later.
     let script = format!(
         "ulimit -Sn $(ulimit -Hn)

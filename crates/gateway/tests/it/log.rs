@@ -15,10 +15,10 @@ fn lines(logs: &Logs) -> Vec<String> {
 #[tokio::test]
 async fn each_request_leaves_a_line_where_that_is_wanted() {
     let logs = Logs::collect(Level::INFO);
-    let house = TestGateway::configured(Config { access_log: true, ..Config::default() }).await;
-    let token = house.token("agent-7", &["*"]);
-    let (_, envelope) = answer(house.call("echo", &json!({})).bearer_auth(token)).await;
-    answer(house.get("/api/tools?secret=1").bearer_auth("sb_wrong")).await;
+    let gateway = TestGateway::configured(Config { access_log: true, ..Config::default() }).await;
+    let token = gateway.token("agent-7", &["*"]);
+    let (_, envelope) = answer(gateway.call("echo", &json!({})).bearer_auth(token)).await;
+    answer(gateway.get("/api/tools?secret=1").bearer_auth("sb_wrong")).await;
     // The line is written when the answer has been sent, which the client may see a little earlier.
     while lines(&logs).len() < 2 {
         tokio::task::yield_now().await;
@@ -44,8 +44,8 @@ async fn each_request_leaves_a_line_where_that_is_wanted() {
 #[tokio::test]
 async fn by_default_there_is_none() {
     let logs = Logs::collect(Level::INFO);
-    let house = TestGateway::start().await;
-    answer(house.call("echo", &json!({}))).await;
-    answer(house.get("/healthz")).await;
+    let gateway = TestGateway::start().await;
+    answer(gateway.call("echo", &json!({}))).await;
+    answer(gateway.get("/healthz")).await;
     assert_eq!(lines(&logs), Vec::<String>::new());
 }

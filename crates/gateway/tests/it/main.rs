@@ -3,7 +3,7 @@
 
 mod access;
 mod administration;
-mod apart;
+mod isolation;
 mod approvals;
 mod artifacts;
 mod chat;
@@ -36,7 +36,7 @@ mod turns;
 use std::{net::SocketAddr, sync::Arc};
 
 use editing::FakeEditor;
-use queued::Shelf;
+use queued::ManualQueue;
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use switchboard_access::{Access, NewToken, Tokens, UserLookup};
@@ -110,11 +110,11 @@ impl TestGateway {
     }
 
     /// A gateway with a queue.
-    async fn queueing() -> (Self, Arc<Shelf>) {
+    async fn queueing() -> (Self, Arc<ManualQueue>) {
         let agent = switchboard_agent::Config::default();
-        let (house, shelf) =
+        let (gateway, queue) =
             Self::put_together(Config::default(), agent, true, None, true, None).await;
-        (house, shelf.unwrap())
+        (gateway, queue.unwrap())
     }
 
     async fn put_together(
@@ -124,7 +124,7 @@ impl TestGateway {
         server: Option<&str>,
         queues: bool,
         lookup: Option<UserLookup>,
-    ) -> (Self, Option<Arc<Shelf>>) {
+    ) -> (Self, Option<Arc<ManualQueue>>) {
         let folder = TempDir::new().unwrap();
         let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -162,8 +162,8 @@ impl TestGateway {
         let upstreams = servers.clone().map(|servers| servers as Arc<dyn Upstreams>);
         let mcp = mcp::Server::new(executor.clone(), upstreams, mcp::Config::default());
         let parrot = ObedientModel::default();
-        let shelf = queues.then(|| Arc::new(Shelf::new(executor.clone())));
-        let queue = shelf.clone().map(|shelf| shelf as Arc<dyn DurableCalls>);
+        let queue = queues.then(|| Arc::new(ManualQueue::new(executor.clone())));
+        let queue = queue.clone().map(|queue| queue as Arc<dyn DurableCalls>);
         let (editor, config_state) = (Arc::<FakeEditor>::default(), ConfigState::default());
         let parts = Parts {
             executor: executor.clone(),
@@ -184,7 +184,7 @@ impl TestGateway {
         };
         let running = Some(tokio::spawn(Gateway::new(parts).run(listener, stop.clone())));
         let client = http_client();
-        let house = Self {
+        let gateway = Self {
             address,
             client,
             executor,
@@ -199,7 +199,7 @@ impl TestGateway {
             config_state,
             _folder: folder,
         };
-        (house, shelf)
+        (gateway, queue)
     }
 
     fn url(&self, path: &str) -> String {

@@ -8,8 +8,8 @@ use switchboard_testkit::Fake;
 use crate::{TestGateway, answer, servers::TINY};
 
 /// The document as somebody with this token gets it.
-async fn document(house: &TestGateway, token: Option<&str>) -> Value {
-    let request = house.get("/openapi.json");
+async fn document(gateway: &TestGateway, token: Option<&str>) -> Value {
+    let request = gateway.get("/openapi.json");
     let request = match token {
         Some(token) => request.bearer_auth(token),
         None => request,
@@ -26,8 +26,8 @@ fn paths(document: &Value) -> Vec<&String> {
 // GW-1
 #[tokio::test]
 async fn every_route_is_documented() {
-    let house = TestGateway::with_server(Config::default(), TINY).await;
-    let document = document(&house, None).await;
+    let gateway = TestGateway::with_server(Config::default(), TINY).await;
+    let document = document(&gateway, None).await;
     let expected = [
         "/api/tools",
         "/api/tools/{name}",
@@ -75,11 +75,11 @@ async fn every_route_is_documented() {
         "/v1/models/{model}",
     ];
     assert_eq!(paths(&document)[..expected.len()], expected);
-    let (_, called) = answer(house.call("echo", &json!({}))).await;
+    let (_, called) = answer(gateway.call("echo", &json!({}))).await;
     let id = called["call_id"].as_str().unwrap();
     let kept = ArtifactContent { media_type: "text/plain".to_owned(), bytes: "kept".into() };
     let source = ArtifactSource { tool: "echo".into(), caller: None };
-    let kept = house.executor.artifacts().put(kept, source).await.unwrap();
+    let kept = gateway.executor.artifacts().put(kept, source).await.unwrap();
     for (path, operations) in document["paths"].as_object().unwrap() {
         let path = path.replace("/servers/{name}", "/servers/tiny");
         let path = path.replace("/artifacts/{id}", &format!("/artifacts/{kept}"));
@@ -87,7 +87,7 @@ async fn every_route_is_documented() {
         let path = path.replace("{id}", id);
         for (method, operation) in operations.as_object().unwrap() {
             let method = method.to_uppercase().parse().unwrap();
-            let response = house.client.request(method, house.url(&path)).send().await.unwrap();
+            let response = gateway.client.request(method, gateway.url(&path)).send().await.unwrap();
             let status = response.status().as_str().to_owned();
             assert!(operation["responses"].get(&status).is_some(), "{path}: {status}");
             // Something may not be there, but the route is.
@@ -104,11 +104,11 @@ async fn every_route_is_documented() {
 // GW-1
 #[tokio::test]
 async fn every_tool_is_an_operation() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     for name in ["k/{1}", "k__1_"] {
-        house.executor.tools().add(Fake::echoes(name)).unwrap();
+        gateway.executor.tools().add(Fake::echoes(name)).unwrap();
     }
-    let document = document(&house, None).await;
+    let document = document(&gateway, None).await;
     let weather = &document["paths"]["/api/tools/weather/call"]["post"];
     assert_eq!(weather["operationId"], "call_tool_weather");
     let body = &weather["requestBody"];
@@ -140,16 +140,16 @@ async fn every_tool_is_an_operation() {
     let id = |path: &str| &document["paths"][path]["post"]["operationId"];
     assert_eq!(id("/api/tools/k%2F%7B1%7D/call"), "call_tool_k__1_");
     assert_eq!(id("/api/tools/k__1_/call"), "call_tool_k__1__2");
-    let call = house.client.post(house.url("/api/tools/k%2F%7B1%7D/call"));
+    let call = gateway.client.post(gateway.url("/api/tools/k%2F%7B1%7D/call"));
     assert_eq!(answer(call.json(&json!({"a": 1}))).await.1["result"], json!({"a": 1}));
 }
 
 // GW-2
 #[tokio::test]
 async fn hidden_tools_are_not_documented() {
-    let house = TestGateway::start().await;
-    let token = house.token("agent", &["e*"]);
-    let document = document(&house, Some(&token)).await;
+    let gateway = TestGateway::start().await;
+    let token = gateway.token("agent", &["e*"]);
+    let document = document(&gateway, Some(&token)).await;
     let tools: Vec<_> = paths(&document)
         .into_iter()
         .filter_map(|path| path.strip_prefix("/api/tools/")?.strip_suffix("/call"))

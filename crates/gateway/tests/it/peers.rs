@@ -13,18 +13,18 @@ const NOBODY: u32 = 65534;
 /// A gateway for which `request` comes from another user. As root that is a process of another user, and the system's own
 /// lookup; a test that may not start one has to pretend.
 struct Machine {
-    house: TestGateway,
+    gateway: TestGateway,
     is_root: bool,
 }
 
 impl Machine {
     async fn start() -> Self {
         let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
-        let house = match is_root {
+        let gateway = match is_root {
             true => TestGateway::start().await,
             false => TestGateway::with_lookup(Config::default(), |_, _| Some(NOBODY)).await,
         };
-        Self { house, is_root }
+        Self { gateway, is_root }
     }
 
     /// What another user is answered: the status and the body.
@@ -38,7 +38,7 @@ impl Machine {
         // Without `Connection: close`, so that a POST to /mcp takes the short way; the gateway ends it.
         let script = "exec 3<>/dev/tcp/127.0.0.1/$0; printf %s \"$1\" >&3; timeout 2 cat <&3; true";
         let mut command = Command::new("bash");
-        command.args(["-c", script, &self.house.address.port().to_string(), &request]);
+        command.args(["-c", script, &self.gateway.address.port().to_string(), &request]);
         command.current_dir("/");
         if self.is_root {
             command.uid(NOBODY).gid(NOBODY);
@@ -73,7 +73,7 @@ async fn another_user_of_the_machine_needs_a_token() {
         assert!(status == "401" && body.contains(&why), "{path}: {status} {body}");
         assert!(body.contains("switchboard token new"), "{path}: {body}");
     }
-    let token = machine.house.token("other", &["echo"]);
+    let token = machine.gateway.token("other", &["echo"]);
     let bearer = format!("Authorization: Bearer {token}\r\n");
     let (status, body) = machine.ask("GET", "/api/tools", &bearer, &json!({})).await;
     assert!(status == "200" && body.contains("echo") && !body.contains("weather"), "{body}");
@@ -84,19 +84,19 @@ async fn another_user_of_the_machine_needs_a_token() {
     }
     assert!(session.contains("\"needs_token\":true"), "{session}");
     if machine.is_root {
-        assert_eq!(answer(machine.house.get("/api/tools")).await.0, 200, "its own user");
+        assert_eq!(answer(machine.gateway.get("/api/tools")).await.0, 200, "its own user");
     }
-    let calls = machine.house.executor.history().recent(10).await.unwrap();
+    let calls = machine.gateway.executor.history().recent(10).await.unwrap();
     assert!(calls.is_empty(), "nothing ran");
 }
 
 // GW-2: as in a container that shares only the address.
 #[tokio::test]
 async fn who_cannot_be_found_out_needs_a_token() {
-    let house = TestGateway::with_lookup(Config::default(), |_, _| None).await;
-    let (status, body) = answer(house.get("/api/tools")).await;
+    let gateway = TestGateway::with_lookup(Config::default(), |_, _| None).await;
+    let (status, body) = answer(gateway.get("/api/tools")).await;
     let text = body["error"].as_str().unwrap();
     assert!(status == 401 && text.contains("could not be found out"), "{status} {text}");
-    let token = house.token("some", &["echo"]);
-    assert_eq!(answer(house.get("/api/tools").bearer_auth(token)).await.0, 200);
+    let token = gateway.token("some", &["echo"]);
+    assert_eq!(answer(gateway.get("/api/tools").bearer_auth(token)).await.0, 200);
 }

@@ -10,8 +10,8 @@ use tokio::task::JoinHandle;
 use crate::{TestGateway, answer, events::events};
 
 /// A gateway with the tool `asks`, whose server asks what its arguments say and answers what it was told.
-async fn house() -> TestGateway {
-    let house = TestGateway::start().await;
+async fn start_gateway() -> TestGateway {
+    let gateway = TestGateway::start().await;
     let tool = Fake::new("asks", |args: Value, cx| async move {
         let Some(back) = cx.caller_channel.clone() else {
             return Ok(ToolOutput::Value(json!("nobody can be asked")));
@@ -21,8 +21,8 @@ async fn house() -> TestGateway {
         let answers = back.ask(ServerQuestions::new("forms", questions)).await?;
         Ok(ToolOutput::Value(answers["q"].clone()))
     });
-    house.executor.tools().add(tool).unwrap();
-    house
+    gateway.executor.tools().add(tool).unwrap();
+    gateway
 }
 
 fn elicits(schema: &Value) -> Value {
@@ -35,38 +35,38 @@ fn named() -> Value {
     elicits(&json!({"type": "object", "required": ["name"], "properties": properties}))
 }
 
-fn calls(house: &TestGateway, args: &Value, answers: &'static str) -> RequestBuilder {
-    house.call("asks", args).header("x-switchboard-answers", answers)
+fn calls(gateway: &TestGateway, args: &Value, answers: &'static str) -> RequestBuilder {
+    gateway.call("asks", args).header("x-switchboard-answers", answers)
 }
 
 /// Begins a call, and returns it with the question that it asks.
-async fn asked(house: &TestGateway, call: RequestBuilder) -> (JoinHandle<(u16, Value)>, Value) {
+async fn asked(gateway: &TestGateway, call: RequestBuilder) -> (JoinHandle<(u16, Value)>, Value) {
     let call = tokio::spawn(answer(call));
     let question = until_some(async || {
         assert!(!call.is_finished(), "it ended without a question");
-        answer(house.get("/api/questions")).await.1["questions"].get(0).cloned()
+        answer(gateway.get("/api/questions")).await.1["questions"].get(0).cloned()
     });
     let question = question.await;
     (call, question)
 }
 
-async fn say(house: &TestGateway, question: &Value, body: &Value) -> (u16, Value) {
+async fn say(gateway: &TestGateway, question: &Value, body: &Value) -> (u16, Value) {
     let path = format!("/api/questions/{}", question["id"].as_str().unwrap());
-    answer(house.client.post(house.url(&path)).json(body)).await
+    answer(gateway.client.post(gateway.url(&path)).json(body)).await
 }
 
 #[tokio::test]
 async fn who_says_so_is_asked() {
-    let house = house().await;
-    let live = house.get("/api/events").send().await.unwrap();
-    let (call, question) = asked(&house, calls(&house, &named(), "elicitation")).await;
+    let gateway = start_gateway().await;
+    let live = gateway.get("/api/events").send().await.unwrap();
+    let (call, question) = asked(&gateway, calls(&gateway, &named(), "elicitation")).await;
     assert_eq!(
         (&question["server"], &question["method"]),
         (&json!("forms"), &json!("elicitation/create"))
     );
     assert_eq!(question["request"]["message"], "Who are you?");
     let accept = json!({"action": "accept", "content": {"name": "Ada"}});
-    let (status, said) = say(&house, &question, &accept).await;
+    let (status, said) = say(&gateway, &question, &accept).await;
     assert_eq!((status, &said["action"]), (200, &json!("accept")), "{said}");
     let (_, envelope) = call.await.unwrap();
     assert_eq!(envelope["result"], accept, "{envelope}");
@@ -75,16 +75,16 @@ async fn who_says_so_is_asked() {
         events(live, 4).await.iter().map(|event| event["type"].to_string()).collect();
     assert_eq!(told, ["\"call_started\"", "\"question\"", "\"question_closed\"", "\"call_ended\""]);
     // It is answered once.
-    let (status, late) = say(&house, &question, &accept).await;
+    let (status, late) = say(&gateway, &question, &accept).await;
     assert_eq!(status, 404, "{late}");
 }
 
 #[tokio::test]
 async fn declining_and_cancelling_are_answers() {
-    let house = house().await;
+    let gateway = start_gateway().await;
     for action in ["decline", "cancel"] {
-        let (call, question) = asked(&house, calls(&house, &named(), "elicitation")).await;
-        let (status, _) = say(&house, &question, &json!({"action": action})).await;
+        let (call, question) = asked(&gateway, calls(&gateway, &named(), "elicitation")).await;
+        let (status, _) = say(&gateway, &question, &json!({"action": action})).await;
         assert_eq!(status, 200);
         assert_eq!(call.await.unwrap().1["result"], json!({"action": action}));
     }
@@ -92,8 +92,9 @@ async fn declining_and_cancelling_are_answers() {
 
 #[tokio::test]
 async fn an_answer_that_does_not_fit_leaves_the_question_open() {
-    let house = house().await;
-    let (call, question) = asked(&house, calls(&house, &named(), "elicitation, sampling")).await;
+    let gateway = start_gateway().await;
+    let (call, question) =
+        asked(&gateway, calls(&gateway, &named(), "elicitation, sampling")).await;
     let cases = [
         (
             json!({"action": "accept", "content": {"age": "old"}}),
@@ -104,50 +105,50 @@ async fn an_answer_that_does_not_fit_leaves_the_question_open() {
         (json!({"action": "accept", "more": 1}), "the body must be like"),
     ];
     for (body, problem) in cases {
-        let (status, refused) = say(&house, &question, &body).await;
+        let (status, refused) = say(&gateway, &question, &body).await;
         assert_eq!(status, 400, "{refused}");
         assert!(
             refused["error"].as_str().is_some_and(|error| error.contains(problem)),
             "{refused}"
         );
     }
-    assert_eq!(answer(house.get("/api/questions")).await.1["questions"][0]["id"], question["id"]);
-    say(&house, &question, &json!({"action": "cancel"})).await;
+    assert_eq!(answer(gateway.get("/api/questions")).await.1["questions"][0]["id"], question["id"]);
+    say(&gateway, &question, &json!({"action": "cancel"})).await;
     call.await.unwrap();
 }
 
 #[tokio::test]
 async fn a_question_ends_with_its_call() {
-    let house = house().await;
-    let (call, question) = asked(&house, calls(&house, &named(), "elicitation")).await;
+    let gateway = start_gateway().await;
+    let (call, question) = asked(&gateway, calls(&gateway, &named(), "elicitation")).await;
     call.abort();
-    let open = async || answer(house.get("/api/questions")).await.1["questions"].clone();
+    let open = async || answer(gateway.get("/api/questions")).await.1["questions"].clone();
     until(async || open().await == json!([])).await;
-    assert_eq!(say(&house, &question, &json!({"action": "cancel"})).await.0, 404);
+    assert_eq!(say(&gateway, &question, &json!({"action": "cancel"})).await.0, 404);
 }
 
 // GW-5
 #[tokio::test]
 async fn nobody_answers_for_another() {
-    let house = house().await;
-    let token = house.watcher("watcher", &["*"]);
-    let (call, question) = asked(&house, calls(&house, &named(), "elicitation")).await;
-    let (_, open) = answer(house.get("/api/questions").bearer_auth(&token)).await;
+    let gateway = start_gateway().await;
+    let token = gateway.watcher("watcher", &["*"]);
+    let (call, question) = asked(&gateway, calls(&gateway, &named(), "elicitation")).await;
+    let (_, open) = answer(gateway.get("/api/questions").bearer_auth(&token)).await;
     assert_eq!(open, json!({"questions": []}));
     let path = format!("/api/questions/{}", question["id"].as_str().unwrap());
-    let stolen = house.client.post(house.url(&path)).json(&json!({"action": "decline"}));
+    let stolen = gateway.client.post(gateway.url(&path)).json(&json!({"action": "decline"}));
     let (status, refused) = answer(stolen.bearer_auth(&token)).await;
     assert_eq!(status, 404, "{refused}");
-    say(&house, &question, &json!({"action": "decline"})).await;
+    say(&gateway, &question, &json!({"action": "decline"})).await;
     call.await.unwrap();
 }
 
 #[tokio::test]
 async fn who_does_not_say_so_is_not_asked() {
-    let house = house().await;
-    let (_, envelope) = answer(house.call("asks", &named())).await;
+    let gateway = start_gateway().await;
+    let (_, envelope) = answer(gateway.call("asks", &named())).await;
     assert_eq!(envelope["result"], "nobody can be asked", "{envelope}");
-    let (status, wrong) = answer(calls(&house, &named(), "roots")).await;
+    let (status, wrong) = answer(calls(&gateway, &named(), "roots")).await;
     assert_eq!(status, 400, "{wrong}");
     let sample = json!({"method": "sampling/createMessage", "params": {}});
     let roots = json!({"method": "roots/list", "params": {}});
@@ -170,7 +171,7 @@ async fn who_does_not_say_so_is_not_asked() {
         (&many, "elicitation", "that cannot be shown: it has 1000 fields"),
     ];
     for (args, answers, problem) in cases {
-        let (_, envelope) = answer(calls(&house, args, answers)).await;
+        let (_, envelope) = answer(calls(&gateway, args, answers)).await;
         let error = envelope["error"].as_str().unwrap_or_default();
         assert!(error.contains(problem), "{problem}: {error}");
     }
@@ -178,18 +179,18 @@ async fn who_does_not_say_so_is_not_asked() {
 
 #[tokio::test]
 async fn a_model_is_asked_if_that_is_allowed() {
-    let house = house().await;
+    let gateway = start_gateway().await;
     let message = json!({"role": "user", "content": {"type": "text", "text": "Say hello"}});
     let params = json!({"messages": [message], "maxTokens": 10});
     let args = json!({"method": "sampling/createMessage", "params": params});
-    let (call, question) = asked(&house, calls(&house, &args, "sampling")).await;
+    let (call, question) = asked(&gateway, calls(&gateway, &args, "sampling")).await;
     assert_eq!(question["model"], "parrot", "{question}");
-    say(&house, &question, &json!({"action": "accept"})).await;
+    say(&gateway, &question, &json!({"action": "accept"})).await;
     let (_, envelope) = call.await.unwrap();
     assert_eq!(envelope["result"]["role"], "assistant", "{envelope}");
     assert_eq!(envelope["result"]["model"], "parrot", "{envelope}");
-    let (call, question) = asked(&house, calls(&house, &args, "sampling")).await;
-    say(&house, &question, &json!({"action": "decline"})).await;
+    let (call, question) = asked(&gateway, calls(&gateway, &args, "sampling")).await;
+    say(&gateway, &question, &json!({"action": "decline"})).await;
     let (_, envelope) = call.await.unwrap();
     assert_eq!(envelope["error"], "the user does not allow that a model is asked", "{envelope}");
 }

@@ -1,5 +1,4 @@
-//! Calls that outlive who asks, over REST. The queue here is a shelf that the test empties by hand; the real one is
-//! tested where it is.
+//! Durable calls over REST. The queue here is emptied by the test; the real one is tested where it is.
 
 use std::{
     collections::BTreeMap,
@@ -18,16 +17,16 @@ use switchboard_toolcall::{
 use crate::{TestGateway, answer};
 
 /// A queue from which nothing is taken unless the test does.
-pub(crate) struct Shelf {
+pub(crate) struct ManualQueue {
     executor: ToolExecutor,
-    calls: Arc<Mutex<BTreeMap<CallId, Shelved>>>,
+    calls: Arc<Mutex<BTreeMap<CallId, QueueEntry>>>,
     is_away: Mutex<bool>,
 }
 
-/// A tool whose calls can be put on the shelf.
+/// A tool whose calls can be queued.
 struct Durable {
     tool: Fake,
-    calls: Arc<Mutex<BTreeMap<CallId, Shelved>>>,
+    calls: Arc<Mutex<BTreeMap<CallId, QueueEntry>>>,
 }
 
 impl Tool for Durable {
@@ -50,20 +49,20 @@ impl Tool for Durable {
     ) -> BoxFuture<'a, Result<CallId, ToolError>> {
         let id = cx.call_id.expect("the executor gives each call an id");
         let (caller, state) = (cx.caller.clone(), QueueState::Queued);
-        let shelved = Shelved { tool: self.spec().name.as_str().into(), caller, state };
-        self.calls.lock().unwrap().insert(id, shelved);
+        let entry = QueueEntry { tool: self.spec().name.as_str().into(), caller, state };
+        self.calls.lock().unwrap().insert(id, entry);
         Box::pin(std::future::ready(Ok(id)))
     }
 }
 
 #[derive(Clone)]
-struct Shelved {
+struct QueueEntry {
     tool: Arc<str>,
     caller: Option<Arc<str>>,
     state: QueueState,
 }
 
-impl Shelf {
+impl ManualQueue {
     pub(crate) fn new(executor: ToolExecutor) -> Self {
         let calls = Arc::new(Mutex::default());
         let slow = Fake::answers("slow", json!("done")).with(|spec| {
@@ -119,7 +118,7 @@ impl Shelf {
     }
 }
 
-impl DurableCalls for Shelf {
+impl DurableCalls for ManualQueue {
     fn look(&self, id: CallId) -> BoxFuture<'_, Result<Option<QueuedCall>, BoxError>> {
         Box::pin(self.shown(id))
     }
@@ -137,14 +136,14 @@ impl DurableCalls for Shelf {
 // GW-1
 #[tokio::test]
 async fn a_call_is_queued_looked_at_and_ends() {
-    let (house, shelf) = TestGateway::queueing().await;
-    let response = house.call("slow", &json!({})).query(&[("wait", "0")]).send().await.unwrap();
+    let (gateway, queue) = TestGateway::queueing().await;
+    let response = gateway.call("slow", &json!({})).query(&[("wait", "0")]).send().await.unwrap();
     let place = response.headers()["location"].to_str().unwrap().to_owned();
     let (status, accepted) = crate::read(response).await;
     assert_eq!((status, &accepted["state"]), (202, &json!("queued")));
     assert_eq!(place, format!("/api/calls/{}", accepted["call_id"].as_str().unwrap()));
 
-    let (status, call) = answer(house.get(&place)).await;
+    let (status, call) = answer(gateway.get(&place)).await;
     assert_eq!(
         (status, &call["state"], &call["outcome"]),
         (200, &json!("queued"), &json!("running"))
@@ -152,78 +151,78 @@ async fn a_call_is_queued_looked_at_and_ends() {
     assert_eq!((&call["tool"], &call["attempts"]), (&json!("slow"), &json!(0)));
     assert!(call.get("result").is_none() && call.get("progress").is_none());
 
-    shelf.set(&accepted["call_id"], QueueState::Running);
-    let (_, call) = answer(house.get(&place)).await;
+    queue.set(&accepted["call_id"], QueueState::Running);
+    let (_, call) = answer(gateway.get(&place)).await;
     assert_eq!(call["progress"], json!({"progress": 1.0, "total": 2.0}));
 
-    shelf.set(&accepted["call_id"], QueueState::Done);
-    let (_, call) = answer(house.get(&place)).await;
+    queue.set(&accepted["call_id"], QueueState::Done);
+    let (_, call) = answer(gateway.get(&place)).await;
     assert_eq!((&call["state"], &call["outcome"]), (&json!("done"), &json!("ok")));
     let envelope = &call["result"];
     assert_eq!((&envelope["success"], &envelope["result"]), (&json!(true), &json!({"answer": 42})));
     assert_eq!(envelope["call_id"], accepted["call_id"]);
-    assert_eq!(answer(house.client.delete(house.url(&place))).await.0, 409);
+    assert_eq!(answer(gateway.client.delete(gateway.url(&place))).await.0, 409);
 }
 
 #[tokio::test]
 async fn what_cannot_be_queued_is_refused_with_the_way_out() {
-    let (house, _shelf) = TestGateway::queueing().await;
+    let (gateway, _shelf) = TestGateway::queueing().await;
     let alone = TestGateway::start().await;
     let cases = [
-        (&house, "echo", 422, "Tool 'echo' cannot be queued: only tools of workers can"),
-        (&house, "once", 422, "Tool 'once' cannot be queued as it is: it might run twice"),
-        (&house, "nobody", 404, "Tool 'nobody' not found"),
+        (&gateway, "echo", 422, "Tool 'echo' cannot be queued: only tools of workers can"),
+        (&gateway, "once", 422, "Tool 'once' cannot be queued as it is: it might run twice"),
+        (&gateway, "nobody", 404, "Tool 'nobody' not found"),
         (&alone, "echo", 422, "Tool 'echo' cannot be queued: there is no cluster to queue it in"),
         (&alone, "nobody", 404, "Tool 'nobody' not found"),
     ];
-    for (house, tool, expected, text) in cases {
-        let request = house.call(tool, &json!({})).query(&[("wait", "0")]);
+    for (gateway, tool, expected, text) in cases {
+        let request = gateway.call(tool, &json!({})).query(&[("wait", "0")]);
         let (status, envelope) = answer(request).await;
         assert_eq!(status, expected, "{envelope}");
         assert!(envelope["error"].as_str().unwrap().starts_with(text), "{envelope}");
         assert!(envelope["call_id"].is_string(), "it is written down: {envelope}");
     }
-    let keyed = house.call("once", &json!({})).query(&[("wait", "0")]);
+    let keyed = gateway.call("once", &json!({})).query(&[("wait", "0")]);
     assert_eq!(answer(keyed.header("Idempotency-Key", "k")).await.0, 202);
     for wait in ["2", "no", ""] {
-        let request = house.call("slow", &json!({})).query(&[("wait", wait)]);
+        let request = gateway.call("slow", &json!({})).query(&[("wait", wait)]);
         assert_eq!(answer(request).await.0, 400, "{wait:?}");
     }
-    let waiting = house.call("slow", &json!({})).query(&[("wait", "1")]);
+    let waiting = gateway.call("slow", &json!({})).query(&[("wait", "1")]);
     assert_eq!(answer(waiting).await.0, 200);
 }
 
 // GW-2
 #[tokio::test]
 async fn a_queued_call_is_its_callers_alone() {
-    let (house, shelf) = TestGateway::queueing().await;
-    let (ada, bob) = (house.token("ada", &["slow"]), house.token("bob", &["slow"]));
-    let blind = house.token("blind", &["echo"]);
-    let submit = house.call("slow", &json!({})).query(&[("wait", "0")]);
+    let (gateway, queue) = TestGateway::queueing().await;
+    let (ada, bob) = (gateway.token("ada", &["slow"]), gateway.token("bob", &["slow"]));
+    let blind = gateway.token("blind", &["echo"]);
+    let submit = gateway.call("slow", &json!({})).query(&[("wait", "0")]);
     let (_, accepted) = answer(submit.bearer_auth(&ada)).await;
     let place = format!("/api/calls/{}", accepted["call_id"].as_str().unwrap());
-    assert_eq!(answer(house.get(&place).bearer_auth(&ada)).await.1["caller"], "ada");
-    assert_eq!(answer(house.get(&place)).await.0, 200, "the machine's owner sees all");
+    assert_eq!(answer(gateway.get(&place).bearer_auth(&ada)).await.1["caller"], "ada");
+    assert_eq!(answer(gateway.get(&place)).await.0, 200, "the machine's owner sees all");
     for other in [&bob, &blind] {
-        assert_eq!(answer(house.get(&place).bearer_auth(other)).await.0, 404);
-        let cancel = house.client.delete(house.url(&place));
+        assert_eq!(answer(gateway.get(&place).bearer_auth(other)).await.0, 404);
+        let cancel = gateway.client.delete(gateway.url(&place));
         assert_eq!(answer(cancel.bearer_auth(other)).await.0, 404);
     }
-    let hidden = house.call("slow", &json!({})).query(&[("wait", "0")]);
+    let hidden = gateway.call("slow", &json!({})).query(&[("wait", "0")]);
     assert_eq!(answer(hidden.bearer_auth(&blind)).await.0, 404);
-    let cancel = house.client.delete(house.url(&place));
+    let cancel = gateway.client.delete(gateway.url(&place));
     let (status, cancelled) = answer(cancel.bearer_auth(&ada)).await;
     assert_eq!((status, &cancelled["state"]), (200, &json!("cancelled")));
     for unknown in ["nonsense", "01ARZ3NDEKTSV4RRFFQ69G5FAV"] {
-        let cancel = house.client.delete(house.url(&format!("/api/calls/{unknown}")));
+        let cancel = gateway.client.delete(gateway.url(&format!("/api/calls/{unknown}")));
         assert_eq!(answer(cancel).await.0, 404);
     }
 
     // A queue that is away is said to be, and keeps nobody from other calls.
-    let (_, ordinary) = answer(house.call("echo", &json!({}))).await;
-    *shelf.is_away.lock().unwrap() = true;
+    let (_, ordinary) = answer(gateway.call("echo", &json!({}))).await;
+    *queue.is_away.lock().unwrap() = true;
     let ordinary = format!("/api/calls/{}", ordinary["call_id"].as_str().unwrap());
-    assert_eq!(answer(house.get(&ordinary)).await.0, 200);
-    assert_eq!(answer(house.client.delete(house.url(&place))).await.0, 503);
-    assert_eq!(answer(house.get("/api/calls/01ARZ3NDEKTSV4RRFFQ69G5FAV")).await.0, 503);
+    assert_eq!(answer(gateway.get(&ordinary)).await.0, 200);
+    assert_eq!(answer(gateway.client.delete(gateway.url(&place))).await.0, 503);
+    assert_eq!(answer(gateway.get("/api/calls/01ARZ3NDEKTSV4RRFFQ69G5FAV")).await.0, 503);
 }

@@ -15,27 +15,27 @@ use crate::{TestGateway, answer};
 // GW-1
 #[tokio::test]
 async fn tools_are_listed_and_shown() {
-    let house = TestGateway::start().await;
-    let (status, tools) = answer(house.get("/api/tools")).await;
+    let gateway = TestGateway::start().await;
+    let (status, tools) = answer(gateway.get("/api/tools")).await;
     assert_eq!(status, 200);
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ["echo", "weather", "fails", "wait", "panics"]);
-    let (status, tool) = answer(house.get("/api/tools/weather")).await;
+    let (status, tool) = answer(gateway.get("/api/tools/weather")).await;
     assert_eq!((status, &tool["parameters"]["required"]), (200, &json!(["city"])));
-    assert_eq!(answer(house.get("/api/tools/nobody")).await.0, 404);
+    assert_eq!(answer(gateway.get("/api/tools/nobody")).await.0, 404);
 }
 
 // TL-7
 #[tokio::test]
 async fn a_denied_tool_is_in_no_list_and_denied_when_it_is_called() {
-    let house = TestGateway::start().await;
-    let (_, document) = answer(house.get("/openapi.json")).await;
+    let gateway = TestGateway::start().await;
+    let (_, document) = answer(gateway.get("/openapi.json")).await;
     let document = document.to_string();
     assert!(document.contains("/api/tools/echo/call") && !document.contains("forbidden"));
-    assert_eq!(answer(house.get("/api/tools/forbidden")).await.0, 404);
-    let (status, envelope) = answer(house.call("forbidden", &json!({}))).await;
+    assert_eq!(answer(gateway.get("/api/tools/forbidden")).await.0, 404);
+    let (status, envelope) = answer(gateway.call("forbidden", &json!({}))).await;
     assert_eq!((status, &envelope["error_kind"]), (403, &json!("denied")));
-    let (_, envelope) = answer(house.call("forbiden", &json!({}))).await;
+    let (_, envelope) = answer(gateway.call("forbiden", &json!({}))).await;
     assert!(!envelope.to_string().contains("forbidden"), "no hint names it: {envelope}");
 
     // MCP clients, and models behind /v1.
@@ -43,7 +43,7 @@ async fn a_denied_tool_is_in_no_list_and_denied_when_it_is_called() {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {}}}});
-    let request = house.client.post(house.url("/mcp")).json(&list);
+    let request = gateway.client.post(gateway.url("/mcp")).json(&list);
     let request = request
         .header("accept", "application/json, text/event-stream")
         .header("mcp-protocol-version", "2026-07-28")
@@ -57,7 +57,7 @@ async fn a_denied_tool_is_in_no_list_and_denied_when_it_is_called() {
 // RS-1, RS-2
 #[tokio::test]
 async fn the_status_says_how_a_call_ended() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let cases = [
         ("echo", json!({"a": 1.0}), 200, Value::Null),
         ("nobody", json!({}), 404, json!("not_found")),
@@ -68,14 +68,14 @@ async fn the_status_says_how_a_call_ended() {
         ("panics", json!({}), 500, json!("internal")),
     ];
     for (tool, args, status, kind) in cases {
-        let (seen, envelope) = answer(house.call(tool, &args)).await;
+        let (seen, envelope) = answer(gateway.call(tool, &args)).await;
         assert_eq!((seen, &envelope["error_kind"]), (status, &kind), "{tool}: {envelope}");
         assert_eq!(
             (&envelope["success"], &envelope["tool_name"]),
             (&json!(status == 200), &json!(tool))
         );
     }
-    let slow = house.call("wait", &json!({"secs": 60})).header("X-Timeout", "50ms");
+    let slow = gateway.call("wait", &json!({"secs": 60})).header("X-Timeout", "50ms");
     let (status, envelope) = answer(slow).await;
     let text = "Tool 'wait' timed out after 0.05s; side effects may have happened";
     assert_eq!((status, &envelope["error"]), (504, &json!(text)));
@@ -83,19 +83,24 @@ async fn the_status_says_how_a_call_ended() {
 
 #[tokio::test]
 async fn wrong_requests_are_told_what_is_wrong() {
-    let house = TestGateway::start().await;
-    let post = |body: &'static str| house.client.post(house.url("/api/tools/echo/call")).body(body);
+    let gateway = TestGateway::start().await;
+    let post =
+        |body: &'static str| gateway.client.post(gateway.url("/api/tools/echo/call")).body(body);
     let cases = [
         (post("{"), 400, "the body is not JSON"),
         (post("[1]"), 400, "the body must be a JSON object"),
         (post("{}").header("X-Timeout", "soon"), 400, "X-Timeout"),
         (post("{}").header("Idempotency-Key", ""), 400, "idempotency-key"),
-        (house.get("/api/calls?limt=3"), 400, "limt"),
-        (house.get("/nowhere"), 404, "/openapi.json"),
-        (house.get("/api/tools/echo/call"), 405, "does not take GET, only POST"),
-        (house.client.delete(house.url("/api/tools")), 405, "does not take DELETE, only GET, HEAD"),
-        (house.client.post(house.url("/healthz")), 405, "`/healthz` does not take POST"),
-        (house.client.put(house.url("/")), 405, "does not take PUT"),
+        (gateway.get("/api/calls?limt=3"), 400, "limt"),
+        (gateway.get("/nowhere"), 404, "/openapi.json"),
+        (gateway.get("/api/tools/echo/call"), 405, "does not take GET, only POST"),
+        (
+            gateway.client.delete(gateway.url("/api/tools")),
+            405,
+            "does not take DELETE, only GET, HEAD",
+        ),
+        (gateway.client.post(gateway.url("/healthz")), 405, "`/healthz` does not take POST"),
+        (gateway.client.put(gateway.url("/")), 405, "does not take PUT"),
     ];
     for (request, status, text) in cases {
         let (seen, body) = answer(request).await;
@@ -105,28 +110,28 @@ async fn wrong_requests_are_told_what_is_wrong() {
     assert_eq!(answer(post("  ")).await.0, 200, "no body is no arguments");
     // What `max_body` allows is taken: 4 MiB by default.
     let fits = format!("{{\"a\":\"{}\"}}", "x".repeat(5 << 19));
-    let fits = house.client.post(house.url("/api/tools/echo/call")).body(fits);
+    let fits = gateway.client.post(gateway.url("/api/tools/echo/call")).body(fits);
     assert_eq!(answer(fits).await.0, 200);
     let large = format!("{{\"a\":\"{}\"}}", "x".repeat(5 << 20));
-    let large = house.client.post(house.url("/api/tools/echo/call")).body(large);
+    let large = gateway.client.post(gateway.url("/api/tools/echo/call")).body(large);
     assert_eq!(answer(large).await.0, 413);
 }
 
 /// A shell's prompt begins on a line of its own after `curl`.
 #[tokio::test]
 async fn json_ends_with_a_newline_and_a_wrong_method_names_the_right_ones() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let cases = [
-        house.get("/api/tools"),
-        house.get("/api/gateway"),
-        house.get("/openapi.json"),
-        house.get("/v1/models"),
-        house.get("/nowhere"),
-        house.get("/api/calls?limt=3"),
-        house.get("/api/tools/echo/call"),
-        house.get("/v1/chat/completions"),
-        house.call("echo", &json!({})),
-        house.call("nobody", &json!({})),
+        gateway.get("/api/tools"),
+        gateway.get("/api/gateway"),
+        gateway.get("/openapi.json"),
+        gateway.get("/v1/models"),
+        gateway.get("/nowhere"),
+        gateway.get("/api/calls?limt=3"),
+        gateway.get("/api/tools/echo/call"),
+        gateway.get("/v1/chat/completions"),
+        gateway.call("echo", &json!({})),
+        gateway.call("nobody", &json!({})),
     ];
     for request in cases {
         let response = request.send().await.unwrap();
@@ -144,10 +149,10 @@ async fn json_ends_with_a_newline_and_a_wrong_method_names_the_right_ones() {
 // RC-2
 #[tokio::test]
 async fn calls_are_listed_newest_first() {
-    let house = TestGateway::start().await;
-    answer(house.call("echo", &json!({"password": "secret"}))).await;
-    let (_, envelope) = answer(house.call("fails", &json!({}))).await;
-    let (status, calls) = answer(house.get("/api/calls?limit=2")).await;
+    let gateway = TestGateway::start().await;
+    answer(gateway.call("echo", &json!({"password": "secret"}))).await;
+    let (_, envelope) = answer(gateway.call("fails", &json!({}))).await;
+    let (status, calls) = answer(gateway.get("/api/calls?limit=2")).await;
     assert_eq!(status, 200);
     assert_eq!(calls[0]["id"], envelope["call_id"]);
     assert_eq!((&calls[0]["tool"], &calls[0]["outcome"]), (&json!("fails"), &json!("tool_error")));
@@ -157,23 +162,23 @@ async fn calls_are_listed_newest_first() {
 
 #[tokio::test]
 async fn the_same_idempotency_key_acts_once() {
-    let house = TestGateway::start().await;
-    let call = |args: Value| house.call("wait", &args).header("Idempotency-Key", "k1");
+    let gateway = TestGateway::start().await;
+    let call = |args: Value| gateway.call("wait", &args).header("Idempotency-Key", "k1");
     let first = call(json!({"secs": 0})).send().await.unwrap();
     assert!(first.headers().get("idempotency-replayed").is_none());
     let again = call(json!({"secs": 0})).send().await.unwrap();
     assert_eq!(again.headers()["idempotency-replayed"], "true");
-    assert_eq!(house.witness.seen().iter().filter(|what| **what == "begun").count(), 1);
+    assert_eq!(gateway.witness.seen().iter().filter(|what| **what == "begun").count(), 1);
     assert_eq!(answer(call(json!({"secs": 1}))).await.0, 422);
 }
 
 // GW-4
 #[tokio::test]
 async fn metrics_count_by_tool_and_outcome() {
-    let house = TestGateway::start().await;
-    answer(house.call("echo", &json!({}))).await;
-    answer(house.call("made_up_by_a_model", &json!({}))).await;
-    let text = house.get("/metrics").send().await.unwrap().text().await.unwrap();
+    let gateway = TestGateway::start().await;
+    answer(gateway.call("echo", &json!({}))).await;
+    answer(gateway.call("made_up_by_a_model", &json!({}))).await;
+    let text = gateway.get("/metrics").send().await.unwrap().text().await.unwrap();
     for line in [
         r#"switchboard_tool_calls_total{tool="echo",outcome="ok"} 1"#,
         r#"switchboard_tool_calls_total{tool="(unknown)",outcome="not_found"} 1"#,
@@ -211,10 +216,10 @@ impl ServerLink for ThirdTime {
 // GW-4
 #[tokio::test]
 async fn metrics_tell_of_servers() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let settings = ServerSettings { link: Some(Arc::new(ThirdTime)), ..Default::default() };
-    house.executor.tools().add_server("clock", settings).unwrap();
-    let text = house.get("/metrics").send().await.unwrap().text().await.unwrap();
+    gateway.executor.tools().add_server("clock", settings).unwrap();
+    let text = gateway.get("/metrics").send().await.unwrap().text().await.unwrap();
     for line in [
         r#"switchboard_server_up{server="clock"} 1"#,
         r#"switchboard_server_restarts_total{server="clock"} 2"#,
@@ -225,22 +230,22 @@ async fn metrics_tell_of_servers() {
 
 #[tokio::test]
 async fn the_trace_of_a_request_reaches_the_tool() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let tell = Fake::new("tell", |_, cx| async move {
         let trace = cx.trace.as_deref();
         let state = trace.and_then(|trace| trace.tracestate());
         let parent = trace.map(|trace| trace.traceparent());
         Ok(ToolOutput::Value(json!([parent, state])))
     });
-    house.executor.tools().add(tell).unwrap();
+    gateway.executor.tools().add(tell).unwrap();
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    let call = || house.call("tell", &json!({})).header("traceparent", parent);
+    let call = || gateway.call("tell", &json!({})).header("traceparent", parent);
     let seen = async |request| answer(request).await.1["result"].clone();
     assert_eq!(seen(call()).await, json!([parent, null]));
     // It may come in several headers, which are then one list.
     let states = call().header("tracestate", "a=1").header("tracestate", "b=2");
     assert_eq!(seen(states).await, json!([parent, "a=1,b=2"]));
-    let wrong = house.call("tell", &json!({})).header("traceparent", "00-1-2-3");
+    let wrong = gateway.call("tell", &json!({})).header("traceparent", "00-1-2-3");
     assert_eq!(seen(wrong).await, json!([null, null]));
 }
 

@@ -21,8 +21,8 @@ const UNDOCUMENTED: [&str; 2] = ["console.rs", "metadata.rs"];
 // GW-1
 #[tokio::test]
 async fn every_route_in_the_code_is_documented_and_every_documented_one_is_in_the_code() {
-    let house = TestGateway::start().await;
-    let (_, document) = answer(house.get("/openapi.json")).await;
+    let gateway = TestGateway::start().await;
+    let (_, document) = answer(gateway.get("/openapi.json")).await;
     let mut documented = BTreeSet::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
         // Tools are operations of their own, over one route.
@@ -107,20 +107,20 @@ fn is_called(handlers: &str, method: &str) -> bool {
 // GW-1
 #[tokio::test]
 async fn reading_a_route_changes_nothing() {
-    let house = TestGateway::with_server(Config::default(), TINY).await;
-    house.executor.tools().add(Fake::echoes("delete_x")).unwrap();
-    let (_, called) = answer(house.call("echo", &json!({}))).await;
+    let gateway = TestGateway::with_server(Config::default(), TINY).await;
+    gateway.executor.tools().add(Fake::echoes("delete_x")).unwrap();
+    let (_, called) = answer(gateway.call("echo", &json!({}))).await;
     let id = called["call_id"].as_str().unwrap();
     let text = ArtifactContent { media_type: "text/plain".to_owned(), bytes: "text".into() };
     let source = ArtifactSource { tool: "echo".into(), caller: None };
-    let artifact = house.executor.artifacts().put(text, source).await.unwrap().to_string();
-    let held = tokio::spawn(house.call("delete_x", &json!({})).send());
-    while answer(house.get("/api/approvals")).await.1["approvals"] == json!([]) {
+    let artifact = gateway.executor.artifacts().put(text, source).await.unwrap().to_string();
+    let held = tokio::spawn(gateway.call("delete_x", &json!({})).send());
+    while answer(gateway.get("/api/approvals")).await.1["approvals"] == json!([]) {
         tokio::task::yield_now().await;
     }
 
-    let (_, document) = answer(house.get("/openapi.json")).await;
-    let before = state(&house).await;
+    let (_, document) = answer(gateway.get("/openapi.json")).await;
+    let before = state(&gateway).await;
     let mut read = 0;
     for (path, operations) in document["paths"].as_object().unwrap() {
         if operations.get("get").is_none() {
@@ -129,11 +129,11 @@ async fn reading_a_route_changes_nothing() {
         let known = path.replace("/servers/{name}", "/servers/tiny");
         let known = known.replace("/artifacts/{id}", &format!("/artifacts/{artifact}"));
         let known = known.replace("{name}", "echo").replace("{model}", "parrot");
-        let response = house.get(&known.replace("{id}", id)).send().await.unwrap();
+        let response = gateway.get(&known.replace("{id}", id)).send().await.unwrap();
         assert!(response.status().as_u16() < 500, "{path}: {}", response.status());
         // A stream of events has no end; its beginning is enough.
         drop(response);
-        assert_eq!(state(&house).await, before, "after GET {path}");
+        assert_eq!(state(&gateway).await, before, "after GET {path}");
         read += 1;
     }
     assert!(read > 15, "{read} routes were read");
@@ -142,16 +142,16 @@ async fn reading_a_route_changes_nothing() {
 }
 
 /// What a request might change: what tools have done, calls, approvals, questions, servers, and the files of all of them.
-async fn state(house: &TestGateway) -> (Vec<Value>, BTreeMap<String, Vec<u8>>) {
-    let mut state = vec![json!(house.witness.seen())];
+async fn state(gateway: &TestGateway) -> (Vec<Value>, BTreeMap<String, Vec<u8>>) {
+    let mut state = vec![json!(gateway.witness.seen())];
     for path in ["/api/calls", "/api/approvals", "/api/approvals/rules", "/api/questions"] {
-        state.push(answer(house.get(path)).await.1);
+        state.push(answer(gateway.get(path)).await.1);
     }
-    for server in answer(house.get("/api/servers")).await.1.as_array().unwrap() {
+    for server in answer(gateway.get("/api/servers")).await.1.as_array().unwrap() {
         state.push(json!([server["name"], server["state"], server["restarts"]]));
     }
     let mut files = BTreeMap::new();
-    add_files(house._folder.path(), &mut files);
+    add_files(gateway._folder.path(), &mut files);
     (state, files)
 }
 

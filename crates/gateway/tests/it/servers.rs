@@ -81,28 +81,28 @@ impl ServerLink for Group {
 
 #[tokio::test]
 async fn groups_of_workers_are_shown_beside_servers() {
-    let house = TestGateway::with_server(Config::default(), TINY).await;
+    let gateway = TestGateway::with_server(Config::default(), TINY).await;
     let settings = ServerSettings { link: Some(Arc::new(Group)), ..ServerSettings::default() };
-    house.executor.tools().add_server("gpu", settings).unwrap();
+    gateway.executor.tools().add_server("gpu", settings).unwrap();
     let tool = Fake::echoes("resize").of_server("gpu").shared();
-    house.executor.tools().set_server_tools("gpu", vec![tool]);
-    let (_, all) = answer(house.get("/api/servers")).await;
+    gateway.executor.tools().set_server_tools("gpu", vec![tool]);
+    let (_, all) = answer(gateway.get("/api/servers")).await;
     assert_eq!((&all[0]["name"], &all[1]["name"]), (&json!("tiny"), &json!("gpu")));
-    let (status, group) = answer(house.get("/api/servers/gpu")).await;
+    let (status, group) = answer(gateway.get("/api/servers/gpu")).await;
     assert_eq!((status, &group), (200, &all[1]));
     assert_eq!((&group["kind"], &group["state"]), (&json!("workers"), &json!("ready")));
     assert_eq!((&group["tools"], &group["workers"][0]["running"]), (&json!(1), &json!(2)));
     // It is nobody's to be stopped from here.
-    let stop = house.client.post(house.url("/api/servers/gpu/stop"));
+    let stop = gateway.client.post(gateway.url("/api/servers/gpu/stop"));
     assert_eq!(answer(stop).await.0, 404);
-    house.close().await;
+    gateway.close().await;
 }
 
 // MC-4
 #[tokio::test]
 async fn a_server_is_shown_with_all_that_is_known_of_it() {
-    let house = TestGateway::with_server(Config::default(), TINY).await;
-    let server = house.until_server(is_ready).await;
+    let gateway = TestGateway::with_server(Config::default(), TINY).await;
+    let server = gateway.until_server(is_ready).await;
     let known = json!({"name": "tiny-server", "version": "1.2"});
     assert_eq!((&server["server"], &server["kind"]), (&known, &json!("stdio")));
     assert_eq!((&server["era"], &server["protocol"]), (&json!("legacy"), &json!("2025-06-18")));
@@ -110,51 +110,51 @@ async fn a_server_is_shown_with_all_that_is_known_of_it() {
     assert_eq!((&server["error"], &server["clients"]), (&Value::Null, &json!(0)));
     assert!(server["skipped_tools"][0].as_str().unwrap().contains("bad"), "{server}");
     assert!(server["since"].as_str().unwrap().ends_with('Z'));
-    let server = house.until_server(|server| server["stderr"][0].is_string()).await;
+    let server = gateway.until_server(|server| server["stderr"][0].is_string()).await;
     let line = server["stderr"][0].as_str().unwrap();
     assert!(line.starts_with("tiny begins") && !line.contains("hunter2"), "{line}");
-    let (_, all) = answer(house.get("/api/servers")).await;
+    let (_, all) = answer(gateway.get("/api/servers")).await;
     assert_eq!(all.as_array().map(Vec::len), Some(1));
-    assert_eq!(answer(house.get("/api/servers/other")).await.0, 404);
-    let (_, tool) = answer(house.get("/api/tools/tiny__hello")).await;
+    assert_eq!(answer(gateway.get("/api/servers/other")).await.0, 404);
+    let (_, tool) = answer(gateway.get("/api/tools/tiny__hello")).await;
     assert_eq!(tool["health"], "ready");
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_server_can_be_stopped_started_and_connected_anew() {
-    let house = TestGateway::with_server(Config::default(), TINY).await;
-    house.until_server(is_ready).await;
-    assert_eq!(answer(house.call("tiny__hello", &json!({}))).await.0, 200);
+    let gateway = TestGateway::with_server(Config::default(), TINY).await;
+    gateway.until_server(is_ready).await;
+    assert_eq!(answer(gateway.call("tiny__hello", &json!({}))).await.0, 200);
 
-    assert_eq!(house.act("stop").await["state"], "stopped");
-    house.until_server(|server| server["tools"] == 0).await;
-    let (status, envelope) = answer(house.call("tiny__hello", &json!({}))).await;
+    assert_eq!(gateway.act("stop").await["state"], "stopped");
+    gateway.until_server(|server| server["tools"] == 0).await;
+    let (status, envelope) = answer(gateway.call("tiny__hello", &json!({}))).await;
     assert_eq!((status, &envelope["error_kind"]), (503, &json!("unavailable")), "{envelope}");
-    assert_eq!(house.act("stop").await["state"], "stopped");
+    assert_eq!(gateway.act("stop").await["state"], "stopped");
 
-    house.act("start").await;
-    let server = house.until_server(is_ready).await;
+    gateway.act("start").await;
+    let server = gateway.until_server(is_ready).await;
     assert_eq!(server["restarts"], 1);
-    assert_eq!(answer(house.call("tiny__hello", &json!({}))).await.0, 200);
-    assert_eq!(house.act("start").await["state"], "ready", "it runs already");
+    assert_eq!(answer(gateway.call("tiny__hello", &json!({}))).await.0, 200);
+    assert_eq!(gateway.act("start").await["state"], "ready", "it runs already");
 
-    house.act("reconnect").await;
+    gateway.act("reconnect").await;
     let is_again = |server: &Value| is_ready(server) && server["restarts"] == 2;
-    house.until_server(is_again).await;
-    assert_eq!(answer(house.call("tiny__hello", &json!({}))).await.0, 200);
-    house.close().await;
+    gateway.until_server(is_again).await;
+    assert_eq!(answer(gateway.call("tiny__hello", &json!({}))).await.0, 200);
+    gateway.close().await;
 }
 
 // MC-6
 #[tokio::test]
 async fn what_went_wrong_stays_known() {
-    let house = TestGateway::with_server(Config::default(), "echo no >&2; exit 3").await;
-    let server = house.until_server(|server| server["error"].is_string()).await;
+    let gateway = TestGateway::with_server(Config::default(), "echo no >&2; exit 3").await;
+    let server = gateway.until_server(|server| server["error"].is_string()).await;
     assert!(server["error_at"].is_string(), "{server}");
-    house.act("stop").await;
-    assert_eq!(house.server().await["error"], server["error"]);
-    house.close().await;
+    gateway.act("stop").await;
+    assert_eq!(gateway.server().await["error"], server["error"]);
+    gateway.close().await;
 }
 
 /// Reads the stream until it has these lines.
@@ -170,48 +170,49 @@ async fn until_lines(response: &mut Response, wanted: &[&str]) {
 // MC-4
 #[tokio::test]
 async fn stderr_is_followed_across_restarts() {
-    let house = TestGateway::with_server(Config::default(), TINY).await;
-    house.until_server(is_ready).await;
-    house.until_server(|server| server["stderr"][0].is_string()).await;
-    let mut lines = house.get("/api/servers/tiny/stderr").send().await.unwrap();
+    let gateway = TestGateway::with_server(Config::default(), TINY).await;
+    gateway.until_server(is_ready).await;
+    gateway.until_server(|server| server["stderr"][0].is_string()).await;
+    let mut lines = gateway.get("/api/servers/tiny/stderr").send().await.unwrap();
     assert_eq!(lines.headers()["content-type"], "text/event-stream");
     until_lines(&mut lines, &["\"line\":\"tiny begins", "\"at\":"]).await;
-    answer(house.call("tiny__hello", &json!({}))).await;
+    answer(gateway.call("tiny__hello", &json!({}))).await;
     until_lines(&mut lines, &["called"]).await;
-    house.act("reconnect").await;
+    gateway.act("reconnect").await;
     until_lines(&mut lines, &["tiny begins"]).await;
-    house.close().await;
+    gateway.close().await;
 }
 
 // GW-2
 #[tokio::test]
 async fn only_an_admin_does_more_than_look() {
     let config = Config { require_token: true, ..Config::default() };
-    let house = TestGateway::with_server(config, TINY).await;
+    let gateway = TestGateway::with_server(config, TINY).await;
     let new = |name: &str, admin| NewToken { name: name.to_owned(), admin, ..Default::default() };
-    let admin = house.tokens.create(new("admin", true)).unwrap();
-    let plain = house.tokens.create(new("plain", false)).unwrap();
-    let narrow = house.token("narrow", &["echo"]);
+    let admin = gateway.tokens.create(new("admin", true)).unwrap();
+    let plain = gateway.tokens.create(new("plain", false)).unwrap();
+    let narrow = gateway.token("narrow", &["echo"]);
     let state = async || {
-        answer(house.get("/api/servers/tiny").bearer_auth(&admin)).await.1["state"].clone()
+        answer(gateway.get("/api/servers/tiny").bearer_auth(&admin)).await.1["state"].clone()
     };
     until(async || state().await == "ready").await;
-    let (status, server) = answer(house.get("/api/servers/tiny").bearer_auth(&plain)).await;
+    let (status, server) = answer(gateway.get("/api/servers/tiny").bearer_auth(&plain)).await;
     assert_eq!((status, &server["stderr"]), (200, &Value::Null));
-    assert_eq!(answer(house.get("/api/servers").bearer_auth(&narrow)).await.1, json!([]));
+    assert_eq!(answer(gateway.get("/api/servers").bearer_auth(&narrow)).await.1, json!([]));
     for (token, expected) in [(&plain, 403), (&narrow, 404)] {
         for act in ["reconnect", "stop", "start"] {
-            let request = house.client.post(house.url(&format!("/api/servers/tiny/{act}")));
+            let request = gateway.client.post(gateway.url(&format!("/api/servers/tiny/{act}")));
             let (status, refusal) = answer(request.bearer_auth(token)).await;
             assert_eq!(status, expected, "{act}: {refusal}");
         }
-        let lines = house.get("/api/servers/tiny/stderr").bearer_auth(token);
+        let lines = gateway.get("/api/servers/tiny/stderr").bearer_auth(token);
         assert_eq!(answer(lines).await.0, expected);
     }
     let (_, refusal) =
-        answer(house.client.post(house.url("/api/servers/tiny/stop")).bearer_auth(&plain)).await;
+        answer(gateway.client.post(gateway.url("/api/servers/tiny/stop")).bearer_auth(&plain))
+            .await;
     assert!(refusal["error"].as_str().unwrap().contains("token new --admin"), "{refusal}");
-    let stop = house.client.post(house.url("/api/servers/tiny/stop")).bearer_auth(&admin);
+    let stop = gateway.client.post(gateway.url("/api/servers/tiny/stop")).bearer_auth(&admin);
     assert_eq!(answer(stop).await.1["state"], "stopped");
-    house.close().await;
+    gateway.close().await;
 }

@@ -35,40 +35,40 @@ async fn demanding() -> TestGateway {
 
 #[tokio::test]
 async fn a_cookie_stands_for_the_token_until_its_end() {
-    let house = demanding().await;
-    let token = house.token("ada", &["echo"]);
-    let (_, nobody) = answer(house.get("/api/session")).await;
+    let gateway = demanding().await;
+    let token = gateway.token("ada", &["echo"]);
+    let (_, nobody) = answer(gateway.get("/api/session")).await;
     assert_eq!(
         (&nobody["signed_in"], &nobody["needs_token"], &nobody["may_administer"]),
         (&json!(false), &json!(true), &json!(false))
     );
-    let (cookie, session) = house.sign_in(&token).await;
+    let (cookie, session) = gateway.sign_in(&token).await;
     assert_eq!((&session["signed_in"], &session["name"]), (&json!(true), &json!("ada")));
     assert!(session["expires"].is_string() && session["version"].is_string());
 
-    let (status, tools) = answer(house.get("/api/tools").header("cookie", &cookie)).await;
+    let (status, tools) = answer(gateway.get("/api/tools").header("cookie", &cookie)).await;
     assert_eq!((status, tools.as_array().map(Vec::len)), (200, Some(1)), "what the token sees");
-    let (_, session) = answer(house.get("/api/session").header("cookie", &cookie)).await;
+    let (_, session) = answer(gateway.get("/api/session").header("cookie", &cookie)).await;
     assert_eq!(session["name"], "ada");
-    let call = house.as_page(Method::POST, "/api/tools/echo/call").header("cookie", &cookie);
+    let call = gateway.as_page(Method::POST, "/api/tools/echo/call").header("cookie", &cookie);
     assert_eq!(answer(call.json(&json!({}))).await.0, 200);
-    let (_, calls) = answer(house.get("/api/calls").header("cookie", &cookie)).await;
+    let (_, calls) = answer(gateway.get("/api/calls").header("cookie", &cookie)).await;
     assert_eq!(calls[0]["caller"], "ada");
 
-    let out = house.as_page(Method::DELETE, "/api/session").header("cookie", &cookie);
+    let out = gateway.as_page(Method::DELETE, "/api/session").header("cookie", &cookie);
     let out = out.send().await.unwrap();
     assert!(out.headers()["set-cookie"].to_str().unwrap().contains("Max-Age=0"));
     assert_eq!(out.status(), 204);
-    assert_eq!(answer(house.get("/api/tools").header("cookie", &cookie)).await.0, 401);
+    assert_eq!(answer(gateway.get("/api/tools").header("cookie", &cookie)).await.0, 401);
 }
 
 #[tokio::test]
 async fn a_revoked_token_takes_its_sessions_along() {
-    let house = demanding().await;
-    let token = house.token("ada", &["*"]);
-    let (cookie, _) = house.sign_in(&token).await;
-    house.tokens.revoke("ada").unwrap();
-    let (status, refusal) = answer(house.get("/api/tools").header("cookie", &cookie)).await;
+    let gateway = demanding().await;
+    let token = gateway.token("ada", &["*"]);
+    let (cookie, _) = gateway.sign_in(&token).await;
+    gateway.tokens.revoke("ada").unwrap();
+    let (status, refusal) = answer(gateway.get("/api/tools").header("cookie", &cookie)).await;
     assert_eq!((status, &refusal["error"]), (401, &json!("the token is not known")));
 }
 
@@ -76,12 +76,12 @@ async fn a_revoked_token_takes_its_sessions_along() {
 async fn a_cookie_counts_only_for_our_own_page() {
     let origins = vec!["https://app.example".to_owned()];
     let config = Config { require_token: true, origins, ..Config::default() };
-    let house = TestGateway::configured(config).await;
-    let token = house.token("ada", &["*"]);
-    let (cookie, _) = house.sign_in(&token).await;
-    let own = format!("http://{}", house.address);
+    let gateway = TestGateway::configured(config).await;
+    let token = gateway.token("ada", &["*"]);
+    let (cookie, _) = gateway.sign_in(&token).await;
+    let own = format!("http://{}", gateway.address);
     let post = |headers: &[(&'static str, &str)]| {
-        let mut request = house.call("echo", &json!({})).header("cookie", &cookie);
+        let mut request = gateway.call("echo", &json!({})).header("cookie", &cookie);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -112,29 +112,29 @@ async fn a_cookie_counts_only_for_our_own_page() {
     for (site, status) in
         [("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403)]
     {
-        let request = house.get("/api/tools").header("cookie", &cookie);
+        let request = gateway.get("/api/tools").header("cookie", &cookie);
         assert_eq!(answer(request.header("sec-fetch-site", site)).await.0, status, "{site}");
     }
-    let calls = house.executor.history().recent(100).await.unwrap();
+    let calls = gateway.executor.history().recent(100).await.unwrap();
     assert_eq!(calls.len(), 3, "only the good ones ran");
 }
 
 #[tokio::test]
 async fn the_header_wins_over_the_cookie() {
-    let house = demanding().await;
-    let (narrow, wide) = (house.token("narrow", &["echo"]), house.token("wide", &["*"]));
-    let (cookie, _) = house.sign_in(&narrow).await;
-    let both = house.get("/api/session").header("cookie", &cookie);
+    let gateway = demanding().await;
+    let (narrow, wide) = (gateway.token("narrow", &["echo"]), gateway.token("wide", &["*"]));
+    let (cookie, _) = gateway.sign_in(&narrow).await;
+    let both = gateway.get("/api/session").header("cookie", &cookie);
     assert_eq!(answer(both.bearer_auth(wide)).await.1["name"], "wide");
-    let wrong = house.get("/api/tools").header("cookie", &cookie).bearer_auth("sb_wrong");
+    let wrong = gateway.get("/api/tools").header("cookie", &cookie).bearer_auth("sb_wrong");
     assert_eq!(answer(wrong).await.0, 401);
 }
 
 #[tokio::test]
 async fn who_cannot_sign_in_is_told_why() {
-    let house = demanding().await;
-    house.token("ada", &["*"]);
-    let sign_in = || house.as_page(Method::POST, "/api/session");
+    let gateway = demanding().await;
+    gateway.token("ada", &["*"]);
+    let sign_in = || gateway.as_page(Method::POST, "/api/session");
     let (status, refusal) = answer(sign_in().json(&json!({"token": "sb_wrong"}))).await;
     assert_eq!((status, &refusal["error"]), (401, &json!("the token is not known")));
     for body in ["", "{", "{}", "{\"token\": 1}", "{\"token\": \"a\", \"more\": 1}"] {
@@ -143,24 +143,25 @@ async fn who_cannot_sign_in_is_told_why() {
         assert!(refusal["error"].as_str().unwrap().contains("token"), "{refusal}");
     }
     // Another page must not sign a browser in under its own token.
-    let forged = house.client.post(house.url("/api/session")).json(&json!({"token": "sb_wrong"}));
+    let forged =
+        gateway.client.post(gateway.url("/api/session")).json(&json!({"token": "sb_wrong"}));
     assert_eq!(answer(forged).await.0, 403);
-    let foreign = house.get("/api/session").header("origin", "https://evil.example");
+    let foreign = gateway.get("/api/session").header("origin", "https://evil.example");
     assert_eq!(answer(foreign).await.0, 403);
 }
 
 #[tokio::test]
 async fn where_no_token_is_needed_none_is_asked_for() {
-    let house = TestGateway::start().await;
-    let (_, session) = answer(house.get("/api/session")).await;
+    let gateway = TestGateway::start().await;
+    let (_, session) = answer(gateway.get("/api/session")).await;
     assert_eq!(
         (&session["signed_in"], &session["needs_token"], &session["may_administer"]),
         (&json!(false), &json!(false), &json!(true))
     );
-    let any = house.as_page(Method::POST, "/api/session").json(&json!({"token": "any"}));
+    let any = gateway.as_page(Method::POST, "/api/session").json(&json!({"token": "any"}));
     let response = any.send().await.unwrap();
     assert!(response.headers().get("set-cookie").is_none());
     assert_eq!(response.status(), 200);
-    let stale = house.get("/api/tools").header("cookie", "switchboard_1=x; other=y");
+    let stale = gateway.get("/api/tools").header("cookie", "switchboard_1=x; other=y");
     assert_eq!(answer(stale).await.0, 200);
 }

@@ -54,7 +54,7 @@ impl Files {
     }
 
     /// Asks as somebody who trusts just the certificate in the file.
-    async fn ask(&self, house: &TestGateway, request: &str) -> std::io::Result<String> {
+    async fn ask(&self, gateway: &TestGateway, request: &str) -> std::io::Result<String> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(&self.config.certificate).unwrap()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -64,7 +64,7 @@ impl Files {
             .with_root_certificates(roots)
             .with_no_client_auth();
         client.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let stream = TcpStream::connect(house.address).await?;
+        let stream = TcpStream::connect(gateway.address).await?;
         let name = ServerName::try_from("localhost").unwrap();
         let mut stream = TlsConnector::from(Arc::new(client)).connect(name, stream).await?;
         assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
@@ -81,19 +81,19 @@ const READY: &str = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: clos
 #[tokio::test]
 async fn answers_come_over_tls_and_a_new_certificate_is_taken_up() {
     let files = Files::new();
-    let house = TestGateway::configured(files.settings()).await;
-    let answer = files.ask(&house, READY).await.unwrap();
+    let gateway = TestGateway::configured(files.settings()).await;
+    let answer = files.ask(&gateway, READY).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
 
     files.renew();
     // The old one is shown for up to a second; a client that trusts the new one does not take it.
-    until(async || files.ask(&house, READY).await.is_ok()).await;
+    until(async || files.ask(&gateway, READY).await.is_ok()).await;
     let good = fs::read_to_string(&files.config.certificate).unwrap();
     fs::write(&files.config.certificate, "half a certif").unwrap();
     tokio::time::sleep(Duration::from_millis(1100)).await;
-    assert!(house.client.get(house.url("/readyz")).send().await.is_err(), "in the clear");
+    assert!(gateway.client.get(gateway.url("/readyz")).send().await.is_err(), "in the clear");
     fs::write(&files.config.certificate, good).unwrap();
-    assert!(files.ask(&house, READY).await.is_ok(), "the one that was there stays");
+    assert!(files.ask(&gateway, READY).await.is_ok(), "the one that was there stays");
 }
 
 // GW-2
@@ -113,15 +113,15 @@ async fn another_user_needs_a_token_over_tls_too() {
 async fn who_does_not_agree_on_tls_is_shown_the_door() {
     let files = Files::new();
     let header_timeout = HumanDuration(Duration::from_millis(50));
-    let house = TestGateway::configured(Config { header_timeout, ..files.settings() }).await;
+    let gateway = TestGateway::configured(Config { header_timeout, ..files.settings() }).await;
     for greeting in [&b""[..], b"GET / HTTP/1.1\r\n\r\n"] {
-        let mut stream = TcpStream::connect(house.address).await.unwrap();
+        let mut stream = TcpStream::connect(gateway.address).await.unwrap();
         stream.write_all(greeting).await.unwrap();
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
         assert!(!answer.starts_with(b"HTTP/"), "nothing is answered in the clear");
     }
-    assert!(files.ask(&house, READY).await.is_ok());
+    assert!(files.ask(&gateway, READY).await.is_ok());
 }
 
 #[tokio::test]

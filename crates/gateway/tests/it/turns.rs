@@ -32,31 +32,31 @@ impl TestGateway {
 // GW-1, ML-7
 #[tokio::test]
 async fn turns_are_told_and_listed_with_their_tokens() {
-    let house = TestGateway::start().await;
-    let watching = house.get("/api/events").send().await.unwrap();
-    house.chat_as(None, "morning").await;
+    let gateway = TestGateway::start().await;
+    let watching = gateway.get("/api/events").send().await.unwrap();
+    gateway.chat_as(None, "morning").await;
     let told = events(watching, 4).await;
     let kinds: Vec<_> = told.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["turn_ended", "call_started", "call_ended", "turn_ended"]);
-    let turns = house.turns(None, "?conversation=morning").await;
+    let turns = gateway.turns(None, "?conversation=morning").await;
     assert_eq!(turns.len(), 2);
     assert_eq!(turns[0]["id"], told[0]["id"]);
     assert_eq!(turns[0]["conversation"], told[1]["conversation"]);
     assert!(turns[0]["input_tokens"].is_u64() && turns[0]["duration_ms"].is_number());
-    assert_eq!(house.turns(None, "?conversation=evening").await.len(), 0);
-    let (status, _) = answer(house.get("/api/turns?conversatoin=x")).await;
+    assert_eq!(gateway.turns(None, "?conversation=evening").await.len(), 0);
+    let (status, _) = answer(gateway.get("/api/turns?conversatoin=x")).await;
     assert_eq!(status, 400);
 }
 
 // GW-2
 #[tokio::test]
 async fn turns_of_others_are_for_those_who_watch_everything() {
-    let house = TestGateway::start().await;
-    let (own, other) = (house.token("own", &["*"]), house.token("other", &["*"]));
-    house.chat_as(Some(&own), "mine").await;
-    assert_eq!(house.turns(Some(&own), "").await.len(), 2);
-    assert_eq!(house.turns(Some(&other), "").await.len(), 0);
-    let narrow = house.watcher("narrow", &["fails"]);
-    assert_eq!(house.turns(Some(&narrow), "").await.len(), 0);
-    assert_eq!(house.turns(None, "").await.len(), 2, "the user of the machine sees all");
+    let gateway = TestGateway::start().await;
+    let (own, other) = (gateway.token("own", &["*"]), gateway.token("other", &["*"]));
+    gateway.chat_as(Some(&own), "mine").await;
+    assert_eq!(gateway.turns(Some(&own), "").await.len(), 2);
+    assert_eq!(gateway.turns(Some(&other), "").await.len(), 0);
+    let narrow = gateway.watcher("narrow", &["fails"]);
+    assert_eq!(gateway.turns(Some(&narrow), "").await.len(), 0);
+    assert_eq!(gateway.turns(None, "").await.len(), 2, "the user of the machine sees all");
 }

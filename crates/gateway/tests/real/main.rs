@@ -8,16 +8,16 @@ mod test_gateway;
 use test_gateway::TestGateway;
 
 /// What a Python program prints, line by line.
-async fn python(house: &TestGateway, file: &str) -> Vec<String> {
+async fn python(gateway: &TestGateway, file: &str) -> Vec<String> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real");
-    let output = house.run("python", &[&format!("{folder}/{file}")]).await;
+    let output = gateway.run("python", &[&format!("{folder}/{file}")]).await;
     output.lines().map(str::to_owned).collect()
 }
 
 // GW-1
 #[tokio::test(flavor = "multi_thread")]
 async fn openais_own_client() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let expected = [
         "models: parrot",
         "answer: I heard {\"n\":1} (stop, 30 tokens)",
@@ -32,13 +32,13 @@ async fn openais_own_client() {
         "parsed: city='Oslo'",
         "async: I heard you",
     ];
-    assert_eq!(python(&house, "openai_client.py").await, expected);
+    assert_eq!(python(&gateway, "openai_client.py").await, expected);
 }
 
 // GW-1
 #[tokio::test(flavor = "multi_thread")]
 async fn langchains_client() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let expected = [
         "invoke: I heard {\"n\":1} (30 tokens)",
         "stream: Let me see | I heard {\"n\":2} (30 tokens)",
@@ -46,23 +46,23 @@ async fn langchains_client() {
         "own answer: I heard rain in Oslo and {\"n\":3}",
         "structured: {'city': 'Oslo'}",
     ];
-    assert_eq!(python(&house, "langchain_client.py").await, expected);
+    assert_eq!(python(&gateway, "langchain_client.py").await, expected);
 }
 
 // GW-1
 #[tokio::test(flavor = "multi_thread")]
 async fn the_document_is_valid() {
-    let house = TestGateway::start().await;
-    assert_eq!(python(&house, "validate_document.py").await, ["valid: 3.1.0, 59 operations"]);
+    let gateway = TestGateway::start().await;
+    assert_eq!(python(&gateway, "validate_document.py").await, ["valid: 3.1.0, 59 operations"]);
 }
 
 // GW-1
 #[tokio::test(flavor = "multi_thread")]
 async fn schemathesis_finds_nothing() {
-    let house = TestGateway::start().await;
+    let gateway = TestGateway::start().await;
     let config = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/schemathesis.toml");
-    let document = format!("{}/openapi.json", house.url);
+    let document = format!("{}/openapi.json", gateway.url);
     let args = ["--config-file", config, "run", &document, "--checks", "all", "--no-color"];
-    let output = house.run("schemathesis", &args).await;
+    let output = gateway.run("schemathesis", &args).await;
     assert!(output.contains("Tested: 57"), "{output}");
 }

@@ -105,17 +105,17 @@ fn asking(ask: &[&str], deny: &[&str]) -> RulePolicy {
 // EX-2, EX-3, EX-7: a minute of waiting and 20 seconds of work fit, although the call may take 30.
 #[tokio::test(start_paused = true)]
 async fn the_wait_for_a_person_is_not_the_tools_time() {
-    let house = ApprovalSetup::new(Some(Ruling::Allow), None);
+    let setup = ApprovalSetup::new(Some(Ruling::Allow), None);
     let began = Instant::now();
-    let result = house.work(&CallContext::default()).await;
+    let result = setup.work(&CallContext::default()).await;
     assert_eq!(result.text(), "done");
     let envelope = serde_json::to_value(&result).unwrap();
     assert_eq!(envelope["execution_time_ms"].to_string(), "20000.0");
     assert_eq!(envelope["waited_ms"].to_string(), "60000.0");
     assert_eq!(began.elapsed().as_secs(), 80);
     let expected = ["held work k7mq", "decided allow after 60", "ended ok, approval allow"];
-    assert_eq!(house.told(), expected);
-    let asked = house.person.asked.lock().unwrap();
+    assert_eq!(setup.told(), expected);
+    let asked = setup.person.asked.lock().unwrap();
     assert_eq!((asked.len(), &*asked[0].rule), (1, "ask \"work\""));
     assert_eq!(asked[0].within, Duration::from_secs(300));
 }
@@ -128,8 +128,8 @@ async fn every_other_answer_is_told_truthfully() {
         (Some(Ruling::Expired), None, "Tool 'work' was not run: nobody allowed it within 5m"),
         (None, None, "Tool 'work' was not run: a person must allow it, and could not be asked"),
     ] {
-        let house = ApprovalSetup::new(says, reason);
-        let result = house.work(&CallContext::default()).await;
+        let setup = ApprovalSetup::new(says, reason);
+        let result = setup.work(&CallContext::default()).await;
         assert_eq!(
             (result.error_kind(), result.text()),
             (Some(ErrorKind::Denied), text.to_owned())
@@ -151,16 +151,16 @@ async fn where_there_is_nobody_the_call_is_refused_at_once() {
 // EX-3: the narrowest limit is the caller's own.
 #[tokio::test(start_paused = true)]
 async fn a_limit_that_the_caller_sets_holds_for_the_wait_too() {
-    let house = ApprovalSetup::new(Some(Ruling::Allow), None);
-    let result = house.work(&CallContext::default().with_timeout(Duration::from_secs(5))).await;
+    let setup = ApprovalSetup::new(Some(Ruling::Allow), None);
+    let result = setup.work(&CallContext::default().with_timeout(Duration::from_secs(5))).await;
     let text = "Tool 'work' timed out after 5s; it waited for a person to allow it and did not run";
     assert_eq!((result.error_kind(), result.text()), (Some(ErrorKind::Timeout), text.to_owned()));
     assert_eq!(
-        house.told()[1..],
+        setup.told()[1..],
         ["decided withdrawn after 5", "ended timeout, approval withdrawn"]
     );
 
-    let result = house.work(&CallContext::default().with_timeout(Duration::from_secs(70))).await;
+    let result = setup.work(&CallContext::default().with_timeout(Duration::from_secs(70))).await;
     assert_eq!(
         result.text(),
         "Tool 'work' timed out after 70s; side effects may have happened",
@@ -171,54 +171,54 @@ async fn a_limit_that_the_caller_sets_holds_for_the_wait_too() {
 // EX-4
 #[tokio::test(start_paused = true)]
 async fn a_cancel_or_a_caller_that_leaves_ends_the_wait() {
-    let house = ApprovalSetup::new(Some(Ruling::Allow), None);
+    let setup = ApprovalSetup::new(Some(Ruling::Allow), None);
     let cx = CallContext::default();
     let cancel = async {
         sleep(Duration::from_secs(3)).await;
         cx.cancel.cancel();
     };
-    let (result, ()) = tokio::join!(house.work(&cx), cancel);
+    let (result, ()) = tokio::join!(setup.work(&cx), cancel);
     assert_eq!(result.error_kind(), Some(ErrorKind::Cancelled));
     let expected = ["decided withdrawn after 3", "ended cancelled, approval withdrawn"];
-    assert_eq!(house.told()[1..], expected);
+    assert_eq!(setup.told()[1..], expected);
 
     let cx = CallContext::default();
-    let gone = tokio::time::timeout(Duration::from_secs(3), house.work(&cx));
+    let gone = tokio::time::timeout(Duration::from_secs(3), setup.work(&cx));
     assert!(gone.await.is_err());
-    assert_eq!(house.told()[4..], expected);
+    assert_eq!(setup.told()[4..], expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn rules_that_change_meanwhile_are_stronger_than_a_person() {
-    let house = ApprovalSetup::new(Some(Ruling::Allow), None);
+    let setup = ApprovalSetup::new(Some(Ruling::Allow), None);
     let cx = CallContext::default();
     let reload = async {
         sleep(Duration::from_secs(10)).await;
-        house.policy.swap(asking(&[], &["wo*"]));
+        setup.policy.swap(asking(&[], &["wo*"]));
     };
-    let (result, ()) = tokio::join!(house.work(&cx), reload);
+    let (result, ()) = tokio::join!(setup.work(&cx), reload);
     assert_eq!(result.text(), "Tool 'work' is denied by policy: deny \"wo*\"");
 
     // One that no longer asks, or asks again, changes nothing.
     for policy in [asking(&[], &[]), asking(&["*"], &[])] {
-        let house = ApprovalSetup::new(Some(Ruling::Allow), None);
+        let setup = ApprovalSetup::new(Some(Ruling::Allow), None);
         let reload = async {
             sleep(Duration::from_secs(10)).await;
-            house.policy.swap(policy);
+            setup.policy.swap(policy);
         };
-        let (result, ()) = tokio::join!(house.work(&cx), reload);
+        let (result, ()) = tokio::join!(setup.work(&cx), reload);
         assert_eq!(result.text(), "done");
-        assert_eq!(house.person.asked.lock().unwrap().len(), 1);
+        assert_eq!(setup.person.asked.lock().unwrap().len(), 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_hears_that_its_call_still_waits() {
-    let house = ApprovalSetup::new(Some(Ruling::Allow), None);
+    let setup = ApprovalSetup::new(Some(Ruling::Allow), None);
     let heard = Arc::new(Mutex::new(Vec::new()));
     let (sink, mut cx) = (heard.clone(), CallContext::default());
     cx.progress = Progress::to(move |update| sink.lock().unwrap().push(update));
-    house.work(&cx).await;
+    setup.work(&cx).await;
     let heard = heard.lock().unwrap();
     assert_eq!(heard.len(), 12, "at once, and then every five seconds of a minute");
     assert!(heard.windows(2).all(|pair| pair[0].progress < pair[1].progress));

@@ -11,7 +11,7 @@ use switchboard_testkit::{Fake, Witness};
 
 use super::{envelope, executor, object, recorded};
 
-/// Calls one tool of a house full of them, and returns the kind of failure and what the records say.
+/// Calls one of many tools, and returns the kind of failure and what the records say.
 async fn check(name: &str, args: serde_json::Value) -> (Option<ErrorKind>, Vec<Option<ErrorKind>>) {
     let witness = Witness::default();
     let executor = executor([

@@ -9,7 +9,7 @@ use switchboard_testkit::{Fake, Logs};
 use tracing::Level;
 
 /// Two locals and three servers: `a` and `b` with prefixes, `bare` without.
-fn house() -> ToolExecutor {
+fn test_executor() -> ToolExecutor {
     let executor = ToolExecutor::default();
     let tools = executor.tools();
     for name in ["bare", "a", "b"] {
@@ -34,7 +34,7 @@ fn house() -> ToolExecutor {
 // TL-4
 #[tokio::test]
 async fn full_and_bare_names_find_the_right_tool() {
-    let house = house();
+    let executor = test_executor();
     let cases = [
         ("zebra", "local zebra"),
         ("apple", "local apple"),
@@ -48,17 +48,17 @@ async fn full_and_bare_names_find_the_right_tool() {
         ("both", "b's both"),
     ];
     for (name, expected) in cases {
-        assert_eq!(house.call(name, json!({})).await.text(), expected, "{name}");
+        assert_eq!(executor.call(name, json!({})).await.text(), expected, "{name}");
     }
 }
 
 // TL-4
 #[tokio::test]
 async fn an_ambiguous_bare_name_is_warned_about() {
-    let house = house();
+    let executor = test_executor();
     let logs = Logs::collect(Level::WARN);
-    house.call("both", json!({})).await;
-    house.call("a__both", json!({})).await;
+    executor.call("both", json!({})).await;
+    executor.call("a__both", json!({})).await;
     let lines = logs.lines();
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].contains("several servers have 'both'; it is taken as 'b__both'"));
@@ -68,7 +68,7 @@ async fn an_ambiguous_bare_name_is_warned_about() {
 #[test]
 fn the_order_is_the_configs() {
     let names: Vec<String> =
-        house().tools().all().iter().map(|tool| tool.name().to_string()).collect();
+        test_executor().tools().all().iter().map(|tool| tool.name().to_string()).collect();
     let expected =
         ["zebra", "apple", "bare__apple", "open", "a__both", "a__apple", "b__both", "b__only_b"];
     assert_eq!(names, expected);
@@ -77,12 +77,12 @@ fn the_order_is_the_configs() {
 // TL-4
 #[tokio::test]
 async fn an_unknown_prefix_is_its_own_error() {
-    let house = house();
-    let result = house.call("nope__both", json!({})).await;
+    let executor = test_executor();
+    let result = executor.call("nope__both", json!({})).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::UnknownServer));
     assert_eq!(result.text(), "Unknown MCP server 'nope' in tool name 'nope__both'");
     for name in ["a__nothing", "__", "__both", "a__"] {
-        let result = house.call(name, json!({})).await;
+        let result = executor.call(name, json!({})).await;
         assert_eq!(result.error_kind(), Some(ErrorKind::NotFound), "{name}");
     }
 }
@@ -90,23 +90,23 @@ async fn an_unknown_prefix_is_its_own_error() {
 // TL-2
 #[tokio::test]
 async fn adding_an_existing_name_warns_and_replaces() {
-    let house = house();
+    let executor = test_executor();
     let logs = Logs::collect(Level::WARN);
-    house.tools().add(Fake::answers("zebra", json!("new zebra"))).unwrap();
-    assert_eq!(house.call("zebra", json!({})).await.text(), "new zebra");
+    executor.tools().add(Fake::answers("zebra", json!("new zebra"))).unwrap();
+    assert_eq!(executor.call("zebra", json!({})).await.text(), "new zebra");
     assert!(logs.lines()[0].contains("tool 'zebra' was there already and is replaced"));
-    assert_eq!(house.tools().all()[0].name().as_ref(), "zebra");
+    assert_eq!(executor.tools().all()[0].name().as_ref(), "zebra");
 }
 
 // TL-2
 #[tokio::test]
 async fn a_local_tool_takes_its_bare_name_back_from_a_server() {
-    let house = house();
+    let executor = test_executor();
     let logs = Logs::collect(Level::WARN);
-    house.tools().add(Fake::answers("open", json!("local open"))).unwrap();
-    assert_eq!(house.call("open", json!({})).await.text(), "local open");
-    assert_eq!(house.call("bare__open", json!({})).await.text(), "bare's open");
-    assert!(house.tools().all().iter().any(|tool| tool.name().as_ref() == "bare__open"));
+    executor.tools().add(Fake::answers("open", json!("local open"))).unwrap();
+    assert_eq!(executor.call("open", json!({})).await.text(), "local open");
+    assert_eq!(executor.call("bare__open", json!({})).await.text(), "bare's open");
+    assert!(executor.tools().all().iter().any(|tool| tool.name().as_ref() == "bare__open"));
     assert!(
         logs.lines().iter().any(|line| line.contains("does not replace the local tool 'open'"))
     );
@@ -115,7 +115,7 @@ async fn a_local_tool_takes_its_bare_name_back_from_a_server() {
 // TL-2
 #[test]
 fn bad_tools_are_refused_with_the_reason() {
-    let tools = house().tools().clone();
+    let tools = test_executor().tools().clone();
     let refused = |fake: Fake| tools.add(fake).unwrap_err().to_string();
     assert_eq!(refused(Fake::echoes("")), "tool name \"\" is not usable: it is empty");
     let spaced = refused(Fake::echoes("a b"));
@@ -144,22 +144,22 @@ fn bad_tools_are_refused_with_the_reason() {
 // TL-2
 #[test]
 fn a_servers_bad_tool_is_set_aside_and_the_others_stay() {
-    let house = house();
+    let executor = test_executor();
     let logs = Logs::collect(Level::WARN);
     let bad = Fake::echoes("bad").parameters(json!({"type": 7})).of_server("a").shared();
     let good = Fake::echoes("good").with(|spec| spec.description.clear()).of_server("a").shared();
-    let aside = house.tools().set_server_tools("a", vec![bad, good]);
+    let aside = executor.tools().set_server_tools("a", vec![bad, good]);
     assert_eq!(aside.len(), 1);
-    assert!(house.tools().lookup("a__good").is_ok(), "a server's tool needs no description");
-    assert!(house.tools().lookup("a__bad").is_err());
-    assert!(house.tools().lookup("a__both").is_err(), "the old tools are gone");
+    assert!(executor.tools().lookup("a__good").is_ok(), "a server's tool needs no description");
+    assert!(executor.tools().lookup("a__bad").is_err());
+    assert!(executor.tools().lookup("a__both").is_err(), "the old tools are gone");
     assert!(logs.lines()[0].contains("a tool of server 'a' is skipped: tool `a__bad`"));
 }
 
 // TL-4
 #[test]
 fn a_servers_name_cannot_contain_the_separator() {
-    let error = house().tools().add_server("a__b", ServerSettings::default()).unwrap_err();
+    let error = test_executor().tools().add_server("a__b", ServerSettings::default()).unwrap_err();
     assert_eq!(error.to_string(), "server name `a__b` must not be empty or contain `__`");
 }
 
@@ -207,7 +207,7 @@ fn with_method(executor: &ToolExecutor, server: &str, prefix: Option<&str>) {
 async fn methods_are_found_by_their_full_names_alone() {
     let executor = ToolExecutor::default();
     with_method(&executor, "files", None);
-    with_method(&executor, "home", Some("house"));
+    with_method(&executor, "home", Some("executor"));
     with_method(&executor, "open", Some(""));
     for (name, expected) in [
         ("files__resources/read", "method of files"),
@@ -281,19 +281,22 @@ fn shown(executor: &ToolExecutor) -> Vec<String> {
 async fn no_server_is_found_under_a_name_of_another() {
     for order in [["weather", "files"], ["files", "weather"]] {
         for prefix in [None, Some(""), Some("sky")] {
-            let house = servers(&order.map(|name| (name, prefix.filter(|_| name == "weather"))));
+            let executor = servers(&order.map(|name| (name, prefix.filter(|_| name == "weather"))));
             let logs = Logs::collect(Level::WARN);
-            list(&house, "weather", &["files__read_file", "forecast"]);
-            let taken = house.call("files__read_file", json!({})).await;
+            list(&executor, "weather", &["files__read_file", "forecast"]);
+            let taken = executor.call("files__read_file", json!({})).await;
             assert_eq!(taken.error_kind(), Some(ErrorKind::NotFound), "{}", taken.text());
-            let full = house.call("weather__files__read_file", json!({})).await;
+            let full = executor.call("weather__files__read_file", json!({})).await;
             assert_eq!(full.text(), "weather's files__read_file");
-            assert_eq!(house.call("forecast", json!({})).await.text(), "weather's forecast");
+            assert_eq!(executor.call("forecast", json!({})).await.text(), "weather's forecast");
 
-            list(&house, "files", &["read_file"]);
-            assert_eq!(house.call("files__read_file", json!({})).await.text(), "files's read_file");
-            list(&house, "files", &[]);
-            let taken = house.call("files__read_file", json!({})).await;
+            list(&executor, "files", &["read_file"]);
+            assert_eq!(
+                executor.call("files__read_file", json!({})).await.text(),
+                "files's read_file"
+            );
+            list(&executor, "files", &[]);
+            let taken = executor.call("files__read_file", json!({})).await;
             assert_eq!(taken.error_kind(), Some(ErrorKind::NotFound), "{}", taken.text());
             let warned: Vec<_> = logs
                 .lines()
@@ -309,41 +312,41 @@ async fn no_server_is_found_under_a_name_of_another() {
 // TL-4
 #[tokio::test]
 async fn a_server_that_comes_later_takes_its_names_back() {
-    let house = servers(&[("weather", Some(""))]);
-    list(&house, "weather", &["gpu__resize", "files__read_file"]);
-    assert_eq!(shown(&house), ["gpu__resize", "files__read_file"]);
-    assert_eq!(house.call("gpu__resize", json!({})).await.text(), "weather's gpu__resize");
-    let version = house.tools().version();
-    house.tools().add_server("gpu", ServerSettings::default()).unwrap();
+    let executor = servers(&[("weather", Some(""))]);
+    list(&executor, "weather", &["gpu__resize", "files__read_file"]);
+    assert_eq!(shown(&executor), ["gpu__resize", "files__read_file"]);
+    assert_eq!(executor.call("gpu__resize", json!({})).await.text(), "weather's gpu__resize");
+    let version = executor.tools().version();
+    executor.tools().add_server("gpu", ServerSettings::default()).unwrap();
     assert!(version.has_changed().unwrap(), "clients are told");
-    assert_eq!(shown(&house), ["weather__gpu__resize", "files__read_file"]);
-    let result = house.call("gpu__resize", json!({})).await;
+    assert_eq!(shown(&executor), ["weather__gpu__resize", "files__read_file"]);
+    let result = executor.call("gpu__resize", json!({})).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::NotFound));
 
     // A changed config brings one, too.
     let mut servers = vec![("weather".into(), ServerSettings::default())];
     servers.push(("files".into(), ServerSettings::default()));
-    house.tools().replace(Vec::new(), servers, &[]).unwrap();
-    list(&house, "weather", &["files__read_file"]);
-    assert!(house.tools().lookup("files__read_file").is_err());
+    executor.tools().replace(Vec::new(), servers, &[]).unwrap();
+    list(&executor, "weather", &["files__read_file"]);
+    assert!(executor.tools().lookup("files__read_file").is_err());
 }
 
 // TL-4: a prefix is the server's of that name, else that of the first in the config.
 #[tokio::test]
 async fn a_prefix_that_is_anothers_is_not_used() {
     let logs = Logs::collect(Level::WARN);
-    let house =
+    let executor =
         servers(&[("one", Some("files")), ("files", None), ("a", Some("x")), ("b", Some("x"))]);
     for server in ["one", "files", "a", "b"] {
-        list(&house, server, &["read"]);
+        list(&executor, server, &["read"]);
     }
-    assert_eq!(shown(&house), ["one__read", "files__read", "x__read", "b__read"]);
-    assert_eq!(house.call("files__read", json!({})).await.text(), "files's read");
-    assert_eq!(house.call("x__read", json!({})).await.text(), "a's read");
-    list(&house, "files", &[]);
-    list(&house, "a", &[]);
+    assert_eq!(shown(&executor), ["one__read", "files__read", "x__read", "b__read"]);
+    assert_eq!(executor.call("files__read", json!({})).await.text(), "files's read");
+    assert_eq!(executor.call("x__read", json!({})).await.text(), "a's read");
+    list(&executor, "files", &[]);
+    list(&executor, "a", &[]);
     for name in ["files__read", "x__read"] {
-        let result = house.call(name, json!({})).await;
+        let result = executor.call(name, json!({})).await;
         assert_eq!(result.error_kind(), Some(ErrorKind::NotFound), "{}", result.text());
     }
     let warned = logs.lines();
@@ -359,9 +362,9 @@ async fn a_prefix_that_is_anothers_is_not_used() {
 // TL-4: separators that overlap are all looked at.
 #[test]
 fn a_name_is_anothers_wherever_its_separator_stands() {
-    let house = servers(&[("weather", Some("")), ("files_", None), ("local", None)]);
-    list(&house, "weather", &["files___read", "my__files___read", "__read"]);
-    assert_eq!(shown(&house), ["weather__files___read", "my__files___read", "__read"]);
+    let executor = servers(&[("weather", Some("")), ("files_", None), ("local", None)]);
+    list(&executor, "weather", &["files___read", "my__files___read", "__read"]);
+    assert_eq!(shown(&executor), ["weather__files___read", "my__files___read", "__read"]);
 }
 
 /// Nobody has looked yet which groups of workers there are.
@@ -384,17 +387,20 @@ impl switchboard_runtime::ServerLink for LateServers {
 // TL-4: the group of workers that is meant may be known only in a moment.
 #[tokio::test(start_paused = true)]
 async fn a_bare_name_that_may_be_a_groups_waits_until_groups_are_known() {
-    let house = servers(&[("weather", None)]);
-    list(&house, "weather", &["gpu__resize", "a__b"]);
+    let executor = servers(&[("weather", None)]);
+    list(&executor, "weather", &["gpu__resize", "a__b"]);
     let (looked, seen) = tokio::sync::watch::channel(false);
-    house.tools().set_late_discovery(std::sync::Arc::new(LateServers(seen)));
+    executor.tools().set_late_discovery(std::sync::Arc::new(LateServers(seen)));
     let look = async {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-        house.tools().add_server("gpu", ServerSettings::default()).unwrap();
-        list(&house, "gpu", &["resize"]);
+        executor.tools().add_server("gpu", ServerSettings::default()).unwrap();
+        list(&executor, "gpu", &["resize"]);
         looked.send_replace(true);
     };
-    let (meant, other, ()) =
-        tokio::join!(house.call("gpu__resize", json!({})), house.call("a__b", json!({})), look);
+    let (meant, other, ()) = tokio::join!(
+        executor.call("gpu__resize", json!({})),
+        executor.call("a__b", json!({})),
+        look
+    );
     assert_eq!((meant.text(), other.text()), ("gpu's resize".into(), "weather's a__b".into()));
 }

@@ -9,7 +9,7 @@ use switchboard_runtime::{
 };
 use switchboard_testkit::Fake;
 
-async fn house() -> (ToolExecutor, String) {
+async fn test_executor() -> (ToolExecutor, String) {
     let executor = ToolExecutor::default();
     for service in services::all(&executor) {
         executor.tools().add_shared(service).unwrap();
@@ -23,7 +23,7 @@ async fn house() -> (ToolExecutor, String) {
 // RS-5
 #[tokio::test]
 async fn read_result_gives_exactly_what_was_asked_for() {
-    let (executor, id) = house().await;
+    let (executor, id) = test_executor().await;
     let read = |args: serde_json::Value| {
         let (executor, id) = (executor.clone(), id.clone());
         async move {
@@ -58,7 +58,7 @@ async fn read_result_gives_exactly_what_was_asked_for() {
 // LT-2
 #[tokio::test]
 async fn tool_search_finds_by_name_and_description() {
-    let (executor, _) = house().await;
+    let (executor, _) = test_executor().await;
     let tool =
         Fake::echoes("light").with(|spec| spec.description = "Turns on the kitchen lamp".into());
     executor.tools().add(tool).unwrap();
@@ -73,7 +73,7 @@ async fn tool_search_finds_by_name_and_description() {
 // LT-2
 #[tokio::test]
 async fn call_history_shows_the_latest_first() {
-    let (executor, _) = house().await;
+    let (executor, _) = test_executor().await;
     executor.call("nope", json!({"password": "hunter2"})).await;
     let history = executor.call("call_history", json!({"limit": 3})).await;
     let calls = history.value().unwrap()["calls"].clone();
@@ -88,7 +88,7 @@ async fn call_history_shows_the_latest_first() {
 // LT-2
 #[tokio::test]
 async fn server_status_counts_tools() {
-    let (executor, _) = house().await;
+    let (executor, _) = test_executor().await;
     executor.tools().add_server("a", ServerSettings::default()).unwrap();
     executor.tools().set_server_tools("a", vec![Fake::echoes("x").of_server("a").shared()]);
     let status = executor.call("server_status", json!({})).await;
@@ -99,7 +99,7 @@ async fn server_status_counts_tools() {
 #[tokio::test]
 async fn a_binary_is_not_read_as_text() {
     use switchboard_runtime::toolcall::{Content, Part, ToolOutput};
-    let (executor, _) = house().await;
+    let (executor, _) = test_executor().await;
     let parts = vec![Part::binary("image", "image/png", "/9j/")];
     let image = ToolOutput::Content(Content { parts, ..Default::default() });
     executor.tools().add(Fake::outputs("image", image)).unwrap();
@@ -118,7 +118,7 @@ fn apart(name: &'static str, prefix: &'static str) -> CallContext {
 // GW-5
 #[tokio::test]
 async fn services_tell_a_caller_of_what_is_its_own() {
-    let (executor, foreign) = house().await;
+    let (executor, foreign) = test_executor().await;
     executor.tools().add(Fake::echoes("light")).unwrap();
     let call = async |tool: &str, args: Value, cx: &CallContext| {
         let Value::Object(args) = args else { panic!("arguments") };
@@ -168,7 +168,7 @@ async fn an_answer_is_reused_for_the_caller_that_had_it() {
 // GW-5: of servers too.
 #[tokio::test]
 async fn server_status_shows_servers_with_a_visible_tool() {
-    let (executor, _) = house().await;
+    let (executor, _) = test_executor().await;
     let tools = executor.tools();
     for server in ["lamps", "secret"] {
         tools.add_server(server, ServerSettings::default()).unwrap();

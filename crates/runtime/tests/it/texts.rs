@@ -9,7 +9,7 @@ use switchboard_testkit::Fake;
 
 use super::{envelope, executor, object};
 
-fn house() -> ToolExecutor {
+fn test_executor() -> ToolExecutor {
     let weather = json!({
         "type": "object",
         "properties": {
@@ -45,7 +45,7 @@ fn house() -> ToolExecutor {
 /// The three views of a failed call: the envelope's error, the text, the ToolMessage.
 async fn views(name: &str, args: Value) -> [String; 3] {
     let call = ToolCall::new(name, object(args)).with_id("call_1");
-    let result = house().execute(call, &CallContext::default()).await;
+    let result = test_executor().execute(call, &CallContext::default()).await;
     let message = result.message();
     assert_eq!(message.tool_call_id, "call_1");
     assert!(message.is_error);
@@ -163,7 +163,7 @@ async fn a_failed_answer_is_its_text() {
         ),
     ];
     for (answer, expected) in cases {
-        let result = house().call("answers", answer.clone()).await;
+        let result = test_executor().call("answers", answer.clone()).await;
         let id = result.artifacts.first().map_or("", |artifact| artifact.id.as_str());
         let expected = expected.replace("ID", id);
         let message = result.message();
@@ -182,7 +182,7 @@ async fn a_failed_answer_is_its_text() {
 async fn a_long_failed_answer_can_be_read_on() {
     let words = "z".repeat(60_000);
     let part = json!({"type": "text", "text": words});
-    let result = house().call("answers", json!({"content": [part]})).await;
+    let result = test_executor().call("answers", json!({"content": [part]})).await;
     assert!(result.truncated);
     let text = result.text();
     let note = format!(

@@ -113,13 +113,13 @@ async fn a_call_is_a_span_under_its_caller() {
 
 #[tokio::test]
 async fn a_failure_says_its_kind() {
-    let house = TestSetup::new(1.0, false);
+    let setup = TestSetup::new(1.0, false);
     for (tool, name, kind) in [
         ("fails", "execute_tool fails", "tool_error"),
         // What a model makes up is no name of a span.
         ("made_up_17", "execute_tool", "not_found"),
     ] {
-        let (_, spans) = house.call(tool, None).await;
+        let (_, spans) = setup.call(tool, None).await;
         assert_eq!(spans[0].name, name);
         assert_eq!(attribute(&spans[0], "error.type").as_deref(), Some(kind));
         assert_eq!(attribute(&spans[0], "gen_ai.tool.name").as_deref(), Some(tool));
@@ -130,12 +130,12 @@ async fn a_failure_says_its_kind() {
 
 #[tokio::test]
 async fn contents_are_redacted_where_they_are_wanted() {
-    let house = TestSetup::new(1.0, true);
-    let (_, spans) = house.call("tell", None).await;
+    let setup = TestSetup::new(1.0, true);
+    let (_, spans) = setup.call("tell", None).await;
     let arguments = attribute(&spans[0], "gen_ai.tool.call.arguments").unwrap();
     assert!(arguments.contains("Ulm") && !arguments.contains("hunter2"), "{arguments}");
     assert!(attribute(&spans[0], "gen_ai.tool.call.result").unwrap().contains("trace"));
-    let (_, spans) = house.call("fails", None).await;
+    let (_, spans) = setup.call("fails", None).await;
     assert_eq!(spans[0].status, Status::error("no luck with 10.0.0.1"));
     assert_eq!(attribute(&spans[0], "gen_ai.tool.call.result"), None);
 }
@@ -153,15 +153,15 @@ async fn a_trace_that_is_not_kept_is_passed_on_as_such() {
 
 #[tokio::test]
 async fn tools_of_servers_say_so() {
-    let house = TestSetup::new(1.0, false);
-    let tools = house.executor.tools();
-    house.telemetry.know(tools);
+    let setup = TestSetup::new(1.0, false);
+    let tools = setup.executor.tools();
+    setup.telemetry.know(tools);
     tools.add_server("clock", Default::default()).unwrap();
     tools.set_server_tools(
         "clock",
         vec![Fake::answers("now", json!(12)).of_server("clock").shared()],
     );
-    let (_, spans) = house.call("clock__now", None).await;
+    let (_, spans) = setup.call("clock__now", None).await;
     for (key, value) in [
         ("gen_ai.tool.type", "extension"),
         ("mcp.method.name", "tools/call"),
@@ -173,9 +173,9 @@ async fn tools_of_servers_say_so() {
 
 #[test]
 fn turns_and_runs_are_spans_too() {
-    let house = TestSetup::new(1.0, false);
-    let run = house.telemetry.context(CallId::generate(), None);
-    let turn = house.telemetry.context(CallId::generate(), Some(&run));
+    let setup = TestSetup::new(1.0, false);
+    let run = setup.telemetry.context(CallId::generate(), None);
+    let turn = setup.telemetry.context(CallId::generate(), Some(&run));
     let span = |work, context, parent, error| Span {
         context,
         parent,
@@ -189,9 +189,9 @@ fn turns_and_runs_are_spans_too() {
         input_tokens: 20,
         output_tokens: 7,
     };
-    house.telemetry.span_ended(&span(SpanOperation::Turn, &turn, Some(&run), Some("timeout")));
-    house.telemetry.span_ended(&span(SpanOperation::Run, &run, None, None));
-    let spans = house.kept.0.lock().unwrap();
+    setup.telemetry.span_ended(&span(SpanOperation::Turn, &turn, Some(&run), Some("timeout")));
+    setup.telemetry.span_ended(&span(SpanOperation::Run, &run, None, None));
+    let spans = setup.kept.0.lock().unwrap();
     let [turn, run] = &spans[..] else { panic!("{spans:?}") };
     assert_eq!((&*turn.name, &turn.span_kind), ("chat qwen3:0.6b", &SpanKind::Client));
     assert_eq!((&*run.name, &run.span_kind), ("invoke_agent switchboard", &SpanKind::Internal));

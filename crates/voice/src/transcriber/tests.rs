@@ -1,18 +1,18 @@
-//! Whole turns, with a clock that waits for nobody.
+//! Whole turns, under the paused clock.
 
 #[cfg(feature = "real-parts")]
 mod broker;
-mod stage;
+mod test_transcriber;
 
 use std::{
     sync::{Arc, atomic::AtomicUsize},
     time::Duration,
 };
 
-use stage::{Failing, Name, Plan, Servers, Stage};
 use switchboard_models::Message;
 use switchboard_testkit::sounds::{babble, silence};
 use switchboard_toolcall::HumanDuration;
+use test_transcriber::{Failing, FakeServers, FakeWakeWord, TestPlan, TestTranscriber};
 use tokio::time::{Instant, sleep};
 
 use super::{Incoming, VoiceSummary};
@@ -26,13 +26,16 @@ fn sentence() -> Vec<i16> {
 // HM-2
 #[tokio::test(start_paused = true)]
 async fn states_follow_each_other_to_the_end_of_a_file() {
-    let plan =
-        Plan { is_live: false, understood: vec!["say **Hello**", "say Bye"], ..Plan::default() };
-    let stage = Stage::new(plan);
+    let plan = TestPlan {
+        is_live: false,
+        understood: vec!["say **Hello**", "say Bye"],
+        ..TestPlan::default()
+    };
+    let stage = TestTranscriber::new(plan);
     stage.give([sentence(), sentence()].concat());
-    let (diary, ended) = stage.played_out().await;
+    let (event_log, ended) = stage.played_out().await;
     assert_eq!(
-        diary,
+        event_log,
         [
             "listening",
             "recording",
@@ -62,66 +65,66 @@ async fn states_follow_each_other_to_the_end_of_a_file() {
 async fn what_fails_is_told_and_life_goes_on() {
     let no_words = "says Sorry, I could not understand you: the speech recognition does not work.";
     let no_model = "says Sorry, I have no answer: the model could not be asked.";
-    let cases: [(Plan, &str, &[&str]); 6] = [
+    let cases: [(TestPlan, &str, &[&str]); 6] = [
         (
-            Plan { understood: vec!["!is deaf", "say Hello"], ..Plan::default() },
+            TestPlan { understood: vec!["!is deaf", "say Hello"], ..TestPlan::default() },
             "failed stt: scribe is deaf",
             &[no_words, "answer Hello. to talk #1"],
         ),
         (
-            Plan { has_recogniser: false, ..Plan::default() },
+            TestPlan { has_recogniser: false, ..TestPlan::default() },
             "failed stt: there is no speech recognition; name one with --stt ADDRESS",
             &[no_words],
         ),
         (
-            Plan { understood: vec!["fail", "say Hello"], ..Plan::default() },
+            TestPlan { understood: vec!["fail", "say Hello"], ..TestPlan::default() },
             "failed model: it burns",
             // What was not answered is not remembered.
             &[no_model, "answer Hello. to talk #1"],
         ),
         (
-            Plan {
+            TestPlan {
                 understood: vec!["call broken {}\nthen\nsay It is broken", "say Hello"],
-                ..Plan::default()
+                ..TestPlan::default()
             },
             "failed tool: broken: Error: the bulb is gone",
             &["calling broken", "says It is broken.", "answer Hello. to talk #2"],
         ),
         (
-            Plan {
+            TestPlan {
                 understood: vec!["say Hi", "say Hello"],
                 voice: Failing::Yes,
-                ..Plan::default()
+                ..TestPlan::default()
             },
             "failed tts: speaker is hoarse",
             &["answer Hi. to talk #1", "answer Hello. to talk #2"],
         ),
         (
-            Plan {
+            TestPlan {
                 understood: vec!["say Hi", "say Hello"],
                 output: Failing::Yes,
-                ..Plan::default()
+                ..TestPlan::default()
             },
             "failed output: room does not work: it has no air",
             &["answer Hi. to talk #1", "answer Hello. to talk #2"],
         ),
     ];
     for (plan, failure, others) in cases {
-        let stage = Stage::new(Plan { is_live: false, ..plan });
+        let stage = TestTranscriber::new(TestPlan { is_live: false, ..plan });
         stage.give([sentence(), sentence()].concat());
-        let (diary, ended) = stage.played_out().await;
+        let (event_log, ended) = stage.played_out().await;
         for entry in [failure].iter().chain(others) {
-            assert!(diary.contains(&(*entry).to_owned()), "not {entry}: {diary:?}");
+            assert!(event_log.contains(&(*entry).to_owned()), "not {entry}: {event_log:?}");
         }
         let is_tool = failure.starts_with("failed tool");
-        assert_eq!(ended.failures == 0, is_tool, "{diary:?}");
+        assert_eq!(ended.failures == 0, is_tool, "{event_log:?}");
     }
 }
 
 // HM-2: typed text is answered like speech, and stops what is being said.
 #[tokio::test(start_paused = true)]
 async fn typed_requests_are_answered() {
-    let stage = Stage::new(Plan::default());
+    let stage = TestTranscriber::new(TestPlan::default());
     stage.ask("say This is a long answer that takes its time").await;
     stage.until("says This is a long answer that takes its time.").await;
     sleep(Duration::from_millis(500)).await;
@@ -129,9 +132,9 @@ async fn typed_requests_are_answered() {
     stage.until("said").await;
     stage.send(Incoming::Request(Err("it is not JSON".to_owned()))).await;
     stage.until("failed request: it is not JSON").await;
-    let diary = stage.stopped().await;
+    let event_log = stage.stopped().await;
     assert_eq!(
-        diary,
+        event_log,
         [
             "listening",
             "thinking",
@@ -156,40 +159,44 @@ async fn typed_requests_are_answered() {
 // HM-2: it answers text without speech services.
 #[tokio::test(start_paused = true)]
 async fn without_a_voice_answers_are_told_and_not_spoken() {
-    let plan = Plan { voice: Failing::Absent, output: Failing::Absent, ..Plan::default() };
-    let stage = Stage::new(Plan { has_recogniser: false, ..plan });
+    let plan = TestPlan { voice: Failing::Absent, output: Failing::Absent, ..TestPlan::default() };
+    let stage = TestTranscriber::new(TestPlan { has_recogniser: false, ..plan });
     stage.ask("say Hello").await;
     stage.until("answer Hello. to request #1").await;
     stage.ask("fail").await;
     stage.until("failed model: it burns").await;
-    let diary = stage.stopped().await;
-    assert!(!diary.contains(&"speaking".to_owned()), "{diary:?}");
+    let event_log = stage.stopped().await;
+    assert!(!event_log.contains(&"speaking".to_owned()), "{event_log:?}");
 }
 
 // HM-2
 #[tokio::test(start_paused = true)]
 async fn speech_that_is_heard_stops_the_answer() {
     let understood = vec!["say This is a long answer that takes its time", "say Fine"];
-    let stage = Stage::new(Plan { understood: understood.clone(), ..Plan::default() });
+    let stage =
+        TestTranscriber::new(TestPlan { understood: understood.clone(), ..TestPlan::default() });
     stage.hear(&[sentence()]).await;
     stage.until("speaking").await;
     stage.hear(&[sentence()]).await;
     stage.until("said").await;
-    let diary = stage.stopped().await;
-    let place = |entry: &str| diary.iter().position(|known| known == entry).unwrap();
-    assert!(place("cut") < place("heard say Fine from talk"), "{diary:?}");
-    assert!(diary.contains(&"says Fine.".to_owned()), "{diary:?}");
+    let event_log = stage.stopped().await;
+    let place = |entry: &str| event_log.iter().position(|known| known == entry).unwrap();
+    assert!(place("cut") < place("heard say Fine from talk"), "{event_log:?}");
+    assert!(event_log.contains(&"says Fine.".to_owned()), "{event_log:?}");
 
     // Where that is not wanted, as the microphone hears the speaker, it is nobody's request either.
     let config = Config { barge_in: Some(false), ..Config::default() };
-    let stage = Stage::new(Plan { understood, config, ..Plan::default() });
+    let stage = TestTranscriber::new(TestPlan { understood, config, ..TestPlan::default() });
     stage.hear(&[sentence()]).await;
     stage.until("speaking").await;
     stage.hear(&[sentence()]).await;
     stage.until("said").await;
-    let diary = stage.stopped().await;
-    assert!(diary.contains(&"ignored: it was heard while we spoke".to_owned()), "{diary:?}");
-    assert!(!diary.contains(&"cut".to_owned()), "{diary:?}");
+    let event_log = stage.stopped().await;
+    assert!(
+        event_log.contains(&"ignored: it was heard while we spoke".to_owned()),
+        "{event_log:?}"
+    );
+    assert!(!event_log.contains(&"cut".to_owned()), "{event_log:?}");
 }
 
 // HM-2
@@ -197,7 +204,8 @@ async fn speech_that_is_heard_stops_the_answer() {
 async fn what_is_remembered_has_a_limit() {
     let config =
         Config { memory: 2, prompt: Some("You are a lamp.".to_owned()), ..Config::default() };
-    let stage = Stage::new(Plan { config, voice: Failing::Absent, ..Plan::default() });
+    let stage =
+        TestTranscriber::new(TestPlan { config, voice: Failing::Absent, ..TestPlan::default() });
     for (text, turns) in [("one", 1), ("two", 2), ("three", 2), ("four", 2)] {
         stage.ask(&format!("say {text}")).await;
         stage.until(&format!("answer {text}. to request #{turns}")).await;
@@ -221,20 +229,21 @@ async fn what_is_remembered_has_a_limit() {
 async fn what_is_no_request_is_ignored_with_a_reason() {
     let min_speech = HumanDuration(Duration::from_millis(800));
     let config = Config { min_speech, ..Config::default() };
-    let plan = Plan { config, is_live: false, understood: vec!["  "], ..Plan::default() };
-    let stage = Stage::new(plan);
+    let plan = TestPlan { config, is_live: false, understood: vec!["  "], ..TestPlan::default() };
+    let stage = TestTranscriber::new(plan);
     stage.give([sentence(), silence(0.5), babble(0.3, 0.3), silence(2.0)].concat());
-    let (diary, ended) = stage.played_out().await;
-    assert!(diary.contains(&"ignored: nothing was understood".to_owned()), "{diary:?}");
+    let (event_log, ended) = stage.played_out().await;
+    assert!(event_log.contains(&"ignored: nothing was understood".to_owned()), "{event_log:?}");
     let is_short = |entry: &String| entry.starts_with("ignored: too short: ");
-    assert!(diary.iter().any(is_short), "{diary:?}");
+    assert!(event_log.iter().any(is_short), "{event_log:?}");
     assert_eq!(ended, VoiceSummary { failures: 0 });
 }
 
 // HM-2: sound over a network that stops in the middle of a word has said what it had to say.
 #[tokio::test(start_paused = true)]
 async fn a_live_source_that_falls_silent_is_answered() {
-    let stage = Stage::new(Plan { understood: vec!["say Hello"], ..Plan::default() });
+    let stage =
+        TestTranscriber::new(TestPlan { understood: vec!["say Hello"], ..TestPlan::default() });
     stage.hear(&[silence(0.5), babble(1.5, 0.3)]).await;
     stage.until("answer Hello. to talk #1").await;
     stage.stopped().await;
@@ -243,45 +252,57 @@ async fn a_live_source_that_falls_silent_is_answered() {
 // HM-2
 #[tokio::test(start_paused = true)]
 async fn a_source_that_does_not_open_is_tried_again_and_told_once() {
-    let stage = Stage::new(Plan { understood: vec!["say Hello"], closed: 4, ..Plan::default() });
+    let stage = TestTranscriber::new(TestPlan {
+        understood: vec!["say Hello"],
+        closed: 4,
+        ..TestPlan::default()
+    });
     sleep(Duration::from_secs(60)).await;
     // Typed text is answered meanwhile.
     stage.ask("say Still here").await;
     stage.hear(&[sentence()]).await;
     stage.until("answer Hello. to talk #2").await;
-    let diary = stage.stopped().await;
-    let failures = diary.iter().filter(|entry| entry.starts_with("failed source"));
+    let event_log = stage.stopped().await;
+    let failures = event_log.iter().filter(|entry| entry.starts_with("failed source"));
     assert_eq!(failures.collect::<Vec<_>>(), ["failed source: talk does not work: nobody talks"]);
-    assert!(diary.contains(&"says I cannot hear anything. I will keep trying.".to_owned()));
+    assert!(event_log.contains(&"says I cannot hear anything. I will keep trying.".to_owned()));
 }
 
 // HM-2
 #[tokio::test(start_paused = true)]
 async fn after_a_wake_word_one_thing_is_heard() {
-    let word = Arc::new(Name { after: 20, fails: AtomicUsize::new(1) });
+    let word = Arc::new(FakeWakeWord { after: 20, fails: AtomicUsize::new(1) });
     let wake = Some(WakeMode::Word(crate::SpeechConfig::new("tcp://x")));
     let config = Config { wake, barge_in: Some(true), ..Config::default() };
     let understood = vec!["say Hello"];
-    let stage = Stage::new(Plan { config, understood, wake_word: Some(word), ..Plan::default() });
+    let stage = TestTranscriber::new(TestPlan {
+        config,
+        understood,
+        wake_word: Some(word),
+        ..TestPlan::default()
+    });
     // The word is not heard at first, and what is said without it is nobody's request.
     stage.hear(&[silence(3.0), sentence()]).await;
     stage.until("answer Hello. to talk #1").await;
     // Called, and then nothing is said.
     stage.hear(&[silence(12.0)]).await;
     stage.until("ignored: nothing was said after the call").await;
-    let diary = stage.stopped().await;
-    assert!(diary.contains(&"failed wake: name does not listen".to_owned()), "{diary:?}");
-    assert!(diary.contains(&"called computer".to_owned()), "{diary:?}");
+    let event_log = stage.stopped().await;
+    assert!(event_log.contains(&"failed wake: name does not listen".to_owned()), "{event_log:?}");
+    assert!(event_log.contains(&"called computer".to_owned()), "{event_log:?}");
 }
 
 // HM-2
 #[tokio::test(start_paused = true)]
 async fn a_button_lets_it_listen_and_stop() {
     let config = Config { wake: Some(WakeMode::Push), ..Config::default() };
-    let stage =
-        Stage::new(Plan { config, understood: vec!["say Hello", "say Bye"], ..Plan::default() });
+    let stage = TestTranscriber::new(TestPlan {
+        config,
+        understood: vec!["say Hello", "say Bye"],
+        ..TestPlan::default()
+    });
     stage.hear(&[sentence()]).await;
-    assert_eq!(*stage.diary.borrow(), ["listening"]);
+    assert_eq!(*stage.event_log.borrow(), ["listening"]);
     stage.send(Incoming::Listen).await;
     stage.hear(&[silence(0.5), babble(1.5, 0.3)]).await;
     stage.send(Incoming::Enough).await;
@@ -297,7 +318,7 @@ async fn a_button_lets_it_listen_and_stop() {
 // HM-2
 #[tokio::test(start_paused = true)]
 async fn too_many_requests_are_refused() {
-    let stage = Stage::new(Plan::default());
+    let stage = TestTranscriber::new(TestPlan::default());
     stage.ask("hang").await;
     for number in 0..20 {
         stage.ask(&format!("say {number}")).await;
@@ -311,28 +332,32 @@ async fn too_many_requests_are_refused() {
 // TL-6: a question waits for the tools of servers that are connecting, and says so; the next one does not.
 #[tokio::test(start_paused = true)]
 async fn a_question_waits_for_servers_that_are_connecting() {
-    let servers = Servers {
+    let servers = FakeServers {
         names: vec!["zwave".to_owned(), "time".to_owned()],
         until: Instant::now() + Duration::from_secs(10),
     };
-    let stage = Stage::new(Plan { servers, ..Plan::default() });
+    let stage = TestTranscriber::new(TestPlan { servers, ..TestPlan::default() });
     stage.ask("say Hello").await;
     sleep(Duration::from_millis(9_900)).await;
-    assert_eq!(*stage.diary.borrow(), ["listening", "thinking", "connecting zwave, time"]);
+    assert_eq!(*stage.event_log.borrow(), ["listening", "thinking", "connecting zwave, time"]);
     stage.until("answer Hello. to request #1").await;
-    assert_eq!(stage.diary.borrow()[3], "thinking");
+    assert_eq!(stage.event_log.borrow()[3], "thinking");
     stage.ask("say Again").await;
     stage.until("answer Again. to request #2").await;
-    let diary = stage.stopped().await;
-    assert_eq!(diary.iter().filter(|line| line.starts_with("connecting")).count(), 1, "{diary:?}");
+    let event_log = stage.stopped().await;
+    assert_eq!(
+        event_log.iter().filter(|line| line.starts_with("connecting")).count(),
+        1,
+        "{event_log:?}"
+    );
 }
 
 // HM-2: the loss of the broker is told aloud, as it cannot be told there.
 #[tokio::test(start_paused = true)]
 async fn the_loss_of_the_broker_is_said_aloud() {
-    let stage = Stage::new(Plan::default());
+    let stage = TestTranscriber::new(TestPlan::default());
     stage.send(Incoming::Lost("no connection".to_owned())).await;
     stage.until("says I have no connection to the household. I will keep trying.").await;
-    let diary = stage.stopped().await;
-    assert!(diary.contains(&"failed mqtt: no connection".to_owned()), "{diary:?}");
+    let event_log = stage.stopped().await;
+    assert!(event_log.contains(&"failed mqtt: no connection".to_owned()), "{event_log:?}");
 }

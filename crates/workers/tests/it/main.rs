@@ -9,13 +9,13 @@ mod shared;
 
 use switchboard_workers::{Cluster, Config, memory::MemoryServers};
 
-/// Servers of a test's own.
+/// Servers in memory, for one test.
 #[derive(Default)]
-struct Own {
+struct TestServers {
     servers: MemoryServers,
 }
 
-impl Own {
+impl TestServers {
     fn start() -> Self {
         Self::default()
     }

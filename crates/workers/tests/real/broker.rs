@@ -5,24 +5,24 @@ use switchboard_testkit::{Fake, Witness};
 use switchboard_toolcall::{CallContext, ErrorKind};
 
 use crate::{
-    Own,
-    place::{until, within},
+    TestServers,
+    test_nodes::{until, within},
 };
 
 // MC-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_that_is_started_again_finds_everybody() {
-    let mut own = Own::start();
-    let worker = own.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
-    let gateway = own.gateway("gpu__echo").await;
+    let mut servers = TestServers::start();
+    let worker = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    let gateway = servers.gateway("gpu__echo").await;
     gateway.executor.tools().add(Fake::answers("own", json!("here"))).unwrap();
-    own.nats.kill();
+    servers.nats.kill();
     until("it is missed", || !gateway.groups.cluster().is_connected()).await;
     let result = gateway.call("gpu__echo", json!({})).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::Unavailable), "{}", result.text());
     assert!(result.text().contains("NATS at nats://127.0.0.1"), "{}", result.text());
     assert_eq!(gateway.call("own", json!({})).await.text(), "here");
-    own.nats.restart();
+    servers.nats.restart();
     within("it is back", async {
         while !gateway.call("gpu__echo", json!({})).await.is_success() {
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
@@ -30,7 +30,7 @@ async fn a_broker_that_is_started_again_finds_everybody() {
     })
     .await;
     // Who watches hears of those who come, too.
-    let other = own.worker("cpu", 4, vec![Fake::echoes("echo")]).await;
+    let other = servers.worker("cpu", 4, vec![Fake::echoes("echo")]).await;
     gateway.lists("cpu__echo").await;
     worker.stop().await;
     gateway.forgets("gpu__echo").await;
@@ -39,14 +39,14 @@ async fn a_broker_that_is_started_again_finds_everybody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_starts_before_the_broker_waits_for_it() {
-    let mut own = Own::start();
-    own.nats.kill();
-    let worker = own.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
-    let gateway = own.empty_gateway().await;
+    let mut servers = TestServers::start();
+    servers.nats.kill();
+    let worker = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    let gateway = servers.empty_gateway().await;
     let limit = std::time::Duration::from_millis(300);
     let error = gateway.groups.settled(limit).await.unwrap_err().to_string();
     assert!(error.starts_with("NATS at nats://127.0.0.1:"), "{error}");
-    own.nats.restart();
+    servers.nats.restart();
     gateway.lists("gpu__echo").await;
     assert!(gateway.call("gpu__echo", json!({})).await.is_success());
     drop(worker);
@@ -54,11 +54,11 @@ async fn who_starts_before_the_broker_waits_for_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_whose_broker_dies_ends_truthfully() {
-    let mut own = Own::start();
+    let mut servers = TestServers::start();
     let witness = Witness::default();
     let tools = || vec![Fake::waits("wait", &witness), Fake::waits("look", &witness).read_only()];
-    let worker = own.worker("gpu", 4, tools()).await;
-    let gateway = own.gateway("gpu__look").await;
+    let worker = servers.worker("gpu", 4, tools()).await;
+    let gateway = servers.gateway("gpu__look").await;
     let calls = ["gpu__wait", "gpu__look"]
         .map(|name| gateway.begin(name, json!({"secs": 600}), CallContext::default()));
     within("both begin", async {
@@ -67,7 +67,7 @@ async fn a_call_whose_broker_dies_ends_truthfully() {
         }
     })
     .await;
-    own.nats.kill();
+    servers.nats.kill();
     let [wait, look] = calls;
     let kind = within("an end", wait).await.unwrap().error_kind();
     assert_eq!(kind, Some(ErrorKind::OutcomeUnknown));

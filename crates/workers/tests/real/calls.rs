@@ -12,8 +12,8 @@ use switchboard_toolcall::{
 };
 
 use crate::{
-    Own,
-    place::{until, within},
+    TestServers,
+    test_nodes::{until, within},
 };
 
 fn tools(witness: &Witness) -> Vec<Fake> {
@@ -49,9 +49,9 @@ fn tools(witness: &Witness) -> Vec<Fake> {
 // EX-1, VA-1, RS-1, RS-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_ending_comes_back_as_it_was() {
-    let own = Own::start();
-    let _worker = own.worker("gpu", 8, tools(&Witness::default())).await;
-    let gateway = own.gateway("gpu__echo").await;
+    let servers = TestServers::start();
+    let _worker = servers.worker("gpu", 8, tools(&Witness::default())).await;
+    let gateway = servers.gateway("gpu__echo").await;
     let cases = [
         ("gpu__echo", json!({"n": 7}), None, r#"{"n":7}"#),
         ("echo", json!({"n": 8}), None, r#"{"n":8}"#),
@@ -87,13 +87,13 @@ async fn every_ending_comes_back_as_it_was() {
 // EX-3, EX-4: cancelled at the worker, not only abandoned here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_stops_waiting_stops_the_tool() {
-    let own = Own::start();
+    let servers = TestServers::start();
     for how in ["deadline", "cancel", "drop"] {
         let witness = Witness::default();
         let group = format!("group-{how}");
-        let _worker = own.worker(&group, 8, tools(&witness)).await;
+        let _worker = servers.worker(&group, 8, tools(&witness)).await;
         let name = format!("{group}__wait");
-        let gateway = own.gateway(&name).await;
+        let gateway = servers.gateway(&name).await;
         let mut cx = CallContext::default();
         if how == "deadline" {
             cx.timeout = Some(Duration::from_secs(2));
@@ -122,9 +122,9 @@ async fn who_stops_waiting_stops_the_tool() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn progress_comes_in_order_and_before_the_answer() {
-    let own = Own::start();
-    let _worker = own.worker("gpu", 8, tools(&Witness::default())).await;
-    let gateway = own.gateway("gpu__count").await;
+    let servers = TestServers::start();
+    let _worker = servers.worker("gpu", 8, tools(&Witness::default())).await;
+    let gateway = servers.gateway("gpu__count").await;
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hears = heard.clone();
     let progress = Progress::to(move |update| hears.lock().unwrap().push(update));
@@ -142,9 +142,9 @@ async fn progress_comes_in_order_and_before_the_answer() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_surrounds_a_call_goes_along() {
-    let own = Own::start();
-    let _worker = own.worker("gpu", 8, tools(&Witness::default())).await;
-    let gateway = own.gateway("gpu__who").await;
+    let servers = TestServers::start();
+    let _worker = servers.worker("gpu", 8, tools(&Witness::default())).await;
+    let gateway = servers.gateway("gpu__who").await;
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let cx = CallContext {
         caller: Some("ada".into()),
@@ -172,11 +172,11 @@ async fn what_surrounds_a_call_goes_along() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_gateway_that_vanishes_leaves_no_call_behind() {
-    let own = Own::start();
+    let servers = TestServers::start();
     let witness = Witness::default();
-    let worker = own.worker("gpu", 8, tools(&witness)).await;
+    let worker = servers.worker("gpu", 8, tools(&witness)).await;
     // A gateway on a runtime of its own: ended at once, it says nothing to anybody.
-    let config = own.config();
+    let config = servers.config();
     let gone = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         runtime.block_on(async {

@@ -3,12 +3,12 @@
 use switchboard_testkit::Nats;
 use switchboard_workers::{Bucket, Cluster, Config};
 
-use crate::{Own, parts};
+use crate::{TestServers, parts};
 
 #[tokio::test]
 async fn every_bucket_can_be_made_and_found_again() {
-    let own = Own::start();
-    let (one, other) = (own.connect().await, own.connect().await);
+    let servers = TestServers::start();
+    let (one, other) = (servers.connect().await, servers.connect().await);
     for bucket in Bucket::ALL {
         one.bucket(bucket).await.unwrap().put("a.b", "1".into()).await.unwrap();
         let found = other.bucket(bucket).await.unwrap().get("a.b").await.unwrap();

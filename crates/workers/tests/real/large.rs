@@ -5,19 +5,19 @@ use serde_json::json;
 use switchboard_testkit::Fake;
 
 use crate::{
-    Own,
-    place::{until, within},
+    TestServers,
+    test_nodes::{until, within},
 };
 
 // Without optimisations so much takes seconds of computing, during which others need a thread.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn arguments_and_results_of_any_size_come_through() {
-    let own = Own::start();
+    let servers = TestServers::start();
     let whole = |spec: &mut switchboard_toolcall::ToolSpec| {
         spec.settings.max_output = Some(usize::MAX);
     };
-    let _worker = own.worker("gpu", 4, vec![Fake::echoes("echo").with(whole)]).await;
-    let gateway = own.gateway("gpu__echo").await;
+    let _worker = servers.worker("gpu", 4, vec![Fake::echoes("echo").with(whole)]).await;
+    let gateway = servers.gateway("gpu__echo").await;
     for size in [10, 900_000, 1_100_000, 5_000_000] {
         let args = json!({"text": "x".repeat(size)});
         let result = gateway.call("gpu__echo", args.clone()).await;
@@ -25,7 +25,7 @@ async fn arguments_and_results_of_any_size_come_through() {
         assert_eq!(*result.value().unwrap(), args, "{size}");
     }
     // Nothing is left of it.
-    let cluster = own.connect().await;
+    let cluster = servers.connect().await;
     let bucket = cluster.names().stream("large");
     let store = cluster.nats().unwrap().jetstream().get_object_store(bucket).await.unwrap();
     within("nothing is left", async {
@@ -42,13 +42,13 @@ async fn arguments_and_results_of_any_size_come_through() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_offer_may_be_larger_than_a_message() {
-    let own = Own::start();
+    let servers = TestServers::start();
     let long = "x".repeat(20_000);
     let tools = (0..100).map(|count| {
         Fake::echoes(&format!("tool{count}")).with(|spec| spec.description.clone_from(&long))
     });
-    let _worker = own.worker("gpu", 4, tools.collect()).await;
-    let gateway = own.gateway("gpu__tool99").await;
+    let _worker = servers.worker("gpu", 4, tools.collect()).await;
+    let gateway = servers.gateway("gpu__tool99").await;
     until("all are listed", || gateway.names().len() == 100).await;
     assert!(gateway.call("gpu__tool50", json!({})).await.is_success());
 }

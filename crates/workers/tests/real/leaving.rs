@@ -4,14 +4,14 @@ use serde_json::json;
 use switchboard_testkit::{Fake, Witness};
 use switchboard_toolcall::{CallContext, ErrorKind};
 
-use crate::{Own, place::within};
+use crate::{TestServers, test_nodes::within};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn running_calls_finish_and_those_that_do_not_are_cancelled() {
-    let own = Own::start();
+    let servers = TestServers::start();
     let witness = Witness::default();
-    let worker = own.worker("gpu", 4, vec![Fake::waits("wait", &witness)]).await;
-    let gateway = own.gateway("gpu__wait").await;
+    let worker = servers.worker("gpu", 4, vec![Fake::waits("wait", &witness)]).await;
+    let gateway = servers.gateway("gpu__wait").await;
     let cx =
         || CallContext { timeout: Some(std::time::Duration::from_secs(500)), ..Default::default() };
     let short = gateway.begin("gpu__wait", json!({"secs": 2}), cx());
@@ -32,11 +32,11 @@ async fn running_calls_finish_and_those_that_do_not_are_cancelled() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_come_and_go_and_every_call_runs_once() {
-    let own = Own::start();
+    let servers = TestServers::start();
     let witness = Witness::default();
     let tool = || vec![Fake::waits("wait", &witness)];
-    let stays = own.worker("gpu", 64, tool()).await;
-    let gateway = own.gateway("gpu__wait").await;
+    let stays = servers.worker("gpu", 64, tool()).await;
+    let gateway = servers.gateway("gpu__wait").await;
     let caller = gateway.clone();
     let calls = tokio::spawn(async move {
         for count in 0..300 {
@@ -45,7 +45,7 @@ async fn workers_come_and_go_and_every_call_runs_once() {
         }
     });
     while !calls.is_finished() {
-        let comes = own.worker("gpu", 64, tool()).await;
+        let comes = servers.worker("gpu", 64, tool()).await;
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         comes.stop().await;
     }

@@ -6,8 +6,8 @@ use switchboard_toolcall::{Annotations, CallContext, ErrorKind};
 use switchboard_workers::wire::{WireOutcome, WireOutput, WorkerNotice, WorkerReply};
 
 use crate::{
-    Own,
-    place::{Puppet, within},
+    TestServers,
+    test_nodes::{ScriptedWorker, within},
 };
 
 const IDEMPOTENT: Annotations =
@@ -24,19 +24,19 @@ enum Loss {
     Garbled,
 }
 
-async fn lose(puppet: &mut Puppet, loss: Loss) -> WorkerNotice {
-    let (request, to) = puppet.asked().await;
+async fn lose(scripted: &mut ScriptedWorker, loss: Loss) -> WorkerNotice {
+    let (request, to) = scripted.asked().await;
     match loss {
-        Loss::AfterTaking => puppet.accept(&to, request.waits).await,
+        Loss::AfterTaking => scripted.accept(&to, request.waits).await,
         Loss::BeforeTaking => {}
-        Loss::Garbled => puppet.send(&to, "nonsense".into()).await,
+        Loss::Garbled => scripted.send(&to, "nonsense".into()).await,
     }
     WorkerNotice::Cancel(request.call)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_call_is_told_as_lost_and_asked_again_only_where_that_does_no_harm() {
-    let own = Own::start();
+    let servers = TestServers::start();
     let unmarked = || Fake::echoes("do");
     let cases = [
         (Loss::AfterTaking, unmarked(), 1, ErrorKind::OutcomeUnknown),
@@ -53,22 +53,22 @@ async fn a_lost_call_is_told_as_lost_and_asked_again_only_where_that_does_no_har
         ),
     ];
     let all = cases.into_iter().enumerate().map(|(place, (loss, tool, times, kind))| {
-        let own = &own;
+        let servers = &servers;
         async move {
             let group = format!("g{place}");
-            let mut puppet = own.puppet(&group, tool).await;
+            let mut scripted = servers.scripted(&group, tool).await;
             let name = format!("{group}__do");
-            let gateway = own.gateway(&name).await;
+            let gateway = servers.gateway(&name).await;
             let call = gateway.begin(&name, json!({}), CallContext::default());
             for _ in 0..times {
-                lose(&mut puppet, loss).await;
+                lose(&mut scripted, loss).await;
             }
             let result = within("an end", call).await.unwrap();
             assert_eq!(result.error_kind(), Some(kind), "{loss:?}: {}", result.text());
             if kind == ErrorKind::OutcomeUnknown {
                 assert!(result.text().contains("may have run"), "{}", result.text());
             }
-            assert!(puppet.calls.try_recv().is_err(), "{loss:?}: asked more than {times} times");
+            assert!(scripted.calls.try_recv().is_err(), "{loss:?}: asked more than {times} times");
         }
     });
     futures_util::future::join_all(all).await;
@@ -76,20 +76,20 @@ async fn a_lost_call_is_told_as_lost_and_asked_again_only_where_that_does_no_har
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_comes_back_late_is_told_to_stop_and_not_believed() {
-    let own = Own::start();
-    let mut puppet = own.puppet("gpu", Fake::echoes("do").read_only()).await;
-    let gateway = own.gateway("gpu__do").await;
+    let servers = TestServers::start();
+    let mut scripted = servers.scripted("gpu", Fake::echoes("do").read_only()).await;
+    let gateway = servers.gateway("gpu__do").await;
     let call = gateway.begin("gpu__do", json!({}), CallContext::default());
-    let (first, late) = puppet.asked().await;
+    let (first, late) = scripted.asked().await;
     // The first one is silent, so that another is asked; then it answers after all.
-    let (second, to) = puppet.asked().await;
+    let (second, to) = scripted.asked().await;
     assert_ne!(first.call, second.call);
-    let told = within("a notice", puppet.notices.recv()).await;
+    let told = within("a notice", scripted.notices.recv()).await;
     assert_eq!(told, Some(WorkerNotice::Cancel(first.call)));
     let answer =
         |word: &str| WorkerReply::Result(WireOutcome::Answer(WireOutput::Value(json!(word))));
-    puppet.say(&late, &answer("late")).await;
-    puppet.say(&to, &answer("in time")).await;
+    scripted.say(&late, &answer("late")).await;
+    scripted.say(&to, &answer("in time")).await;
     let result = within("an answer", call).await.unwrap();
     assert_eq!(result.text(), "in time");
 }

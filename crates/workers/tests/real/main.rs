@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may, like tests")]
 
 mod connecting;
-mod place;
+mod test_nodes;
 mod calls;
 mod refusals;
 mod losses;
@@ -29,8 +29,8 @@ fn parts() -> PathBuf {
     parts.expect("SWITCHBOARD_PARTS is set: run `cargo xtask test`").into()
 }
 
-/// A NATS of a test's own.
-struct Own {
+/// A NATS server for one test.
+struct TestServers {
     nats: Nats,
     key: Option<ClusterSecrets>,
     _folder: TempDir,
@@ -39,7 +39,7 @@ struct Own {
 /// What nodes of a cluster sign with.
 const KEY: &str = "a secret that all nodes of the cluster have";
 
-impl Own {
+impl TestServers {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self { nats: Nats::start(&parts(), folder.path()), key: None, _folder: folder }

@@ -6,27 +6,27 @@ use switchboard_testkit::{Fake, Witness};
 use switchboard_toolcall::{Annotations, ErrorKind};
 
 use crate::{
-    Own,
-    place::{until, within},
+    TestServers,
+    test_nodes::{until, within},
 };
 
 // TL-5
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tools_are_listed_as_the_workers_have_them() {
-    let own = Own::start();
+    let servers = TestServers::start();
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let tool = Fake::echoes("resize").parameters(schema.clone()).read_only().with(|spec| {
         spec.settings.timeout = Some(std::time::Duration::from_millis(1500));
         spec.settings.max_output = Some(10);
         spec.description = "Makes it smaller".to_owned();
     });
-    let zoo = own.worker("zoo", 4, vec![Fake::echoes("feed")]).await;
-    let gpu = own.worker("gpu", 4, vec![tool, Fake::echoes("blur")]).await;
-    let gateway = own.gateway("gpu__blur").await;
+    let zoo = servers.worker("zoo", 4, vec![Fake::echoes("feed")]).await;
+    let gpu = servers.worker("gpu", 4, vec![tool, Fake::echoes("blur")]).await;
+    let gateway = servers.gateway("gpu__blur").await;
     gateway.lists("zoo__feed").await;
     // A second gateway sees all at its first look, in the order of names.
-    let gateway = own.empty_gateway().await;
-    within("a look", gateway.groups.settled(crate::place::LONG)).await.unwrap();
+    let gateway = servers.empty_gateway().await;
+    within("a look", gateway.groups.settled(crate::test_nodes::LONG)).await.unwrap();
     assert_eq!(gateway.names(), ["gpu__resize", "gpu__blur", "zoo__feed"]);
     let found = gateway.executor.tools().lookup("gpu__resize").unwrap();
     let spec = found.spec();
@@ -48,11 +48,11 @@ async fn tools_are_listed_as_the_workers_have_them() {
 // TL-6: a gateway that has just begun does not know its groups yet.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_is_unknown_before_somebody_has_looked() {
-    let own = Own::start();
-    let worker = own.worker("gpu", 4, vec![Fake::answers("blur", json!("soft"))]).await;
-    own.gateway("gpu__blur").await;
+    let servers = TestServers::start();
+    let worker = servers.worker("gpu", 4, vec![Fake::answers("blur", json!("soft"))]).await;
+    servers.gateway("gpu__blur").await;
     for _ in 0..5 {
-        let gateway = own.empty_gateway().await;
+        let gateway = servers.empty_gateway().await;
         assert_eq!(gateway.call("gpu__blur", json!({})).await.text(), "soft");
         let unknown = gateway.call("cpu__blur", json!({})).await;
         assert_eq!(unknown.error_kind(), Some(ErrorKind::UnknownServer));
@@ -62,9 +62,9 @@ async fn nobody_is_unknown_before_somebody_has_looked() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_changes_at_a_worker_changes_here() {
-    let own = Own::start();
-    let worker = own.worker("gpu", 4, vec![Fake::echoes("old")]).await;
-    let gateway = own.gateway("gpu__old").await;
+    let servers = TestServers::start();
+    let worker = servers.worker("gpu", 4, vec![Fake::echoes("old")]).await;
+    let gateway = servers.gateway("gpu__old").await;
     worker.executor.tools().add(Fake::answers("new", json!("yes"))).unwrap();
     gateway.lists("gpu__new").await;
     assert_eq!(gateway.call("gpu__new", json!({})).await.text(), "yes");
@@ -76,20 +76,20 @@ async fn what_changes_at_a_worker_changes_here() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_leaves_or_dies_is_gone() {
-    let own = Own::start();
-    let worker = own.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
-    let gateway = own.gateway("gpu__echo").await;
+    let servers = TestServers::start();
+    let worker = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    let gateway = servers.gateway("gpu__echo").await;
     worker.stop().await;
     gateway.forgets("gpu__echo").await;
     let result = gateway.call("gpu__echo", json!({})).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::Unavailable));
     assert_eq!(result.text(), "Tools of 'gpu' are unavailable: group 'gpu' has no workers");
     // One that dies says nothing; it is missed.
-    let puppet = own.puppet("gpu", Fake::echoes("other")).await;
+    let scripted = servers.scripted("gpu", Fake::echoes("other")).await;
     gateway.lists("gpu__other").await;
-    drop(puppet);
+    drop(scripted);
     gateway.forgets("gpu__other").await;
-    let again = own.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    let again = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
     gateway.lists("gpu__echo").await;
     assert_eq!(gateway.call("gpu__echo", json!({})).await.text(), "{}");
     drop(again);
@@ -97,13 +97,13 @@ async fn a_worker_that_leaves_or_dies_is_gone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_are_shared_among_the_workers_of_a_group() {
-    let own = Own::start();
+    let servers = TestServers::start();
     let witnesses = [Witness::default(), Witness::default()];
     let mut workers = Vec::new();
     for witness in &witnesses {
-        workers.push(own.worker("gpu", 64, vec![Fake::waits("wait", witness)]).await);
+        workers.push(servers.worker("gpu", 64, vec![Fake::waits("wait", witness)]).await);
     }
-    let gateway = own.gateway("gpu__wait").await;
+    let gateway = servers.gateway("gpu__wait").await;
     until("both are known", || gateway.groups.workers().len() == 2).await;
     for _ in 0..200 {
         assert_eq!(gateway.call("gpu__wait", json!({"secs": 0})).await.text(), "done");
@@ -116,13 +116,13 @@ async fn calls_are_shared_among_the_workers_of_a_group() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_tools_that_differ_the_newest_counts() {
-    let own = Own::start();
+    let servers = TestServers::start();
     let tool = |text: &str| Fake::echoes("do").with(|spec| spec.description = text.to_owned());
-    let old = own.worker("gpu", 4, vec![tool("old"), Fake::echoes("only-old")]).await;
-    let gateway = own.gateway("gpu__do").await;
+    let old = servers.worker("gpu", 4, vec![tool("old"), Fake::echoes("only-old")]).await;
+    let gateway = servers.gateway("gpu__do").await;
     // Ids sort by time, to the millisecond.
     tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    let new = own.worker("gpu", 4, vec![tool("new")]).await;
+    let new = servers.worker("gpu", 4, vec![tool("new")]).await;
     let described = |text: &str| {
         let tool = gateway.executor.tools().get("gpu__do");
         tool.is_some_and(|tool| tool.spec().description == text)
@@ -136,12 +136,12 @@ async fn of_tools_that_differ_the_newest_counts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_of_the_config_keeps_its_name_and_others_servers_leave_groups_alone() {
-    let own = Own::start();
-    let gateway = own.empty_gateway().await;
+    let servers = TestServers::start();
+    let gateway = servers.empty_gateway().await;
     let tools = gateway.executor.tools();
     tools.add_server("taken", ServerSettings::default()).unwrap();
-    let taken = own.worker("taken", 4, vec![Fake::echoes("echo")]).await;
-    let fine = own.worker("fine", 4, vec![Fake::echoes("echo")]).await;
+    let taken = servers.worker("taken", 4, vec![Fake::echoes("echo")]).await;
+    let fine = servers.worker("fine", 4, vec![Fake::echoes("echo")]).await;
     gateway.lists("fine__echo").await;
     until("both are known", || gateway.groups.workers().len() == 2).await;
     assert_eq!(gateway.names(), ["fine__echo"]);

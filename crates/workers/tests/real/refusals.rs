@@ -7,15 +7,15 @@ use switchboard_testkit::{Fake, Witness};
 use switchboard_toolcall::{CallContext, ErrorKind};
 use switchboard_workers::wire::{WorkerRefusal, WorkerReply};
 
-use crate::{Own, place::within};
+use crate::{TestServers, test_nodes::within};
 
 // EX-8
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_is_full_refuses_and_others_are_asked() {
-    let own = Own::start();
+    let servers = TestServers::start();
     let (full, free) = (Witness::default(), Witness::default());
-    let one = own.worker("gpu", 1, vec![Fake::waits("wait", &full)]).await;
-    let gateway = own.gateway("gpu__wait").await;
+    let one = servers.worker("gpu", 1, vec![Fake::waits("wait", &full)]).await;
+    let gateway = servers.gateway("gpu__wait").await;
     let long = gateway.begin("gpu__wait", json!({"secs": 600}), CallContext::default());
     within("the first begins", full.saw("begun")).await;
     let result = gateway.call("gpu__wait", json!({"secs": 0})).await;
@@ -23,7 +23,7 @@ async fn a_worker_that_is_full_refuses_and_others_are_asked() {
     let text = "Tool 'gpu__wait' was not run: all workers of group 'gpu' are busy; try again later";
     assert_eq!(result.text(), text);
     // With a second worker every call finds it, whomever the queue asks first.
-    let two = own.worker("gpu", 1, vec![Fake::waits("wait", &free)]).await;
+    let two = servers.worker("gpu", 1, vec![Fake::waits("wait", &free)]).await;
     within("both are known", async {
         while gateway.groups.workers().len() < 2 {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -41,7 +41,7 @@ async fn a_worker_that_is_full_refuses_and_others_are_asked() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_is_told_as_what_it_is() {
-    let own = Own::start();
+    let servers = TestServers::start();
     let cases = [
         (WorkerRefusal::Busy, ErrorKind::Overloaded),
         (WorkerRefusal::Leaving, ErrorKind::Unavailable),
@@ -49,14 +49,14 @@ async fn a_refusal_is_told_as_what_it_is() {
     ];
     for (place, (refusal, kind)) in cases.into_iter().enumerate() {
         let group = format!("g{place}");
-        let mut puppet = own.puppet(&group, Fake::echoes("echo")).await;
+        let mut scripted = servers.scripted(&group, Fake::echoes("echo")).await;
         let name = format!("{group}__echo");
-        let gateway = own.gateway(&name).await;
+        let gateway = servers.gateway(&name).await;
         let call = gateway.begin(&name, json!({}), CallContext::default());
         let refusing = async {
             loop {
-                let (_, to) = puppet.asked().await;
-                puppet.say(&to, &WorkerReply::Refused(refusal)).await;
+                let (_, to) = scripted.asked().await;
+                scripted.say(&to, &WorkerReply::Refused(refusal)).await;
             }
         };
         let result = tokio::select! {
@@ -69,12 +69,12 @@ async fn a_refusal_is_told_as_what_it_is() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_there_is_known_at_once() {
-    let own = Own::start();
+    let servers = TestServers::start();
     // A worker that says it is there, and listens to nothing.
-    let cluster = own.connect().await;
-    let puppet = own.puppet("gpu", Fake::echoes("echo")).await;
-    let gateway = own.gateway("gpu__echo").await;
-    drop(puppet);
+    let cluster = servers.connect().await;
+    let scripted = servers.scripted("gpu", Fake::echoes("echo")).await;
+    let gateway = servers.gateway("gpu__echo").await;
+    drop(scripted);
     let executor = switchboard_runtime::ToolExecutor::default();
     executor.tools().add(Fake::echoes("silent")).unwrap();
     let tool = switchboard_workers::offer::OfferedTool::from(&*executor.tools().all()[0]);

@@ -25,8 +25,8 @@ use tokio::{
 };
 
 use crate::{
-    Own,
-    place::{Gateway, Puppet, within},
+    TestServers,
+    test_nodes::{Gateway, ScriptedWorker, within},
 };
 
 /// How long something is given to happen that must not.
@@ -81,11 +81,11 @@ fn forged(tool: &str) -> Bytes {
 // RC-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn signed_calls_are_answered_as_any_others_are() {
-    let own = Own::signed();
+    let servers = TestServers::signed();
     let runs = Arc::<AtomicUsize>::default();
     let tools = vec![counts("once", &runs), idempotent(counts("twice", &runs))];
-    let _worker = own.worker("gpu", 4, tools).await;
-    let gateway = own.gateway("gpu__twice").await;
+    let _worker = servers.worker("gpu", 4, tools).await;
+    let gateway = servers.gateway("gpu__twice").await;
     for (name, size) in [("gpu__once", 10), ("gpu__twice", 10), ("gpu__once", 3_000_000)] {
         let args = json!({"text": "x".repeat(size)});
         let result = gateway.call(name, args.clone()).await;
@@ -117,10 +117,10 @@ async fn signed_calls_are_answered_as_any_others_are() {
 // RC-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_forged_request_does_not_run() {
-    let own = Own::signed();
-    let (runs, stranger) = (Arc::<AtomicUsize>::default(), own.stranger().await);
-    let worker = own.worker("gpu", 4, vec![idempotent(counts("resize", &runs))]).await;
-    let _gateway = own.gateway("gpu__resize").await;
+    let servers = TestServers::signed();
+    let (runs, stranger) = (Arc::<AtomicUsize>::default(), servers.stranger().await);
+    let worker = servers.worker("gpu", 4, vec![idempotent(counts("resize", &runs))]).await;
+    let _gateway = servers.gateway("gpu__resize").await;
     let direct = stranger.names().calls_to(&worker.id);
     for subject in ["switchboard.call.gpu.resize", &*direct] {
         let answer = ask(&stranger, subject, forged("resize")).await.expect("an answer");
@@ -154,11 +154,11 @@ async fn a_forged_request_does_not_run() {
 // RC-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_somebody_repeats_does_not_run_again() {
-    let own = Own::signed();
-    let (runs, stranger) = (Arc::<AtomicUsize>::default(), own.stranger().await);
+    let servers = TestServers::signed();
+    let (runs, stranger) = (Arc::<AtomicUsize>::default(), servers.stranger().await);
     let tools = vec![counts("once", &runs), idempotent(counts("twice", &runs))];
-    let worker = own.worker("gpu", 4, tools).await;
-    let gateway = own.gateway("gpu__twice").await;
+    let worker = servers.worker("gpu", 4, tools).await;
+    let gateway = servers.gateway("gpu__twice").await;
     let mut heard = tap(&stranger, "switchboard.call.>").await;
     for (place, name) in ["gpu__once", "gpu__twice"].into_iter().enumerate() {
         assert!(gateway.call(name, json!({})).await.is_success());
@@ -184,11 +184,12 @@ async fn a_request_that_somebody_repeats_does_not_run_again() {
 // RC-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_may_run_once_begins_once_even_if_its_request_reaches_two_workers() {
-    let own = Own::signed();
-    let (runs, stranger) = (Arc::<AtomicUsize>::default(), own.stranger().await);
+    let servers = TestServers::signed();
+    let (runs, stranger) = (Arc::<AtomicUsize>::default(), servers.stranger().await);
     let tools = || vec![counts("once", &runs)];
-    let _workers = [own.worker("gpu", 4, tools()).await, own.worker("gpu", 4, tools()).await];
-    let gateway = own.gateway("gpu__once").await;
+    let _workers =
+        [servers.worker("gpu", 4, tools()).await, servers.worker("gpu", 4, tools()).await];
+    let gateway = servers.gateway("gpu__once").await;
     within("both are known", async {
         while gateway.groups.workers().len() < 2 {
             sleep(Duration::from_millis(10)).await;
@@ -224,13 +225,14 @@ async fn what_may_run_once_begins_once_even_if_its_request_reaches_two_workers()
 // RC-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_without_the_key_is_not_offered_and_its_answers_are_nothing() {
-    let own = Own::signed();
-    let (runs, stranger) = (Arc::<AtomicUsize>::default(), own.stranger().await);
-    let mut rogue = Puppet::start(stranger.clone(), "evil", Fake::echoes("read_mail")).await;
+    let servers = TestServers::signed();
+    let (runs, stranger) = (Arc::<AtomicUsize>::default(), servers.stranger().await);
+    let mut rogue =
+        ScriptedWorker::start(stranger.clone(), "evil", Fake::echoes("read_mail")).await;
     // A second one takes calls of a group that is there.
-    let mut thief = Puppet::start(stranger, "gpu", Fake::echoes("resize")).await;
-    let _worker = own.worker("gpu", 4, vec![idempotent(counts("resize", &runs))]).await;
-    let gateway = own.gateway("gpu__resize").await;
+    let mut thief = ScriptedWorker::start(stranger, "gpu", Fake::echoes("resize")).await;
+    let _worker = servers.worker("gpu", 4, vec![idempotent(counts("resize", &runs))]).await;
+    let gateway = servers.gateway("gpu__resize").await;
     sleep(MOMENT).await;
     assert_eq!(gateway.names(), ["gpu__resize"]);
     assert_eq!(gateway.groups.workers().len(), 1);
@@ -261,10 +263,10 @@ async fn a_worker_without_the_key_is_not_offered_and_its_answers_are_nothing() {
 // RC-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_gateway_without_the_key_is_told_what_is_missing() {
-    let own = Own::signed();
+    let servers = TestServers::signed();
     let runs = Arc::<AtomicUsize>::default();
-    let _worker = own.worker("gpu", 4, vec![counts("resize", &runs)]).await;
-    let without = Gateway::start(own.stranger().await).await;
+    let _worker = servers.worker("gpu", 4, vec![counts("resize", &runs)]).await;
+    let without = Gateway::start(servers.stranger().await).await;
     without.lists("gpu__resize").await;
     let result = without.call("gpu__resize", json!({})).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::Unavailable));
@@ -276,10 +278,10 @@ async fn a_gateway_without_the_key_is_told_what_is_missing() {
 // RC-3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_came_of_a_queued_call_cannot_be_forged() {
-    let own = Own::signed();
-    let (runs, stranger) = (Arc::<AtomicUsize>::default(), own.stranger().await);
-    let _worker = own.worker("gpu", 4, vec![idempotent(counts("resize", &runs))]).await;
-    let gateway = own.gateway("gpu__resize").await;
+    let servers = TestServers::signed();
+    let (runs, stranger) = (Arc::<AtomicUsize>::default(), servers.stranger().await);
+    let _worker = servers.worker("gpu", 4, vec![idempotent(counts("resize", &runs))]).await;
+    let gateway = servers.gateway("gpu__resize").await;
     let queue = JobQueue::new(gateway.groups.jobs().clone(), gateway.executor.clone());
     let mut heard = tap(&stranger, "switchboard.job.>").await;
     let call = ToolCall::new("gpu__resize", Map::new());

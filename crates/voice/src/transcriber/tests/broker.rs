@@ -16,7 +16,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::stage::{Plan, Stage};
+use super::test_transcriber::{TestPlan, TestTranscriber};
 use crate::{
     Config, SpeechConfig,
     config::{AudioSource, Destination},
@@ -108,8 +108,11 @@ fn config(port: u16) -> Config {
 async fn a_request_is_answered_over_the_broker() {
     let broker = Mosquitto::start();
     let mut household = Household::at(broker.port()).await;
-    let stage =
-        Stage::new(Plan { config: config(broker.port()), is_wired: true, ..Plan::default() });
+    let stage = TestTranscriber::new(TestPlan {
+        config: config(broker.port()),
+        is_wired: true,
+        ..TestPlan::default()
+    });
     assert_eq!(household.hear_json("state").await["state"], "listening");
     household.say("request", r#"{"text":"call light {}\nthen\nsay **It is on**"}"#).await;
     let answer = household.hear_json("ai-response").await;
@@ -143,7 +146,12 @@ async fn sound_is_answered_with_sound() {
         ..config(broker.port())
     };
     let understood = vec!["say Hi", "say Ho"];
-    let stage = Stage::new(Plan { config, understood, is_wired: true, ..Plan::default() });
+    let stage = TestTranscriber::new(TestPlan {
+        config,
+        understood,
+        is_wired: true,
+        ..TestPlan::default()
+    });
     household.hear("state").await;
     // In pieces that cut samples, and without silence behind: the household just stops sending.
     for piece in bytes(&[silence(0.5), babble(1.5, 0.3)].concat()).chunks(999) {
@@ -168,7 +176,11 @@ async fn the_broker_comes_and_goes() {
     let (port, door) = (free_port(), free_port());
     // Sound does not need it.
     let config = Config { silence: Config::default().silence, ..config(door) };
-    let stage = Stage::new(Plan { config, understood: vec!["say Hello"], ..Plan::default() });
+    let stage = TestTranscriber::new(TestPlan {
+        config,
+        understood: vec!["say Hello"],
+        ..TestPlan::default()
+    });
     stage.give([silence(0.5), babble(1.5, 0.3), silence(2.0)].concat());
     stage.until("answer Hello. to talk #1").await;
     let mut broker = Mosquitto::on(port);

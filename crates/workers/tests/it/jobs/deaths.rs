@@ -4,12 +4,12 @@ use serde_json::json;
 use switchboard_runtime::QueueState;
 
 use super::*;
-use crate::Own;
+use crate::TestServers;
 
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_worker_dies_is_run_by_another() {
-    let own = Own::start();
-    let (cluster, first, second) = (own.connect().await, RunLog::default(), RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, first, second) = (servers.connect().await, RunLog::default(), RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let worker = TestWorker::mortal(&cluster, "gpu", "one", &first);
     let id = gateway.submit("gpu__hold", json!({"note": "n", "secs": 0.5})).await.unwrap();
@@ -23,8 +23,8 @@ async fn a_call_whose_worker_dies_is_run_by_another() {
 
 #[tokio::test(start_paused = true)]
 async fn what_must_not_run_twice_ends_as_unknown_when_its_worker_dies() {
-    let own = Own::start();
-    let (cluster, first, second) = (own.connect().await, RunLog::default(), RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, first, second) = (servers.connect().await, RunLog::default(), RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let cx = CallContext::for_caller("ada").with_idempotency_key("k");
     let worker = TestWorker::mortal(&cluster, "tools", "one", &first);
@@ -42,8 +42,8 @@ async fn what_must_not_run_twice_ends_as_unknown_when_its_worker_dies() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_kills_its_workers_ends_with_the_dead_letters() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let id = gateway.submit("gpu__hold", json!({"note": "poison"})).await.unwrap();
     for death in 1..=3 {

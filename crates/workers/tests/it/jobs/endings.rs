@@ -4,13 +4,13 @@ use serde_json::json;
 use switchboard_runtime::{DurableCalls, QueueState};
 
 use super::*;
-use crate::Own;
+use crate::TestServers;
 
 // EX-1, RS-1
 #[tokio::test(start_paused = true)]
 async fn a_queued_call_runs_and_its_result_is_found_under_its_id() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     // Nobody is there to run it yet, and it is known all the same.
     let id = gateway.submit("gpu__write", json!({"note": "hello"})).await.unwrap();
@@ -36,8 +36,8 @@ async fn a_queued_call_runs_and_its_result_is_found_under_its_id() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_is_no_reason_to_try_again() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "gpu", "one", &log);
     for code in ["tool_error", "invalid_parameters", "denied"] {
@@ -53,8 +53,8 @@ async fn an_answer_is_no_reason_to_try_again() {
 // EX-4
 #[tokio::test(start_paused = true)]
 async fn calls_are_cancelled_before_they_run_and_while_they_run() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let id = gateway.submit("gpu__write", json!({"note": "unwanted"})).await.unwrap();
     assert!(gateway.queue.cancel(id).await.unwrap());
@@ -76,8 +76,8 @@ async fn calls_are_cancelled_before_they_run_and_while_they_run() {
 
 #[tokio::test(start_paused = true)]
 async fn progress_can_be_looked_at() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "gpu", "one", &log);
     let id = gateway.submit("gpu__count", json!({"note": "steps"})).await.unwrap();
@@ -92,8 +92,8 @@ async fn progress_can_be_looked_at() {
 // RS-5
 #[tokio::test(start_paused = true)]
 async fn large_arguments_and_results_come_through() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let executor = ToolExecutor::default();
     executor.tools().add(Fake::echoes("write")).unwrap();
@@ -111,8 +111,8 @@ async fn large_arguments_and_results_come_through() {
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_leaves_gives_back_what_may_run_again() {
-    let own = Own::start();
-    let (cluster, first, second) = (own.connect().await, RunLog::default(), RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, first, second) = (servers.connect().await, RunLog::default(), RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let worker = TestWorker::start(&cluster, "gpu", "one", &first);
     let id = gateway.submit("gpu__hold", json!({"note": "moved", "secs": 600})).await.unwrap();
@@ -135,8 +135,8 @@ async fn a_worker_that_leaves_gives_back_what_may_run_again() {
 
 #[tokio::test(start_paused = true)]
 async fn what_may_pass_is_tried_again_and_then_given_up() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "gpu", "one", &log);
     for kind in ["unavailable", "overloaded", "timeout", "internal"] {

@@ -9,7 +9,7 @@ use switchboard_workers::{
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::Own;
+use crate::TestServers;
 
 /// A fault for the operations that `is_hit` names, so many times.
 fn first(
@@ -33,9 +33,9 @@ fn once(key: &str) -> CallContext {
 #[tokio::test(start_paused = true)]
 async fn a_lost_acknowledgement_runs_nothing_twice() {
     for fault in [MemoryFault::Refuse, MemoryFault::LoseAnswer] {
-        let own = Own::start();
-        own.servers.set_faults(first(1, fault, |op| op == MemoryOperation::Ack(Ack::Done)));
-        let (cluster, log) = (own.connect().await, RunLog::default());
+        let servers = TestServers::start();
+        servers.servers.set_faults(first(1, fault, |op| op == MemoryOperation::Ack(Ack::Done)));
+        let (cluster, log) = (servers.connect().await, RunLog::default());
         let gateway = TestGateway::new(&cluster);
         let _worker = TestWorker::mortal(&cluster, "tools", "one", &log);
         let args = json!({"note": "n"});
@@ -52,11 +52,11 @@ async fn a_lost_acknowledgement_runs_nothing_twice() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_written_is_written_once_although_answers_are_lost() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let lost = |op| matches!(op, MemoryOperation::Enqueue);
-    own.servers.set_faults(first(2, MemoryFault::LoseAnswer, lost));
+    servers.servers.set_faults(first(2, MemoryFault::LoseAnswer, lost));
     let id = gateway.submit("gpu__write", json!({"note": "n"})).await.unwrap();
     assert_eq!(gateway.queue.figures().await.unwrap()[0].waiting, 1, "stored once");
     let _worker = TestWorker::start(&cluster, "gpu", "one", &log);
@@ -66,7 +66,9 @@ async fn what_is_written_is_written_once_although_answers_are_lost() {
     let hold = json!({"note": "m", "secs": 1.0});
     let id = gateway.submit_as("gpu__hold", hold, &once("m")).await.unwrap();
     log.saw("m").await;
-    own.servers.set_faults(first(1, MemoryFault::LoseAnswer, |op| op == MemoryOperation::Write));
+    servers
+        .servers
+        .set_faults(first(1, MemoryFault::LoseAnswer, |op| op == MemoryOperation::Write));
     let ended = gateway.ended(id).await;
     assert_eq!((ended.state, text(&ended), ended.attempts), (QueueState::Done, "held".into(), 1));
     assert_eq!((log.times("n"), log.times("m")), (1, 1));
@@ -74,15 +76,16 @@ async fn what_is_written_is_written_once_although_answers_are_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_whose_first_user_died_before_it_queued_the_call_is_free_for_the_same_call() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
-    let gateways = [TestGateway::new(&cluster), TestGateway::new(&own.connect().await)];
-    own.servers
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
+    let gateways = [TestGateway::new(&cluster), TestGateway::new(&servers.connect().await)];
+    servers
+        .servers
         .set_faults(first(usize::MAX, MemoryFault::Refuse, |op| op == MemoryOperation::Enqueue));
     let args = json!({"note": "n"});
     let failed = gateways[0].submit_as("tools__write", args.clone(), &once("k")).await.unwrap_err();
     assert_eq!(failed.error_kind(), Some(ErrorKind::OutcomeUnknown));
-    own.servers.set_faults(|_| MemoryFault::None);
+    servers.servers.set_faults(|_| MemoryFault::None);
     let id = gateways[1].submit_as("tools__write", args.clone(), &once("k")).await.unwrap();
     assert!(failed.text().contains(&id.to_string()), "the same call: {}", failed.text());
     let _worker = TestWorker::start(&cluster, "tools", "one", &log);
@@ -94,8 +97,8 @@ async fn a_key_whose_first_user_died_before_it_queued_the_call_is_free_for_the_s
 // EX-3
 #[tokio::test(start_paused = true)]
 async fn each_attempt_has_the_time_that_the_caller_gave() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "gpu", "one", &log);
     let mut cx = CallContext::for_caller("ada");
@@ -112,8 +115,8 @@ async fn each_attempt_has_the_time_that_the_caller_gave() {
 // EX-4
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_worker_died_can_be_cancelled() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let worker = TestWorker::mortal(&cluster, "gpu", "one", &log);
     let id = gateway.submit("gpu__hold", json!({"note": "n"})).await.unwrap();
@@ -130,8 +133,8 @@ async fn a_call_whose_worker_died_can_be_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_without_a_sign_of_life_is_shown_as_queued() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let worker = TestWorker::start(&cluster, "gpu", "one", &log);
     let mut cx = CallContext::for_caller("ada");
@@ -150,18 +153,18 @@ async fn a_call_without_a_sign_of_life_is_shown_as_queued() {
 // MC-3
 #[tokio::test(start_paused = true)]
 async fn a_result_waits_for_servers_that_come_back() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "tools", "one", &log);
     let args = json!({"note": "n", "secs": 1.0});
     let id = gateway.submit_as("tools__hold", args, &once("k")).await.unwrap();
     log.saw("n").await;
-    own.servers.set_online(false);
+    servers.servers.set_online(false);
     let refused = gateway.submit("gpu__write", json!({"note": "during"})).await.unwrap_err();
     assert_eq!(refused.error_kind(), Some(ErrorKind::Unavailable));
     sleep(Duration::from_secs(60)).await;
-    own.servers.set_online(true);
+    servers.servers.set_online(true);
     let ended = gateway.ended(id).await;
     assert_eq!((ended.state, text(&ended), log.times("n")), (QueueState::Done, "held".into(), 1));
 }

@@ -6,12 +6,12 @@ use serde_json::json;
 use switchboard_runtime::QueueState;
 
 use super::*;
-use crate::Own;
+use crate::TestServers;
 
 #[tokio::test(start_paused = true)]
 async fn only_what_may_run_twice_or_has_a_key_is_taken() {
-    let own = Own::start();
-    let cluster = own.connect().await;
+    let servers = TestServers::start();
+    let cluster = servers.connect().await;
     let gateway = TestGateway::new(&cluster);
     let refused = [
         ("local", "Tool 'local' cannot be queued: only tools of workers can"),
@@ -30,9 +30,9 @@ async fn only_what_may_run_twice_or_has_a_key_is_taken() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_stands_for_one_call_wherever_it_is_used() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
-    let gateways = [TestGateway::new(&cluster), TestGateway::new(&own.connect().await)];
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
+    let gateways = [TestGateway::new(&cluster), TestGateway::new(&servers.connect().await)];
     let cx = CallContext::for_caller("ada").with_idempotency_key("k");
     let args = json!({"note": "once"});
     let mut submitted = Vec::new();
@@ -69,8 +69,8 @@ async fn a_key_stands_for_one_call_wherever_it_is_used() {
 
 #[tokio::test(start_paused = true)]
 async fn what_must_not_run_twice_is_tried_again_only_where_it_did_not_run() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "tools", "one", &log);
     for (code, runs) in [("unavailable", 1), ("timeout", 1), ("internal", 1), ("overloaded", 2)] {

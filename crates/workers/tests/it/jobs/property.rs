@@ -7,7 +7,7 @@ use switchboard_workers::memory::MemoryFault;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::Own;
+use crate::TestServers;
 
 /// How long a case may take, by the paused clock: longer than any wait of a worker for its servers.
 const END: Duration = Duration::from_secs(3600);
@@ -77,11 +77,11 @@ proptest! {
 }
 
 async fn play(story: Story) {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
-    let gateways = [TestGateway::new(&cluster), TestGateway::new(&own.connect().await)];
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
+    let gateways = [TestGateway::new(&cluster), TestGateway::new(&servers.connect().await)];
     let mut faults = story.faults.into_iter();
-    own.servers.set_faults(move |_| faults.next().unwrap_or_default());
+    servers.servers.set_faults(move |_| faults.next().unwrap_or_default());
     let workers = async {
         let mut workers: Vec<_> = (0..3).map(|place| worker(&cluster, place, &log)).collect();
         for (after, place) in story.deaths {

@@ -4,12 +4,12 @@ use serde_json::json;
 use switchboard_runtime::{DurableCalls, QueueState};
 
 use super::*;
-use crate::Own;
+use crate::TestServers;
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_takes_no_more_than_it_can_run() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _busy = TestWorker::with(jobs(&cluster), "gpu", "one", tools(&log), 1);
     let held = gateway.submit("gpu__hold", json!({"note": "held"})).await.unwrap();
@@ -26,8 +26,8 @@ async fn a_worker_takes_no_more_than_it_can_run() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_waits_for_a_worker_that_has_its_tool() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _without = TestWorker::start(&cluster, "gpu", "one", &log);
     let id = gateway.submit("gpu__gone", json!({})).await.unwrap();

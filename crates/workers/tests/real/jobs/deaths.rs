@@ -4,12 +4,12 @@ use serde_json::json;
 use switchboard_runtime::{DurableCalls, QueueState};
 
 use super::*;
-use crate::Own;
+use crate::TestServers;
 
 #[tokio::test]
 async fn a_call_whose_worker_dies_is_run_by_another() {
-    let own = Own::start();
-    let (cluster, first, second) = (own.connect().await, RunLog::default(), RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, first, second) = (servers.connect().await, RunLog::default(), RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let worker = TestWorker::mortal(&cluster, "gpu", "one", &first);
     let id = gateway.submit("gpu__hold", json!({"note": "n", "secs": 0.5})).await.unwrap();
@@ -23,8 +23,8 @@ async fn a_call_whose_worker_dies_is_run_by_another() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_outlive_the_gateway_and_the_broker() {
-    let mut own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let mut servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let mut calls = Vec::new();
     let gateway = TestGateway::new(&cluster);
     for number in 0..20 {
@@ -36,10 +36,10 @@ async fn calls_outlive_the_gateway_and_the_broker() {
         calls.push((id, note));
     }
     drop((gateway, cluster));
-    own.nats.restart();
+    servers.nats.restart();
 
-    let cluster = own.connect().await;
-    let worker = own.connect().await;
+    let cluster = servers.connect().await;
+    let worker = servers.connect().await;
     let workers = [
         TestWorker::start(&worker, "gpu", "one", &log),
         TestWorker::start(&worker, "tools", "two", &log),
@@ -57,10 +57,10 @@ async fn calls_outlive_the_gateway_and_the_broker() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_result_waits_for_a_broker_that_comes_back() {
-    let mut own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let mut servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
-    let worker = own.connect().await;
+    let worker = servers.connect().await;
     let _one = TestWorker::start(&worker, "gpu", "one", &log);
     let _two = TestWorker::start(&worker, "tools", "two", &log);
     let cx = CallContext::for_caller("ada").with_idempotency_key("k");
@@ -71,10 +71,10 @@ async fn a_result_waits_for_a_broker_that_comes_back() {
     ];
     log.saw("again").await;
     log.saw("once").await;
-    own.nats.kill();
+    servers.nats.kill();
     // The calls end while nobody can be told.
     tokio::time::sleep(Duration::from_secs(2)).await;
-    own.nats.restart();
+    servers.nats.restart();
     for id in ids {
         let ended = gateway.ended(id).await;
         assert_eq!((ended.state, text(&ended)), (QueueState::Done, "held".to_owned()));
@@ -84,11 +84,11 @@ async fn a_result_waits_for_a_broker_that_comes_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_broker_nothing_is_said_to_be_queued() {
-    let mut own = Own::start();
-    let cluster = own.connect().await;
+    let mut servers = TestServers::start();
+    let cluster = servers.connect().await;
     let gateway = TestGateway::new(&cluster);
     gateway.submit("gpu__write", json!({"note": "before"})).await.unwrap();
-    own.nats.kill();
+    servers.nats.kill();
     until("the broker is missed", async || (!cluster.is_connected()).then_some(())).await;
     let refused = gateway.submit("gpu__write", json!({"note": "during"})).await.unwrap_err();
     assert_eq!(refused.error_kind(), Some(ErrorKind::Unavailable));

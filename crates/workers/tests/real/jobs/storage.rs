@@ -5,12 +5,12 @@ use switchboard_runtime::QueueState;
 use switchboard_workers::{jobs::DeadLetter, wire};
 
 use super::*;
-use crate::Own;
+use crate::TestServers;
 
 #[tokio::test]
 async fn a_call_that_was_given_up_lies_with_the_dead_letters() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "gpu", "one", &log);
     let args = json!({"note": "never", "failures": 99});
@@ -44,8 +44,8 @@ async fn a_call_that_was_given_up_lies_with_the_dead_letters() {
 // RS-5
 #[tokio::test]
 async fn large_arguments_and_results_come_through() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let executor = ToolExecutor::default();
     executor.tools().add(Fake::echoes("write")).unwrap();
@@ -63,8 +63,8 @@ async fn large_arguments_and_results_come_through() {
 
 #[tokio::test]
 async fn figures_tell_how_long_the_queues_are() {
-    let own = Own::start();
-    let (cluster, log) = (own.connect().await, RunLog::default());
+    let servers = TestServers::start();
+    let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     assert_eq!(gateway.queue.figures().await.unwrap(), []);
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! A gateway between things made of code: what is said to it is sound, what it says is written down.
+//! A transcriber with fake parts: the test is its microphone, and its events are logged.
 
 use std::{
     collections::VecDeque,
@@ -30,10 +30,10 @@ use crate::{
 };
 
 /// Everything that happened, in short.
-pub(crate) type Diary = watch::Sender<Vec<String>>;
+pub(crate) type EventLog = watch::Sender<Vec<String>>;
 
 /// What the parts of a stage are to do.
-pub(crate) struct Plan {
+pub(crate) struct TestPlan {
     pub(crate) config: Config,
     /// What the recogniser understands, one after the other; `!` and a reason is a failure.
     pub(crate) understood: Vec<&'static str>,
@@ -48,17 +48,17 @@ pub(crate) struct Plan {
     /// Whether source, output and household are those of the settings.
     pub(crate) is_wired: bool,
     /// The servers that are connecting, until a time.
-    pub(crate) servers: Servers,
+    pub(crate) servers: FakeServers,
 }
 
-/// Servers that are connecting for so long.
+/// Servers that are connecting until a point in time.
 #[derive(Clone)]
-pub(crate) struct Servers {
+pub(crate) struct FakeServers {
     pub(crate) names: Vec<String>,
     pub(crate) until: Instant,
 }
 
-impl ToolServers for Servers {
+impl ToolServers for FakeServers {
     fn connecting(&self) -> Vec<String> {
         if Instant::now() < self.until { self.names.clone() } else { Vec::new() }
     }
@@ -77,7 +77,7 @@ pub(crate) enum Failing {
     Absent,
 }
 
-impl Default for Plan {
+impl Default for TestPlan {
     fn default() -> Self {
         Self {
             config: Config { barge_in: Some(true), ..Config::default() },
@@ -89,14 +89,14 @@ impl Default for Plan {
             output: Failing::No,
             wake_word: None,
             is_wired: false,
-            servers: Servers { names: Vec::new(), until: Instant::now() },
+            servers: FakeServers { names: Vec::new(), until: Instant::now() },
         }
     }
 }
 
-/// A gateway that runs.
-pub(crate) struct Stage {
-    pub(crate) diary: Diary,
+/// A running transcriber.
+pub(crate) struct TestTranscriber {
+    pub(crate) event_log: EventLog,
     pub(crate) parrot: ObedientModel,
     pub(crate) sound: Option<mpsc::UnboundedSender<Vec<i16>>>,
     pub(crate) household: mpsc::Sender<Incoming>,
@@ -104,18 +104,21 @@ pub(crate) struct Stage {
     run: tokio::task::JoinHandle<VoiceSummary>,
 }
 
-impl Stage {
-    pub(crate) fn new(plan: Plan) -> Self {
-        let diary = Diary::default();
+impl TestTranscriber {
+    pub(crate) fn new(plan: TestPlan) -> Self {
+        let event_log = EventLog::default();
         let parrot = ObedientModel::default();
         let (sound, blocks) = mpsc::unbounded_channel();
-        let source = Talk { blocks: Some(blocks), is_live: plan.is_live, closed: plan.closed };
+        let source =
+            TestSource { blocks: Some(blocks), is_live: plan.is_live, closed: plan.closed };
         let understood = plan.understood.iter().map(|text| (*text).to_owned()).collect();
-        let recogniser: Arc<dyn Recogniser> = Arc::new(Scribe(Mutex::new(understood)));
+        let recogniser: Arc<dyn Recogniser> = Arc::new(FakeRecogniser(Mutex::new(understood)));
         let is_there = |part: Failing| part != Failing::Absent;
-        let said = Speaker { diary: diary.clone(), fails: plan.voice == Failing::Yes };
-        let played = Room { diary: diary.clone(), fails: plan.output == Failing::Yes };
-        let told = diary.clone();
+        let said =
+            FakeSynthesiser { event_log: event_log.clone(), fails: plan.voice == Failing::Yes };
+        let played =
+            FakeSpeaker { event_log: event_log.clone(), fails: plan.output == Failing::Yes };
+        let told = event_log.clone();
         let parts = TranscriberParts {
             recogniser: plan.has_recogniser.then_some(recogniser),
             wake_word: plan.wake_word,
@@ -135,7 +138,7 @@ impl Stage {
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let run = tokio::spawn(async move { gateway.run(&stopped).await });
-        Self { diary, parrot, sound: Some(sound), household, stop, run }
+        Self { event_log, parrot, sound: Some(sound), household, stop, run }
     }
 
     /// Makes a sound, in real time.
@@ -161,29 +164,29 @@ impl Stage {
 
     /// Waits until this has happened.
     pub(crate) async fn until(&self, what: &str) {
-        let mut diary = self.diary.subscribe();
-        let seen = diary.wait_for(|diary| diary.iter().any(|entry| entry == what));
+        let mut event_log = self.event_log.subscribe();
+        let seen = event_log.wait_for(|event_log| event_log.iter().any(|entry| entry == what));
         let is_seen = tokio::time::timeout(Duration::from_secs(600), seen).await.is_ok();
-        assert!(is_seen, "never {what}: {:?}", self.diary.borrow());
+        assert!(is_seen, "never {what}: {:?}", self.event_log.borrow());
     }
 
     /// All that happened, once there is no more sound and all is answered.
     pub(crate) async fn played_out(mut self) -> (Vec<String>, VoiceSummary) {
         self.sound = None;
         let ended = self.run.await.unwrap();
-        (self.diary.borrow().clone(), ended)
+        (self.event_log.borrow().clone(), ended)
     }
 
     /// All that happened, once it was told to stop.
     pub(crate) async fn stopped(self) -> Vec<String> {
         self.stop.cancel();
         self.run.await.unwrap();
-        self.diary.borrow().clone()
+        self.event_log.borrow().clone()
     }
 }
 
-fn note(diary: &Diary, entry: String) {
-    diary.send_modify(|diary| diary.push(entry));
+fn note(event_log: &EventLog, entry: String) {
+    event_log.send_modify(|event_log| event_log.push(entry));
 }
 
 fn in_short(news: &VoiceEvent) -> String {
@@ -206,7 +209,7 @@ fn in_short(news: &VoiceEvent) -> String {
 }
 
 /// An assistant whose model says what it is told, with a tool that works and one that does not.
-fn assistant(parrot: &ObedientModel, config: &Config, servers: Servers) -> Assistant {
+fn assistant(parrot: &ObedientModel, config: &Config, servers: FakeServers) -> Assistant {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Nothing {}
     let executor = ToolExecutor::default();
@@ -222,13 +225,13 @@ fn assistant(parrot: &ObedientModel, config: &Config, servers: Servers) -> Assis
 }
 
 /// Sound that a test makes.
-struct Talk {
+struct TestSource {
     blocks: Option<mpsc::UnboundedReceiver<Vec<i16>>>,
     is_live: bool,
     closed: usize,
 }
 
-impl Source for Talk {
+impl Source for TestSource {
     fn name(&self) -> &str {
         "talk"
     }
@@ -243,23 +246,23 @@ impl Source for Talk {
         let blocks = if is_closed { None } else { self.blocks.take() };
         Box::pin(async {
             let blocks = blocks.ok_or_else(|| Error::device("talk", "nobody talks"))?;
-            Ok(Box::new(Said(blocks)) as Box<dyn Blocks + Send>)
+            Ok(Box::new(TestBlocks(blocks)) as Box<dyn Blocks + Send>)
         })
     }
 }
 
-struct Said(mpsc::UnboundedReceiver<Vec<i16>>);
+struct TestBlocks(mpsc::UnboundedReceiver<Vec<i16>>);
 
-impl Blocks for Said {
+impl Blocks for TestBlocks {
     fn next(&mut self) -> BoxFuture<'_, Option<Vec<i16>>> {
         Box::pin(self.0.recv())
     }
 }
 
 /// Understands what it was told.
-struct Scribe(Mutex<VecDeque<String>>);
+struct FakeRecogniser(Mutex<VecDeque<String>>);
 
-impl Recogniser for Scribe {
+impl Recogniser for FakeRecogniser {
     fn name(&self) -> &str {
         "scribe"
     }
@@ -276,12 +279,12 @@ impl Recogniser for Scribe {
 }
 
 /// Speaks for as long as the text is: a tenth of a second each letter.
-struct Speaker {
-    diary: Diary,
+struct FakeSynthesiser {
+    event_log: EventLog,
     fails: bool,
 }
 
-impl Synthesiser for Speaker {
+impl Synthesiser for FakeSynthesiser {
     fn name(&self) -> &str {
         "speaker"
     }
@@ -291,7 +294,7 @@ impl Synthesiser for Speaker {
             if self.fails {
                 return Err(refused("speaker", "is hoarse"));
             }
-            note(&self.diary, format!("says {text}"));
+            note(&self.event_log, format!("says {text}"));
             let (sender, spoken) = mpsc::channel(1);
             let samples = vec![1; text.len() * 1600];
             let _ = sender.try_send(Ok(Clip { format: Format::SPEECH, samples }));
@@ -301,18 +304,18 @@ impl Synthesiser for Speaker {
 }
 
 /// Plays in real time, and tells whether to the end.
-struct Room {
-    diary: Diary,
+struct FakeSpeaker {
+    event_log: EventLog,
     fails: bool,
 }
 
-impl Output for Room {
+impl Output for FakeSpeaker {
     fn play<'a>(&'a self, mut spoken: SpeechStream) -> BoxFuture<'a, Result<(), PlaybackError>> {
         Box::pin(async move {
             if self.fails {
                 return Err(Error::device("room", "it has no air").into());
             }
-            let mut playing = Playing { diary: self.diary.clone(), is_whole: false };
+            let mut playing = FakePlayback { event_log: self.event_log.clone(), is_whole: false };
             while let Some(clip) = spoken.recv().await {
                 sleep(clip?.duration()).await;
             }
@@ -322,25 +325,25 @@ impl Output for Room {
     }
 }
 
-struct Playing {
-    diary: Diary,
+struct FakePlayback {
+    event_log: EventLog,
     is_whole: bool,
 }
 
-impl Drop for Playing {
+impl Drop for FakePlayback {
     fn drop(&mut self) {
         let word = if self.is_whole { "said" } else { "cut" };
-        note(&self.diary, word.to_owned());
+        note(&self.event_log, word.to_owned());
     }
 }
 
 /// A word that is heard after some blocks; it fails some times first.
-pub(crate) struct Name {
+pub(crate) struct FakeWakeWord {
     pub(crate) after: usize,
     pub(crate) fails: AtomicUsize,
 }
 
-impl WakeWord for Name {
+impl WakeWord for FakeWakeWord {
     fn name(&self) -> &str {
         "name"
     }

@@ -39,12 +39,12 @@ impl Right {
         self.sees(call.tool) && (self.watch || call.caller == Some(self.name))
     }
 
-    fn make(&self, house: &TestGateway) -> String {
+    fn make(&self, gateway: &TestGateway) -> String {
         let tools = self.tools.as_ref().map(|tools| {
             tools.iter().chain(&SERVICES).map(ToString::to_string).collect::<Vec<_>>()
         });
         let name = self.name.to_owned();
-        house
+        gateway
             .tokens
             .create(NewToken { name, tools, watch: self.watch, ..NewToken::default() })
             .unwrap()
@@ -98,33 +98,33 @@ async fn a_watcher_reads_no_names_of_tools_that_are_hidden_from_it() {
 }
 
 async fn check(rights: [Right; 2], plan: &[(usize, usize)], records: bool) {
-    let house = if records { TestGateway::recording().await } else { TestGateway::start().await };
-    add_tools(&house);
-    let tokens = rights.each_ref().map(|right| right.make(&house));
-    let streams = [follow(&house, &tokens[0]).await, follow(&house, &tokens[1]).await];
+    let gateway = if records { TestGateway::recording().await } else { TestGateway::start().await };
+    add_tools(&gateway);
+    let tokens = rights.each_ref().map(|right| right.make(&gateway));
+    let streams = [follow(&gateway, &tokens[0]).await, follow(&gateway, &tokens[1]).await];
     let callers = [Some(&tokens[0]), Some(&tokens[1]), None];
     let names = [Some(rights[0].name), Some(rights[1].name), None];
     let mut calls = Vec::new();
     for (number, (who, tool)) in plan.iter().enumerate() {
         let (tool, marker) = (TOOLS[*tool], format!("marker-{number}-of-{who}"));
         let made = match tool {
-            "delete_quux" => hold(&house, &marker, callers[*who]).await,
-            "mail_send" => be_asked(&house, &marker, callers[*who]).await,
-            _ => call(&house, tool, &marker, callers[*who]).await,
+            "delete_quux" => hold(&gateway, &marker, callers[*who]).await,
+            "mail_send" => be_asked(&gateway, &marker, callers[*who]).await,
+            _ => call(&gateway, tool, &marker, callers[*who]).await,
         };
         let (id, artifact) = made;
         calls.push(Call { tool, caller: names[*who], marker, id, artifact });
     }
     for ((right, token), stream) in rights.iter().zip(&tokens).zip(streams) {
-        let mut seen = observe(&house, token, &calls).await;
+        let mut seen = observe(&gateway, token, &calls).await;
         seen.push(("events".to_owned(), stream.until("the-end").await));
         judge(right, &rights, &calls, &seen);
-        alike(&house, token, right).await;
+        alike(&gateway, token, right).await;
     }
 }
 
 /// Each tool answers with a picture that is its argument: so there is an artifact.
-fn add_tools(house: &TestGateway) {
+fn add_tools(gateway: &TestGateway) {
     for name in TOOLS {
         let tool = Fake::new(name, move |args: Value, cx| async move {
             if let Some(back) = cx.caller_channel.as_ref().filter(|_| name == "mail_send") {
@@ -137,19 +137,19 @@ fn add_tools(house: &TestGateway) {
             let picture = Part(picture.as_object().unwrap().clone());
             Ok(ToolOutput::Content(Content { parts: vec![picture], fields: Default::default() }))
         });
-        house.executor.tools().add(tool).unwrap();
+        gateway.executor.tools().add(tool).unwrap();
     }
-    let added: Result<Vec<()>, AddError> = services::all(&house.executor)
+    let added: Result<Vec<()>, AddError> = services::all(&gateway.executor)
         .into_iter()
-        .map(|tool| house.executor.tools().add_shared(tool))
+        .map(|tool| gateway.executor.tools().add_shared(tool))
         .collect();
     added.unwrap();
 }
 
 type Made = (Option<String>, Option<String>);
 
-async fn call(house: &TestGateway, tool: &str, marker: &str, token: Option<&String>) -> Made {
-    let mut request = house.call(tool, &json!({"note": marker}));
+async fn call(gateway: &TestGateway, tool: &str, marker: &str, token: Option<&String>) -> Made {
+    let mut request = gateway.call(tool, &json!({"note": marker}));
     if let Some(token) = token {
         request = request.bearer_auth(token);
     }
@@ -159,14 +159,14 @@ async fn call(house: &TestGateway, tool: &str, marker: &str, token: Option<&Stri
 }
 
 /// Makes a call that waits for a person, or is refused because its tool is hidden.
-async fn hold(house: &TestGateway, marker: &str, token: Option<&String>) -> Made {
-    let mut request = house.call("delete_quux", &json!({"note": marker}));
+async fn hold(gateway: &TestGateway, marker: &str, token: Option<&String>) -> Made {
+    let mut request = gateway.call("delete_quux", &json!({"note": marker}));
     if let Some(token) = token {
         request = request.bearer_auth(token);
     }
     let called = tokio::spawn(answer(request));
     until(async || {
-        let (_, waiting) = answer(house.get("/api/approvals")).await;
+        let (_, waiting) = answer(gateway.get("/api/approvals")).await;
         called.is_finished() || waiting.to_string().contains(marker)
     })
     .await;
@@ -174,16 +174,16 @@ async fn hold(house: &TestGateway, marker: &str, token: Option<&String>) -> Made
 }
 
 /// Makes a call in which a server asks something that nobody answers, or which is refused because its tool is hidden.
-async fn be_asked(house: &TestGateway, marker: &str, token: Option<&String>) -> Made {
+async fn be_asked(gateway: &TestGateway, marker: &str, token: Option<&String>) -> Made {
     let with_token = |request: RequestBuilder| match token {
         Some(token) => request.bearer_auth(token),
         None => request,
     };
-    let request = house.call("mail_send", &json!({"note": marker}));
+    let request = gateway.call("mail_send", &json!({"note": marker}));
     let request = with_token(request.header("x-switchboard-answers", "elicitation"));
     let called = tokio::spawn(answer(request));
     until(async || {
-        let (_, open) = answer(with_token(house.get("/api/questions"))).await;
+        let (_, open) = answer(with_token(gateway.get("/api/questions"))).await;
         called.is_finished() || open.to_string().contains(marker)
     })
     .await;
@@ -196,8 +196,8 @@ struct Stream {
     reading: JoinHandle<()>,
 }
 
-async fn follow(house: &TestGateway, token: &str) -> Stream {
-    let mut response = house.get("/api/events").bearer_auth(token).send().await.unwrap();
+async fn follow(gateway: &TestGateway, token: &str) -> Stream {
+    let mut response = gateway.get("/api/events").bearer_auth(token).send().await.unwrap();
     let text = Arc::<Mutex<String>>::default();
     let heard = text.clone();
     let reading = tokio::spawn(async move {
@@ -217,7 +217,7 @@ impl Stream {
 }
 
 /// Everything that a token can look at: what was asked, and what came.
-async fn observe(house: &TestGateway, token: &str, calls: &[Call]) -> Vec<(String, String)> {
+async fn observe(gateway: &TestGateway, token: &str, calls: &[Call]) -> Vec<(String, String)> {
     let mut seen = Vec::new();
     let mut paths: Vec<String> = [
         "/api/tools",
@@ -241,7 +241,7 @@ async fn observe(house: &TestGateway, token: &str, calls: &[Call]) -> Vec<(Strin
         paths.extend(call.artifact.iter().map(|id| format!("/api/artifacts/{id}")));
     }
     for path in paths {
-        let (_, body) = answer(house.get(&path).bearer_auth(token)).await;
+        let (_, body) = answer(gateway.get(&path).bearer_auth(token)).await;
         seen.push((path, body.to_string()));
     }
     let mut asked = vec![
@@ -254,30 +254,30 @@ async fn observe(house: &TestGateway, token: &str, calls: &[Call]) -> Vec<(Strin
     let artifacts = calls.iter().filter_map(|call| call.artifact.as_ref());
     asked.extend(artifacts.map(|id| ("read_result", json!({"id": id}))));
     for (tool, args) in asked {
-        let (_, body) = answer(house.call(tool, &args).bearer_auth(token)).await;
+        let (_, body) = answer(gateway.call(tool, &args).bearer_auth(token)).await;
         seen.push((format!("{tool} {args}"), body.to_string()));
     }
     for (method, params) in [
         ("tools/list", json!({})),
         ("tools/call", json!({"name": "call_history", "arguments": {"limit": 1000}})),
     ] {
-        seen.push((method.to_owned(), mcp(house, token, method, params).await));
+        seen.push((method.to_owned(), mcp(gateway, token, method, params).await));
     }
-    let last = house.call("server_status", &json!({})).header("x-conversation", "the-end");
+    let last = gateway.call("server_status", &json!({})).header("x-conversation", "the-end");
     answer(last.bearer_auth(token)).await;
     seen
 }
 
 /// Asks in the way of a request that stands alone.
-async fn mcp(house: &TestGateway, token: &str, method: &str, mut params: Value) -> String {
+async fn mcp(gateway: &TestGateway, token: &str, method: &str, mut params: Value) -> String {
     let meta = "io.modelcontextprotocol";
     params["_meta"] = json!({
         format!("{meta}/protocolVersion"): "2026-07-28",
         format!("{meta}/clientCapabilities"): {},
     });
-    let mut request = house
+    let mut request = gateway
         .client
-        .post(house.url("/mcp"))
+        .post(gateway.url("/mcp"))
         .header("accept", "application/json")
         .header("mcp-protocol-version", "2026-07-28")
         .header("mcp-method", method);
@@ -333,9 +333,9 @@ fn judge(right: &Right, rights: &[Right; 2], calls: &[Call], seen: &[(String, St
 }
 
 /// A hidden tool is answered for as one that does not exist.
-async fn alike(house: &TestGateway, token: &str, right: &Right) {
+async fn alike(gateway: &TestGateway, token: &str, right: &Right) {
     let failure = async |tool: &str| {
-        let (status, body) = answer(house.call(tool, &json!({})).bearer_auth(token)).await;
+        let (status, body) = answer(gateway.call(tool, &json!({})).bearer_auth(token)).await;
         (status, body["error"].to_string().replace(tool, "NAME"), body["hint"].is_null())
     };
     let nothing = failure("zzzzzzzzzzzz").await;
@@ -348,33 +348,33 @@ async fn alike(house: &TestGateway, token: &str, right: &Right) {
 // GW-5: content that two callers' calls brought is kept once, and both may read it.
 #[tokio::test]
 async fn an_artifact_of_two_callers_is_readable_by_both() {
-    let house = TestGateway::recording().await;
-    add_tools(&house);
-    let token = |name| Right { name, tools: None, watch: false }.make(&house);
+    let gateway = TestGateway::recording().await;
+    add_tools(&gateway);
+    let token = |name| Right { name, tools: None, watch: false }.make(&gateway);
     let [one, two, three] = ["one", "two", "three"].map(token);
-    let (_, first) = call(&house, "files_read", "the same", Some(&one)).await;
-    let (_, second) = call(&house, "files_read", "the same", Some(&two)).await;
+    let (_, first) = call(&gateway, "files_read", "the same", Some(&one)).await;
+    let (_, second) = call(&gateway, "files_read", "the same", Some(&two)).await;
     assert_eq!(first, second);
     let path = format!("/api/artifacts/{}", first.unwrap());
-    let status = async |token: &String| answer(house.get(&path).bearer_auth(token)).await.0;
+    let status = async |token: &String| answer(gateway.get(&path).bearer_auth(token)).await.0;
     assert_eq!([status(&one).await, status(&two).await, status(&three).await], [200, 200, 404]);
-    assert_eq!(answer(house.get(&path)).await.0, 200, "the owner");
+    assert_eq!(answer(gateway.get(&path)).await.0, 200, "the owner");
 }
 
 // GW-5: who decides about held calls sees those, and nothing else of others.
 #[tokio::test]
 async fn an_approver_sees_held_calls_and_no_others() {
-    let house = TestGateway::recording().await;
-    add_tools(&house);
+    let gateway = TestGateway::recording().await;
+    add_tools(&gateway);
     let approver = NewToken { name: "ada".to_owned(), approve: true, ..NewToken::default() };
-    let approver = house.tokens.create(approver).unwrap();
-    let agent = Right { name: "agent", tools: None, watch: false }.make(&house);
-    let stream = follow(&house, &approver).await;
-    call(&house, "files_read", "private", Some(&agent)).await;
-    hold(&house, "to decide", Some(&agent)).await;
-    let (_, waiting) = answer(house.get("/api/approvals").bearer_auth(&approver)).await;
+    let approver = gateway.tokens.create(approver).unwrap();
+    let agent = Right { name: "agent", tools: None, watch: false }.make(&gateway);
+    let stream = follow(&gateway, &approver).await;
+    call(&gateway, "files_read", "private", Some(&agent)).await;
+    hold(&gateway, "to decide", Some(&agent)).await;
+    let (_, waiting) = answer(gateway.get("/api/approvals").bearer_auth(&approver)).await;
     assert_eq!(waiting["approvals"][0]["arguments"]["note"], "to decide");
-    let (_, calls) = answer(house.get("/api/calls").bearer_auth(&approver)).await;
+    let (_, calls) = answer(gateway.get("/api/calls").bearer_auth(&approver)).await;
     assert_eq!(calls, json!([]));
     let heard = stream.until("to decide").await;
     assert!(heard.contains("\"held\"") && !heard.contains("private"), "{heard}");
@@ -383,22 +383,22 @@ async fn an_approver_sees_held_calls_and_no_others() {
 // GW-5: a name may not fill records.
 #[tokio::test]
 async fn a_name_of_more_than_a_kilobyte_is_refused_and_recorded_short() {
-    let house = TestGateway::recording().await;
+    let gateway = TestGateway::recording().await;
     let long = "x".repeat(2000);
-    let (status, body) = answer(house.call(&long, &json!({}))).await;
+    let (status, body) = answer(gateway.call(&long, &json!({}))).await;
     assert_eq!(status, 404, "{body}");
     assert!(body["hint"].as_str().unwrap().contains("at most 1024 bytes; this one has 2000"));
-    let (_, calls) = answer(house.get("/api/calls")).await;
+    let (_, calls) = answer(gateway.get("/api/calls")).await;
     assert_eq!(calls[0]["tool"].as_str().unwrap().chars().count(), 65, "{calls}");
 }
 
 // GW-5
 #[tokio::test]
 async fn an_open_stream_ends_when_its_token_is_revoked() {
-    let house = TestGateway::start().await;
-    let token = Right { name: "gone", tools: None, watch: true }.make(&house);
-    let mut response = house.get("/api/events").bearer_auth(&token).send().await.unwrap();
-    house.tokens.revoke("gone").unwrap();
+    let gateway = TestGateway::start().await;
+    let token = Right { name: "gone", tools: None, watch: true }.make(&gateway);
+    let mut response = gateway.get("/api/events").bearer_auth(&token).send().await.unwrap();
+    gateway.tokens.revoke("gone").unwrap();
     // Without an end this waits until the test is given up.
     while let Some(chunk) = response.chunk().await.unwrap() {
         assert!(!String::from_utf8_lossy(&chunk).contains("call_started"));
@@ -409,22 +409,22 @@ async fn an_open_stream_ends_when_its_token_is_revoked() {
 #[tokio::test]
 async fn readiness_tells_names_only_to_who_watches() {
     let config = switchboard_gateway::Config { require_token: true, ..Default::default() };
-    let house = TestGateway::with_server(config, "exit 1").await;
-    until(async || answer(house.get("/readyz")).await.1["status"] == "degraded").await;
-    let plain = Right { name: "plain", tools: None, watch: false }.make(&house);
-    let watcher = Right { name: "watcher", tools: None, watch: true }.make(&house);
+    let gateway = TestGateway::with_server(config, "exit 1").await;
+    until(async || answer(gateway.get("/readyz")).await.1["status"] == "degraded").await;
+    let plain = Right { name: "plain", tools: None, watch: false }.make(&gateway);
+    let watcher = Right { name: "watcher", tools: None, watch: true }.make(&gateway);
     for request in [
-        house.get("/readyz"),
-        house.get("/readyz").bearer_auth(&plain),
-        house.get("/readyz").bearer_auth("sb_nobody"),
-        house.get("/readyz").bearer_auth(&watcher).header("host", "rebound.example"),
+        gateway.get("/readyz"),
+        gateway.get("/readyz").bearer_auth(&plain),
+        gateway.get("/readyz").bearer_auth("sb_nobody"),
+        gateway.get("/readyz").bearer_auth(&watcher).header("host", "rebound.example"),
     ] {
         assert_eq!(answer(request).await, (200, json!({"status": "degraded"})));
     }
-    let (_, told) = answer(house.get("/readyz").bearer_auth(&watcher)).await;
+    let (_, told) = answer(gateway.get("/readyz").bearer_auth(&watcher)).await;
     assert!(told["degraded"][0]["server"].is_string(), "{told}");
-    let (status, refused) = answer(house.get("/metrics").bearer_auth(&plain)).await;
+    let (status, refused) = answer(gateway.get("/metrics").bearer_auth(&plain)).await;
     assert_eq!(status, 403, "{refused}");
     assert!(refused["error"].as_str().unwrap().contains("--watch"));
-    assert_eq!(answer(house.get("/metrics").bearer_auth(&watcher)).await.0, 200);
+    assert_eq!(answer(gateway.get("/metrics").bearer_auth(&watcher)).await.0, 200);
 }

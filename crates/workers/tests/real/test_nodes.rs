@@ -1,4 +1,4 @@
-//! Workers and gateways in this process, each with a connection of its own, and a worker that says what a test tells it.
+//! Workers and gateways in this process, each with its own connection, and a worker whose replies are scripted.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,20 +20,20 @@ use tokio::{
 };
 use ulid::Ulid;
 
-use crate::Own;
+use crate::TestServers;
 
 /// How long something may take on a machine that is busy with other tests.
 pub(crate) const LONG: Duration = Duration::from_secs(90);
 
 /// A worker that can be told to stop.
-pub(crate) struct Offering {
+pub(crate) struct RunningWorker {
     pub(crate) id: String,
     pub(crate) stop: CancellationToken,
     pub(crate) executor: ToolExecutor,
     ended: JoinHandle<()>,
 }
 
-impl Offering {
+impl RunningWorker {
     /// Tells it to stop, and waits until it has.
     pub(crate) async fn stop(self) {
         self.stop.cancel();
@@ -41,9 +41,14 @@ impl Offering {
     }
 }
 
-impl Own {
+impl TestServers {
     /// A worker of `group` with these tools.
-    pub(crate) async fn worker(&self, group: &str, at_once: usize, tools: Vec<Fake>) -> Offering {
+    pub(crate) async fn worker(
+        &self,
+        group: &str,
+        at_once: usize,
+        tools: Vec<Fake>,
+    ) -> RunningWorker {
         let executor = ToolExecutor::default();
         for tool in tools {
             executor.tools().add(tool).unwrap();
@@ -54,7 +59,7 @@ impl Own {
         let (id, stop) = (worker.id().to_owned(), CancellationToken::new());
         let told = stop.clone();
         let ended = tokio::spawn(async move { worker.run(told).await.unwrap() });
-        Offering { id, stop, executor, ended }
+        RunningWorker { id, stop, executor, ended }
     }
 
     /// A gateway that knows this tool.
@@ -70,8 +75,8 @@ impl Own {
     }
 
     /// A worker of `group` that has one tool, says what a test tells it, and lets the test read what it is asked.
-    pub(crate) async fn puppet(&self, group: &str, tool: Fake) -> Puppet {
-        Puppet::start(self.connect().await, group, tool).await
+    pub(crate) async fn scripted(&self, group: &str, tool: Fake) -> ScriptedWorker {
+        ScriptedWorker::start(self.connect().await, group, tool).await
     }
 }
 
@@ -117,7 +122,7 @@ impl Gateway {
 }
 
 /// A worker made of a test.
-pub(crate) struct Puppet {
+pub(crate) struct ScriptedWorker {
     cluster: Cluster,
     /// The calls that it is asked to run, with where answers go.
     pub(crate) calls: mpsc::UnboundedReceiver<(WorkerRequest, String)>,
@@ -126,7 +131,7 @@ pub(crate) struct Puppet {
     _alive: watch::Sender<()>,
 }
 
-impl Puppet {
+impl ScriptedWorker {
     pub(crate) async fn start(cluster: Cluster, group: &str, tool: Fake) -> Self {
         let executor = ToolExecutor::default();
         executor.tools().add(tool).unwrap();
