@@ -37,7 +37,9 @@ impl MemorySubscribers {
                 None => receivers.push(subscriber),
             }
         }
-        self.turn = self.turn.wrapping_add(1);
+        if !queues.is_empty() {
+            self.turn = self.turn.wrapping_add(1);
+        }
         receivers.extend(queues.values().map(|members| members[self.turn % members.len()]));
         let is_heard = !receivers.is_empty();
         let message = ClusterMessage { subject, reply, payload, no_responders: false };

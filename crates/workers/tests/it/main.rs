@@ -2,10 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may, like tests")]
 
+#[path = "../shared/shared.rs"]
+#[macro_use]
+mod shared;
 mod conformance;
 mod jobs;
-#[path = "../shared/shared.rs"]
-mod shared;
 
 use switchboard_workers::{Cluster, Config, memory::MemoryServers};
 
@@ -24,3 +25,5 @@ impl TestServers {
         self.servers.connect(&Config::default()).unwrap()
     }
 }
+
+worker_tests!((start_paused = true));

@@ -6,7 +6,7 @@ use switchboard_toolcall::{CallContext, ErrorKind};
 
 use crate::{
     TestServers,
-    test_nodes::{until, within},
+    shared::nodes::{until, within},
 };
 
 // MC-3

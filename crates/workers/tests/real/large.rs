@@ -6,7 +6,7 @@ use switchboard_testkit::Fake;
 
 use crate::{
     TestServers,
-    test_nodes::{until, within},
+    shared::nodes::{until, within},
 };
 
 // Without optimisations so much takes seconds of computing, during which others need a thread.

@@ -2,20 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may, like tests")]
 
+#[path = "../shared/shared.rs"]
+#[macro_use]
+mod shared;
 mod connecting;
-mod test_nodes;
-mod calls;
-mod refusals;
-mod losses;
-mod members;
-mod leaving;
+mod vanished_gateway;
 mod large;
 mod broker;
 mod jobs;
 mod signing;
 mod conformance;
-#[path = "../shared/shared.rs"]
-mod shared;
 
 use std::path::PathBuf;
 
@@ -64,3 +60,5 @@ impl TestServers {
         Cluster::connect(&config).await.unwrap()
     }
 }
+
+worker_tests!((flavor = "multi_thread", worker_threads = 2));

@@ -26,7 +26,7 @@ use tokio::{
 
 use crate::{
     TestServers,
-    test_nodes::{Gateway, ScriptedWorker, within},
+    shared::nodes::{Gateway, ScriptedWorker, within},
 };
 
 /// How long something is given to happen that must not.

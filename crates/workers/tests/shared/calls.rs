@@ -11,10 +11,7 @@ use switchboard_toolcall::{
     CallContext, ErrorKind, Progress, ProgressUpdate, ToolError, ToolOutput,
 };
 
-use crate::{
-    TestServers,
-    test_nodes::{until, within},
-};
+use crate::{TestServers, shared::nodes::within};
 
 fn tools(witness: &Witness) -> Vec<Fake> {
     vec![
@@ -47,9 +44,7 @@ fn tools(witness: &Witness) -> Vec<Fake> {
 }
 
 // EX-1, VA-1, RS-1, RS-2
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_ending_comes_back_as_it_was() {
-    let servers = TestServers::start();
+pub(crate) async fn every_ending_comes_back_as_it_was(servers: TestServers) {
     let _worker = servers.worker("gpu", 8, tools(&Witness::default())).await;
     let gateway = servers.gateway("gpu__echo").await;
     let cases = [
@@ -85,9 +80,7 @@ async fn every_ending_comes_back_as_it_was() {
 }
 
 // EX-3, EX-4: cancelled at the worker, not only abandoned here.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_stops_waiting_stops_the_tool() {
-    let servers = TestServers::start();
+pub(crate) async fn who_stops_waiting_stops_the_tool(servers: TestServers) {
     for how in ["deadline", "cancel", "drop"] {
         let witness = Witness::default();
         let group = format!("group-{how}");
@@ -120,9 +113,7 @@ async fn who_stops_waiting_stops_the_tool() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn progress_comes_in_order_and_before_the_answer() {
-    let servers = TestServers::start();
+pub(crate) async fn progress_comes_in_order_and_before_the_answer(servers: TestServers) {
     let _worker = servers.worker("gpu", 8, tools(&Witness::default())).await;
     let gateway = servers.gateway("gpu__count").await;
     let heard = Arc::new(Mutex::new(Vec::new()));
@@ -140,9 +131,7 @@ async fn progress_comes_in_order_and_before_the_answer() {
     assert_eq!(heard, expected.collect::<Vec<_>>());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_surrounds_a_call_goes_along() {
-    let servers = TestServers::start();
+pub(crate) async fn what_surrounds_a_call_goes_along(servers: TestServers) {
     let _worker = servers.worker("gpu", 8, tools(&Witness::default())).await;
     let gateway = servers.gateway("gpu__who").await;
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -168,31 +157,4 @@ async fn what_surrounds_a_call_goes_along() {
     ] {
         assert_eq!(said[key], expected, "{key}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_gateway_that_vanishes_leaves_no_call_behind() {
-    let servers = TestServers::start();
-    let witness = Witness::default();
-    let worker = servers.worker("gpu", 8, tools(&witness)).await;
-    // A gateway on a runtime of its own: ended at once, it says nothing to anybody.
-    let config = servers.config();
-    let gone = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let executor = switchboard_runtime::ToolExecutor::default();
-            let cluster = switchboard_workers::Cluster::connect(&config).await.unwrap();
-            let groups =
-                switchboard_workers::Groups::start(cluster, executor.tools()).await.unwrap();
-            until("the tool is listed", || executor.tools().get("gpu__wait").is_some()).await;
-            tokio::spawn(async move { executor.call("gpu__wait", json!({"secs": 600})).await });
-            within("the tool begins", witness.saw("begun")).await;
-            std::mem::forget(groups);
-        });
-        runtime.shutdown_background();
-        witness
-    });
-    let witness = tokio::task::spawn_blocking(|| gone.join().unwrap()).await.unwrap();
-    within("the tool hears of it", witness.saw("dropped and told")).await;
-    drop(worker);
 }

@@ -4,11 +4,12 @@ use serde_json::json;
 use switchboard_testkit::{Fake, Witness};
 use switchboard_toolcall::{CallContext, ErrorKind};
 
-use crate::{TestServers, test_nodes::within};
+use crate::{
+    TestServers,
+    shared::nodes::{until, within},
+};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn running_calls_finish_and_those_that_do_not_are_cancelled() {
-    let servers = TestServers::start();
+pub(crate) async fn running_calls_finish_and_those_that_do_not_are_cancelled(servers: TestServers) {
     let witness = Witness::default();
     let worker = servers.worker("gpu", 4, vec![Fake::waits("wait", &witness)]).await;
     let gateway = servers.gateway("gpu__wait").await;
@@ -16,12 +17,7 @@ async fn running_calls_finish_and_those_that_do_not_are_cancelled() {
         || CallContext { timeout: Some(std::time::Duration::from_secs(500)), ..Default::default() };
     let short = gateway.begin("gpu__wait", json!({"secs": 2}), cx());
     let long = gateway.begin("gpu__wait", json!({"secs": 400}), cx());
-    within("both begin", async {
-        while witness.seen().len() < 2 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until("both begin", || witness.seen().len() == 2).await;
     worker.stop().await;
     assert_eq!(within("the short one", short).await.unwrap().text(), "done");
     let long = within("the long one", long).await.unwrap();
@@ -30,9 +26,7 @@ async fn running_calls_finish_and_those_that_do_not_are_cancelled() {
     gateway.forgets("gpu__wait").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn workers_come_and_go_and_every_call_runs_once() {
-    let servers = TestServers::start();
+pub(crate) async fn workers_come_and_go_and_every_call_runs_once(servers: TestServers) {
     let witness = Witness::default();
     let tool = || vec![Fake::waits("wait", &witness)];
     let stays = servers.worker("gpu", 64, tool()).await;

@@ -7,7 +7,7 @@ use switchboard_workers::wire::{WireOutcome, WireOutput, WorkerNotice, WorkerRep
 
 use crate::{
     TestServers,
-    test_nodes::{ScriptedWorker, within},
+    shared::nodes::{ScriptedWorker, within},
 };
 
 const IDEMPOTENT: Annotations =
@@ -34,9 +34,9 @@ async fn lose(scripted: &mut ScriptedWorker, loss: Loss) -> WorkerNotice {
     WorkerNotice::Cancel(request.call)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lost_call_is_told_as_lost_and_asked_again_only_where_that_does_no_harm() {
-    let servers = TestServers::start();
+pub(crate) async fn a_lost_call_is_told_as_lost_and_asked_again_only_where_that_does_no_harm(
+    servers: TestServers,
+) {
     let unmarked = || Fake::echoes("do");
     let cases = [
         (Loss::AfterTaking, unmarked(), 1, ErrorKind::OutcomeUnknown),
@@ -74,9 +74,9 @@ async fn a_lost_call_is_told_as_lost_and_asked_again_only_where_that_does_no_har
     futures_util::future::join_all(all).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_that_comes_back_late_is_told_to_stop_and_not_believed() {
-    let servers = TestServers::start();
+pub(crate) async fn a_worker_that_comes_back_late_is_told_to_stop_and_not_believed(
+    servers: TestServers,
+) {
     let mut scripted = servers.scripted("gpu", Fake::echoes("do").read_only()).await;
     let gateway = servers.gateway("gpu__do").await;
     let call = gateway.begin("gpu__do", json!({}), CallContext::default());

@@ -1,18 +1,17 @@
 //! Calls that certainly did not run: another worker is asked, or the truth is told.
 
-use std::time::Duration;
-
 use serde_json::json;
 use switchboard_testkit::{Fake, Witness};
 use switchboard_toolcall::{CallContext, ErrorKind};
 use switchboard_workers::wire::{WorkerRefusal, WorkerReply};
 
-use crate::{TestServers, test_nodes::within};
+use crate::{
+    TestServers,
+    shared::nodes::{until, within},
+};
 
 // EX-8
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_that_is_full_refuses_and_others_are_asked() {
-    let servers = TestServers::start();
+pub(crate) async fn a_worker_that_is_full_refuses_and_others_are_asked(servers: TestServers) {
     let (full, free) = (Witness::default(), Witness::default());
     let one = servers.worker("gpu", 1, vec![Fake::waits("wait", &full)]).await;
     let gateway = servers.gateway("gpu__wait").await;
@@ -24,12 +23,7 @@ async fn a_worker_that_is_full_refuses_and_others_are_asked() {
     assert_eq!(result.text(), text);
     // With a second worker every call finds it, whomever the queue asks first.
     let two = servers.worker("gpu", 1, vec![Fake::waits("wait", &free)]).await;
-    within("both are known", async {
-        while gateway.groups.workers().len() < 2 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await;
+    until("both are known", || gateway.groups.workers().len() == 2).await;
     for _ in 0..10 {
         assert_eq!(gateway.call("gpu__wait", json!({"secs": 0})).await.text(), "done");
     }
@@ -39,9 +33,7 @@ async fn a_worker_that_is_full_refuses_and_others_are_asked() {
     drop((one, two));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refusal_is_told_as_what_it_is() {
-    let servers = TestServers::start();
+pub(crate) async fn a_refusal_is_told_as_what_it_is(servers: TestServers) {
     let cases = [
         (WorkerRefusal::Busy, ErrorKind::Overloaded),
         (WorkerRefusal::Leaving, ErrorKind::Unavailable),
@@ -67,9 +59,7 @@ async fn a_refusal_is_told_as_what_it_is() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_there_is_known_at_once() {
-    let servers = TestServers::start();
+pub(crate) async fn nobody_there_is_known_at_once(servers: TestServers) {
     // A worker that says it is there, and listens to nothing.
     let cluster = servers.connect().await;
     let scripted = servers.scripted("gpu", Fake::echoes("echo")).await;

@@ -137,10 +137,10 @@ impl ScriptedWorker {
         executor.tools().add(tool).unwrap();
         let tool = OfferedTool::from(&*executor.tools().all()[0]);
         let id = Ulid::generate().to_string();
-        let (client, names) = (cluster.nats().unwrap().client().clone(), cluster.names().clone());
+        let names = cluster.names().clone();
         let (asked, calls) = mpsc::unbounded_channel();
         for subject in [names.calls(group, &tool.name), names.calls_to(&id)] {
-            let mut messages = client.queue_subscribe(subject, group.to_owned()).await.unwrap();
+            let mut messages = cluster.subscribe(subject, Some(group)).await.unwrap();
             let asked = asked.clone();
             tokio::spawn(async move {
                 while let Some(message) = messages.next().await {
@@ -151,7 +151,7 @@ impl ScriptedWorker {
         }
         let (told, notices) = mpsc::unbounded_channel();
         for subject in [names.worker(&id), names.group(group)] {
-            let mut messages = client.subscribe(subject).await.unwrap();
+            let mut messages = cluster.subscribe(subject, None).await.unwrap();
             let told = told.clone();
             tokio::spawn(async move {
                 while let Some(message) = messages.next().await {
@@ -177,11 +177,10 @@ impl ScriptedWorker {
 
     /// Says that it has the call, and waits until it is told to begin where it has to.
     pub(crate) async fn accept(&self, to: &str, waits: bool) {
-        let client = self.cluster.nats().unwrap().client();
-        let inbox = client.new_inbox();
-        let mut told = client.subscribe(inbox.clone()).await.unwrap();
+        let inbox = self.cluster.new_inbox();
+        let mut told = self.cluster.subscribe(inbox.clone(), None).await.unwrap();
         let accepted = wire::write(&WorkerReply::Accepted { worker: "w".to_owned() }).unwrap();
-        client.publish_with_reply(to.to_owned(), inbox, accepted).await.unwrap();
+        self.cluster.publish(to.to_owned(), Some(inbox), accepted).await.unwrap();
         if waits {
             let message = within("a word", told.next()).await.unwrap();
             assert_eq!(*message.payload, *wire::GO);
@@ -189,7 +188,7 @@ impl ScriptedWorker {
     }
 
     pub(crate) async fn send(&self, to: &str, bytes: Bytes) {
-        self.cluster.nats().unwrap().client().publish(to.to_owned(), bytes).await.unwrap();
+        self.cluster.publish(to.to_owned(), None, bytes).await.unwrap();
     }
 }
 

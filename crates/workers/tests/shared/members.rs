@@ -1,5 +1,7 @@
 //! Who is there: listed as servers of the gateway, gone when they leave.
 
+use std::time::{Duration, SystemTime};
+
 use serde_json::json;
 use switchboard_runtime::ServerSettings;
 use switchboard_testkit::{Fake, Witness};
@@ -7,13 +9,11 @@ use switchboard_toolcall::{Annotations, ErrorKind};
 
 use crate::{
     TestServers,
-    test_nodes::{until, within},
+    shared::nodes::{until, within},
 };
 
 // TL-5
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tools_are_listed_as_the_workers_have_them() {
-    let servers = TestServers::start();
+pub(crate) async fn tools_are_listed_as_the_workers_have_them(servers: TestServers) {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let tool = Fake::echoes("resize").parameters(schema.clone()).read_only().with(|spec| {
         spec.settings.timeout = Some(std::time::Duration::from_millis(1500));
@@ -26,7 +26,7 @@ async fn tools_are_listed_as_the_workers_have_them() {
     gateway.lists("zoo__feed").await;
     // A second gateway sees all at its first look, in the order of names.
     let gateway = servers.empty_gateway().await;
-    within("a look", gateway.groups.settled(crate::test_nodes::LONG)).await.unwrap();
+    within("a look", gateway.groups.settled(crate::shared::nodes::LONG)).await.unwrap();
     assert_eq!(gateway.names(), ["gpu__resize", "gpu__blur", "zoo__feed"]);
     let found = gateway.executor.tools().lookup("gpu__resize").unwrap();
     let spec = found.spec();
@@ -46,9 +46,7 @@ async fn tools_are_listed_as_the_workers_have_them() {
 }
 
 // TL-6: a gateway that has just begun does not know its groups yet.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_is_unknown_before_somebody_has_looked() {
-    let servers = TestServers::start();
+pub(crate) async fn nobody_is_unknown_before_somebody_has_looked(servers: TestServers) {
     let worker = servers.worker("gpu", 4, vec![Fake::answers("blur", json!("soft"))]).await;
     servers.gateway("gpu__blur").await;
     for _ in 0..5 {
@@ -60,9 +58,7 @@ async fn nobody_is_unknown_before_somebody_has_looked() {
     drop(worker);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_changes_at_a_worker_changes_here() {
-    let servers = TestServers::start();
+pub(crate) async fn what_changes_at_a_worker_changes_here(servers: TestServers) {
     let worker = servers.worker("gpu", 4, vec![Fake::echoes("old")]).await;
     let gateway = servers.gateway("gpu__old").await;
     worker.executor.tools().add(Fake::answers("new", json!("yes"))).unwrap();
@@ -74,9 +70,7 @@ async fn what_changes_at_a_worker_changes_here() {
     gateway.lists("gpu__third").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_that_leaves_or_dies_is_gone() {
-    let servers = TestServers::start();
+pub(crate) async fn a_worker_that_leaves_or_dies_is_gone(servers: TestServers) {
     let worker = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
     let gateway = servers.gateway("gpu__echo").await;
     worker.stop().await;
@@ -95,9 +89,7 @@ async fn a_worker_that_leaves_or_dies_is_gone() {
     drop(again);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_are_shared_among_the_workers_of_a_group() {
-    let servers = TestServers::start();
+pub(crate) async fn calls_are_shared_among_the_workers_of_a_group(servers: TestServers) {
     let witnesses = [Witness::default(), Witness::default()];
     let mut workers = Vec::new();
     for witness in &witnesses {
@@ -114,14 +106,15 @@ async fn calls_are_shared_among_the_workers_of_a_group() {
     assert!(ran[0] > 0 && ran[1] > 0, "{ran:?}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_tools_that_differ_the_newest_counts() {
-    let servers = TestServers::start();
+pub(crate) async fn of_tools_that_differ_the_newest_counts(servers: TestServers) {
     let tool = |text: &str| Fake::echoes("do").with(|spec| spec.description = text.to_owned());
     let old = servers.worker("gpu", 4, vec![tool("old"), Fake::echoes("only-old")]).await;
     let gateway = servers.gateway("gpu__do").await;
-    // Ids sort by time, to the millisecond.
-    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    // Ids sort by the system's time, to the millisecond.
+    let begun = SystemTime::now();
+    while begun.elapsed().is_ok_and(|since| since < Duration::from_millis(2)) {
+        tokio::task::yield_now().await;
+    }
     let new = servers.worker("gpu", 4, vec![tool("new")]).await;
     let described = |text: &str| {
         let tool = gateway.executor.tools().get("gpu__do");
@@ -134,9 +127,9 @@ async fn of_tools_that_differ_the_newest_counts() {
     drop(old);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_of_the_config_keeps_its_name_and_others_servers_leave_groups_alone() {
-    let servers = TestServers::start();
+pub(crate) async fn a_server_of_the_config_keeps_its_name_and_others_servers_leave_groups_alone(
+    servers: TestServers,
+) {
     let gateway = servers.empty_gateway().await;
     let tools = gateway.executor.tools();
     tools.add_server("taken", ServerSettings::default()).unwrap();
