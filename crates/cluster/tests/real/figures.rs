@@ -7,7 +7,7 @@ use serde_json::json;
 use switchboard_cluster::figures::{FiguresTask, present};
 use switchboard_workers::{Bucket, Cluster, Jobs, jobs};
 
-use crate::records::{LIMIT, OwnApprovals};
+use crate::records::{LIMIT, TestNats};
 
 /// Waits until the figures have all of these lines.
 async fn until(registry: &Registry, lines: &[&str]) {
@@ -42,7 +42,7 @@ async fn renew(cluster: Cluster) {
 // GW-4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn groups_have_workers_and_queues_and_a_dead_broker_holds_up_nobody() {
-    let mut own = OwnApprovals::start();
+    let mut own = TestNats::start();
     let cluster = own.connect().await;
     cluster.reached(LIMIT).await.unwrap();
     assert_eq!(present(&cluster).await.unwrap(), []);

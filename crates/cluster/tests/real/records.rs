@@ -27,12 +27,12 @@ pub(crate) fn parts() -> PathBuf {
 }
 
 /// A NATS of a test's own.
-pub(crate) struct OwnApprovals {
+pub(crate) struct TestNats {
     pub(crate) nats: Nats,
     _folder: TempDir,
 }
 
-impl OwnApprovals {
+impl TestNats {
     pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self { nats: Nats::start(&parts(), folder.path()), _folder: folder }
@@ -91,7 +91,7 @@ impl Node {
         executor.execute(call, &CallContext::for_caller("test")).await.call_id
     }
 
-    async fn ship(&self, own: &OwnApprovals) -> ShippingTask {
+    async fn ship(&self, own: &TestNats) -> ShippingTask {
         ShippingTask::start(own.connect().await, self.path().to_owned(), MONTH)
     }
 
@@ -140,7 +140,7 @@ fn both(one: &Node, other: &Node) -> Vec<(CallId, &'static str)> {
 // RC-1, RC-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_are_read_from_one_place_whatever_becomes_of_nats() {
-    let mut own = OwnApprovals::start();
+    let mut own = TestNats::start();
     let (one, other) = (Node::new(), Node::new());
     let records = own.records().await;
     assert_eq!(shown(&all(&records, Filter::default()).await), []);
@@ -173,7 +173,7 @@ async fn two_nodes_are_read_from_one_place_whatever_becomes_of_nats() {
 // RC-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn questions_are_answered_as_a_store_answers_them() {
-    let own = OwnApprovals::start();
+    let own = TestNats::start();
     let node = Node::new();
     let mut ids = Vec::new();
     for n in 0..700 {

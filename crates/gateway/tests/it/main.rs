@@ -163,7 +163,7 @@ impl TestGateway {
         let mcp = mcp::Server::new(executor.clone(), upstreams, mcp::Config::default());
         let parrot = ObedientModel::default();
         let queue = queues.then(|| Arc::new(ManualQueue::new(executor.clone())));
-        let queue = queue.clone().map(|queue| queue as Arc<dyn DurableCalls>);
+        let durable = queue.clone().map(|queue| queue as Arc<dyn DurableCalls>);
         let (editor, config_state) = (Arc::<FakeEditor>::default(), ConfigState::default());
         let parts = Parts {
             executor: executor.clone(),
@@ -174,7 +174,7 @@ impl TestGateway {
             access,
             tls,
             approvals: Some(approvals.clone()),
-            queue,
+            queue: durable,
             models: models(&parrot, agent),
             chats: ChatStore::within(Some(folder.path())),
             config_state: config_state.clone(),

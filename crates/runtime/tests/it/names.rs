@@ -207,7 +207,7 @@ fn with_method(executor: &ToolExecutor, server: &str, prefix: Option<&str>) {
 async fn methods_are_found_by_their_full_names_alone() {
     let executor = ToolExecutor::default();
     with_method(&executor, "files", None);
-    with_method(&executor, "home", Some("executor"));
+    with_method(&executor, "home", Some("house"));
     with_method(&executor, "open", Some(""));
     for (name, expected) in [
         ("files__resources/read", "method of files"),

@@ -72,7 +72,7 @@ fn seen(result: &ToolResult) -> (String, Option<&'static str>) {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_stands_for_one_act() {
-    let (executor, runs) = setup("idempotency = '1m'", |tool| tool);
+    let (executor, runs) = test_executor("idempotency = '1m'", |tool| tool);
     let first = act(&executor, json!({"a": 1, "b": 2}), &keyed("k")).await;
     assert_eq!(seen(&first), (r#"{"run":1}"#.to_owned(), None));
     let again = act(&executor, json!({"b": 2.0, "a": 1}), &keyed("k")).await;
@@ -95,7 +95,7 @@ async fn a_key_stands_for_one_act() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_act_is_not_tried_again_under_its_key() {
-    let (executor, runs) = setup("", |tool| tool);
+    let (executor, runs) = test_executor("", |tool| tool);
     for mark in [None, Some("replayed")] {
         let result = act(&executor, json!({"fails": true}), &keyed("k")).await;
         assert_eq!(seen(&result), ("run 1 failed".to_owned(), mark));
@@ -110,7 +110,7 @@ async fn a_failed_act_is_not_tried_again_under_its_key() {
 
 #[tokio::test(start_paused = true)]
 async fn the_same_key_at_the_same_time_acts_once() {
-    let (executor, runs) = setup("", |tool| tool);
+    let (executor, runs) = test_executor("", |tool| tool);
     let cx = keyed("k");
     let (one, other) = tokio::join!(act(&executor, json!({}), &cx), act(&executor, json!({}), &cx));
     assert_eq!(seen(&one), (r#"{"run":1}"#.to_owned(), None));
@@ -126,7 +126,7 @@ async fn the_same_key_at_the_same_time_acts_once() {
 
 #[tokio::test(start_paused = true)]
 async fn who_walks_away_leaves_the_key_free_only_if_nothing_ran() {
-    let (executor, runs) = setup("max_concurrent = 1", |tool| tool);
+    let (executor, runs) = test_executor("max_concurrent = 1", |tool| tool);
     let cx = keyed("ran");
     let walked = tokio::time::timeout(Duration::from_millis(500), act(&executor, json!({}), &cx));
     assert!(walked.await.is_err());
@@ -151,20 +151,20 @@ async fn who_walks_away_leaves_the_key_free_only_if_nothing_ran() {
 async fn identical_reads_under_way_share_a_run_where_that_is_set() {
     let nobody = CallContext::default();
     for (settings, expected) in [("", 2), ("share_reads = true", 1)] {
-        let (executor, runs) = setup(settings, Fake::read_only);
+        let (executor, runs) = test_executor(settings, Fake::read_only);
         let (_, other) =
             tokio::join!(act(&executor, json!({}), &nobody), act(&executor, json!({}), &nobody));
         assert_eq!(seen(&other).1, (expected == 1).then_some("shared"));
         assert_eq!(runs.load(Ordering::SeqCst), expected);
     }
-    let (executor, runs) = setup("share_reads = true", |tool| tool);
+    let (executor, runs) = test_executor("share_reads = true", |tool| tool);
     tokio::join!(act(&executor, json!({}), &nobody), act(&executor, json!({}), &nobody));
     assert_eq!(runs.load(Ordering::SeqCst), 2, "a tool that may write is never shared");
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_follows_does_not_end_with_the_leader() {
-    let (executor, runs) = setup("share_reads = true", Fake::read_only);
+    let (executor, runs) = test_executor("share_reads = true", Fake::read_only);
     let leader = CallContext::default().with_timeout(Duration::from_millis(300));
     let follower = CallContext::default();
     let (one, other) =
@@ -177,7 +177,7 @@ async fn who_follows_does_not_end_with_the_leader() {
 #[tokio::test(start_paused = true)]
 async fn answers_are_kept_as_long_as_the_tool_says() {
     let cached = |tool: Fake| tool.with(|spec| spec.settings.cache = Some(Duration::from_secs(60)));
-    let (executor, runs) = setup("", cached);
+    let (executor, runs) = test_executor("", cached);
     let nobody = CallContext::default();
     assert_eq!(seen(&act(&executor, json!({}), &nobody).await).1, None);
     assert_eq!(seen(&act(&executor, json!({}), &nobody).await).1, Some("cached"));
