@@ -30,17 +30,17 @@
 //! # Ok(()) }
 //! ```
 
-pub mod agent;
+mod agent;
 pub mod chats;
-pub mod conversation;
+mod conversation;
 mod repair;
 mod run;
 mod plan;
 mod calls;
 mod repeats;
 mod trace;
-pub mod event;
-pub mod config;
+mod event;
+mod config;
 
 pub use agent::{Agent, AgentOutcome, RequestOptions, StopCause};
 pub use chats::{ChatError, ChatStore, SavedChat, Transcript};

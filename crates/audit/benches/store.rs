@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use divan::{Bencher, black_box, counter::ItemsCount};
 use serde_json::{Map, Value, json};
-use switchboard_audit::{Config, Store, config::Durability};
+use switchboard_audit::{Config, Durability, Store};
 use switchboard_runtime::ToolExecutor;
 use switchboard_toolcall::{
     BoxFuture, CallContext, Tool, ToolCall, ToolError, ToolOutput, ToolSpec,

@@ -22,7 +22,7 @@
 //! # Ok(()) }
 //! ```
 
-pub mod config;
+mod config;
 mod error;
 mod store;
 mod reader;
@@ -47,7 +47,7 @@ mod claims;
 mod index;
 
 pub use chain::Hash;
-pub use config::Config;
+pub use config::{Config, Durability, OnFailure, Results};
 pub use error::Error;
 pub use export::{CallStage, CallUpdate, JournalExport, StoreNode};
 pub use filter::Filter;

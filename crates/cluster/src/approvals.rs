@@ -30,7 +30,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 
 /// The approval queue of all gateways. Cheap to clone.
 #[derive(Clone)]
-pub struct ClusterApprovals(Arc<ClusterApprovalsInner>);
+pub(crate) struct ClusterApprovals(Arc<ClusterApprovalsInner>);
 
 struct ClusterApprovalsInner {
     cluster: Cluster,
@@ -68,7 +68,7 @@ struct QueuedQuestion {
 
 impl ClusterApprovals {
     /// Creates the queue of a cluster. Must be called within a tokio runtime.
-    pub fn new(cluster: &Cluster, gateways: Arc<Gateways>) -> Self {
+    pub(crate) fn new(cluster: &Cluster, gateways: Arc<Gateways>) -> Self {
         Self(Arc::new(ClusterApprovalsInner {
             cluster: cluster.clone(),
             mirror: Mirror::new(cluster, Bucket::Approvals),
@@ -80,12 +80,12 @@ impl ClusterApprovals {
     }
 
     /// Returns the mirror of the bucket.
-    pub fn mirror(&self) -> &Arc<Mirror> {
+    pub(crate) fn mirror(&self) -> &Arc<Mirror> {
         &self.0.mirror
     }
 
     /// Notifies waiting calls of decisions. Ends only when dropped.
-    pub async fn ring(self) {
+    pub(crate) async fn ring(self) {
         let mut changes = self.0.mirror.changes();
         while changes.changed().await.is_ok() {
             self.0.changed.notify_waiters();

@@ -26,7 +26,7 @@ pub struct Gateways {
 
 /// A gateway's entry.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct GatewayEntry {
+pub(crate) struct GatewayEntry {
     /// Its version.
     pub version: String,
     /// When it was started.

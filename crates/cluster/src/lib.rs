@@ -24,13 +24,13 @@
 //! ```
 
 mod state;
-pub mod error;
-pub mod mirror;
-pub mod gateways;
-pub mod tokens;
-pub mod rates;
-pub mod approvals;
-pub mod mcp_sessions;
+mod error;
+mod mirror;
+mod gateways;
+mod tokens;
+mod rates;
+mod approvals;
+mod mcp_sessions;
 mod view;
 mod sign_ins;
 pub mod streams;
@@ -39,4 +39,5 @@ pub mod figures;
 
 pub use error::Error;
 pub use state::ClusterState;
+pub use tokens::ClusterTokens;
 pub use view::ClusterView;

@@ -31,7 +31,7 @@ const SECRETS: &str = "mcp.secrets";
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The other gateways, as an MCP server uses them.
-pub struct ClusterSessions {
+pub(crate) struct ClusterSessions {
     cluster: Cluster,
     gateways: Arc<Gateways>,
     mirror: Arc<Mirror>,
@@ -70,7 +70,7 @@ impl ClusterSessions {
     ///
     /// # Errors
     /// Fails if NATS cannot be reached, or the stored secrets are invalid.
-    pub async fn seal(&self) -> Result<Seal, Error> {
+    pub(crate) async fn seal(&self) -> Result<Seal, Error> {
         let made = self.cluster.signer().secrets("mcp sessions");
         if let Some((first, older)) = made.split_first() {
             // Derived from the key, so that no secret is stored in NATS.
@@ -98,7 +98,10 @@ impl ClusterSessions {
     ///
     /// # Errors
     /// Fails if NATS does not allow the subscription.
-    pub async fn attend(&self, server: Server) -> Result<impl Future<Output = ()> + use<>, Error> {
+    pub(crate) async fn attend(
+        &self,
+        server: Server,
+    ) -> Result<impl Future<Output = ()> + use<>, Error> {
         let own = self.gateways.call(server.name());
         let told = self.listen(self.cluster.names().subject(&["session", "tell"])).await?;
         let asked = self.listen(self.asked(server.name())).await?;

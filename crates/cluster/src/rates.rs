@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const FORGET: Duration = Duration::from_secs(60);
 
 /// The rate limits of callers.
-pub struct Rates {
+pub(crate) struct Rates {
     cluster: Cluster,
     slices: Mutex<HashMap<String, Arc<Counter>>>,
 }
@@ -54,19 +54,19 @@ enum LastVerdict {
 
 impl Rates {
     /// Creates the rate limits of a cluster.
-    pub fn new(cluster: &Cluster) -> Self {
+    pub(crate) fn new(cluster: &Cluster) -> Self {
         Self { cluster: cluster.clone(), slices: Mutex::default() }
     }
 
     /// Counts a request of the caller.
-    pub async fn count(&self, caller: &str, rate: Rate) -> RateVerdict {
+    pub(crate) async fn count(&self, caller: &str, rate: Rate) -> RateVerdict {
         let counter = self.counter(caller, rate);
         let mut slice = counter.lock().await;
         slice.count(&self.cluster).await
     }
 
     /// Returns unused slices. Ends only when dropped.
-    pub async fn keep_tidy(self: Arc<Self>) {
+    pub(crate) async fn keep_tidy(self: Arc<Self>) {
         let mut ticks = interval(HOLD / 2);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_access::{NewToken, Tokens, TokensError, tokens::TokenEntry};
+use switchboard_access::{NewToken, TokenEntry, Tokens, TokensError};
 use switchboard_workers::{Bucket, Cluster, names, wire};
 
 use crate::{

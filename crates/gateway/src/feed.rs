@@ -26,7 +26,7 @@ pub struct Feed {
 
 /// The start or the end of a call, a decision about it, or a model's turn.
 #[derive(Debug)]
-pub struct FeedEvent {
+pub(crate) struct FeedEvent {
     /// The tool's name, as it was called; `None` for a model's turn.
     pub tool: Option<Arc<str>>,
     /// The caller.

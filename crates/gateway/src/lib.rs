@@ -37,11 +37,11 @@
 //! ```
 
 mod about;
-pub mod config;
-pub mod config_state;
+mod config;
+mod config_state;
 mod policy_report;
 mod server_editor;
-pub mod draining;
+mod draining;
 mod credential_stream;
 mod gateway;
 mod listen;
@@ -53,11 +53,11 @@ mod privacy;
 mod body_timeout;
 mod json_body;
 mod metadata;
-pub mod feed;
-pub mod metrics;
+mod feed;
+mod metrics;
 mod rest;
 mod console;
-pub mod openai;
+mod openai;
 mod questions;
 mod running_calls;
 mod error;

@@ -33,7 +33,7 @@ use chat::Chat;
 use failure::ChatFailure;
 use switchboard_access::Caller;
 
-pub use models::{Connect, Models};
+pub use models::Models;
 pub(crate) use wire::{
     ChatRequest, Completion, CompletionChunk, ErrorBody, ListedModel, ModelList,
 };

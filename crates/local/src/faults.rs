@@ -28,7 +28,7 @@ pub struct FaultRule {
 
 /// Something that goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The tool never answers.
     Timeout,
     /// The tool fails.

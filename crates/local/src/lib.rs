@@ -24,11 +24,11 @@
 //! # Ok(()) }
 //! ```
 
-pub mod definition;
-pub mod handlers;
+mod definition;
+mod handlers;
 pub mod builtins;
 pub mod replay;
-pub mod faults;
+mod faults;
 mod binary;
 mod command;
 mod handled;

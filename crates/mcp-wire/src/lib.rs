@@ -21,9 +21,9 @@
 
 pub mod eras;
 pub mod error_kind;
-pub mod message;
-pub mod rpc_error;
-pub mod outgoing;
+mod message;
+mod rpc_error;
+mod outgoing;
 pub mod lines;
 pub mod headers;
 mod list;

@@ -135,7 +135,7 @@ impl<'de> Deserialize<'de> for RequestParams {
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_prefix(bytes: &[u8]) -> Result<(IncomingMessage, usize), NotJsonRpc> {
+pub(crate) fn parse_prefix(bytes: &[u8]) -> Result<(IncomingMessage, usize), NotJsonRpc> {
     let mut stream =
         serde_json::Deserializer::from_slice(bytes).into_iter::<MessageFields<'_, _>>();
     match stream.next() {

@@ -18,12 +18,12 @@
 //! # Ok(()) }
 //! ```
 
-pub mod message;
-pub mod reply;
-pub mod arguments;
+mod message;
+mod reply;
+mod arguments;
 pub mod model;
-pub mod config;
-pub mod error;
+mod config;
+mod error;
 pub mod lower;
 mod exchange;
 mod tool_cache;

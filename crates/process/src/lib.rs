@@ -26,16 +26,16 @@
 #[cfg(not(unix))]
 compile_error!("Switchboard runs on Linux and macOS; this system is not supported");
 
-pub mod capture;
+mod capture;
 pub mod environment;
 pub mod excerpt;
-pub mod group;
+mod group;
 pub mod guard;
-pub mod program;
-pub mod run;
+mod program;
+mod run;
 
 pub use capture::CapturedOutput;
-pub use group::ProcessGroup;
+pub use group::{ProcessGroup, Signal};
 pub use guard::ProcessGuard;
 pub use program::{Program, StartError};
 pub use run::{FinishedProcess, ProcessEnd};

@@ -20,9 +20,9 @@
 //! # Ok(()) }
 //! ```
 
-pub mod config;
-pub mod error;
-pub mod telemetry;
+mod config;
+mod error;
+mod telemetry;
 mod sampling;
 mod span;
 mod metrics;

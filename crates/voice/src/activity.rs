@@ -8,14 +8,14 @@ use std::{collections::VecDeque, time::Duration};
 use crate::{Clip, Config, Format};
 
 /// How many samples a frame has: 16 ms.
-pub const FRAME: usize = 256;
+pub(crate) const FRAME: usize = 256;
 /// How sure the detector must be that speech begins, and that it goes on.
 const SURE: (f32, f32) = (0.5, 0.35);
 /// How many frames in a row must sound like speech before it begins: a click does not count.
 const ONSET: usize = 3;
 
 /// Tells speech from other sound.
-pub trait Detector: Send {
+pub(crate) trait Detector: Send {
     /// How much the next frame of [`FRAME`] samples sounds like speech, from 0 to 1.
     fn score(&mut self, frame: &[i16]) -> f32;
 }
@@ -28,7 +28,7 @@ impl Detector for Box<earshot::Detector> {
 
 /// What was detected in a frame.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ActivityEvent {
+pub(crate) enum ActivityEvent {
     /// Speech may have begun.
     Onset,
     /// Speech is long enough to be meant.
@@ -39,7 +39,7 @@ pub enum ActivityEvent {
 
 /// The end of a sound that may have been speech.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SpeechEnd {
+pub(crate) enum SpeechEnd {
     /// Speech, with its samples.
     Utterance(Clip),
     /// The sound was ignored, for this reason.
@@ -69,7 +69,7 @@ impl ActivityLimits {
 }
 
 /// Detects speech in frames.
-pub struct Activity {
+pub(crate) struct Activity {
     limits: ActivityLimits,
     detector: Box<dyn Detector>,
     /// The last frames before speech begins.
@@ -94,12 +94,12 @@ struct SpeechSegment {
 
 impl Activity {
     /// Creates a detector with these settings, on the default `Detector`.
-    pub fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         Self::with(config, Box::new(earshot::Detector::default_boxed()))
     }
 
     /// Like `new`, with another detector.
-    pub fn with(config: &Config, detector: Box<dyn Detector>) -> Self {
+    pub(crate) fn with(config: &Config, detector: Box<dyn Detector>) -> Self {
         let limits = ActivityLimits::of(config);
         // Recognisers lose a first word that begins with the sound, so there is silence before the beginning.
         let before = std::iter::repeat_n(vec![0; FRAME], limits.pre_roll + ONSET).collect();
@@ -107,12 +107,12 @@ impl Activity {
     }
 
     /// Returns whether there is speech now.
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.segment.is_some()
     }
 
     /// Takes the next frame of [`FRAME`] samples.
-    pub fn push(&mut self, frame: &[i16]) -> Option<ActivityEvent> {
+    pub(crate) fn push(&mut self, frame: &[i16]) -> Option<ActivityEvent> {
         let score = self.detector.score(frame);
         let Some(segment) = &mut self.segment else {
             return self.wait(frame, score);
@@ -127,7 +127,7 @@ impl Activity {
     }
 
     /// Ends the current speech at the end of the input.
-    pub fn finish(&mut self) -> Option<SpeechEnd> {
+    pub(crate) fn finish(&mut self) -> Option<SpeechEnd> {
         let segment = self.segment.take()?;
         self.onset = 0;
         Some(segment.judge(&self.limits))

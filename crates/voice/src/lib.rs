@@ -26,21 +26,21 @@
 //! # Ok(()) }
 //! ```
 
-pub mod config;
+mod config;
 mod audio;
 mod resample;
 mod wav;
 pub mod source;
 mod sound_system;
 mod wake;
-pub mod activity;
-pub mod listener;
+mod activity;
+mod listener;
 mod speech;
 mod clips;
 mod wyoming;
 mod openai;
 mod services;
-pub mod assistant;
+mod assistant;
 mod memory;
 mod speakable;
 pub mod output;
@@ -48,13 +48,13 @@ mod mqtt;
 mod event;
 mod notifier;
 mod turn;
-pub mod transcriber;
+mod transcriber;
 pub mod reach;
 mod error;
 
 pub use assistant::{Assistant, NoServers, ToolServers};
 pub use audio::{Clip, Format};
-pub use config::Config;
+pub use config::{AudioSource, Config, Destination, WakeMode};
 pub use error::{Error, SpeechError};
 pub use event::{AnswerEvent, FailureEvent, Stage, Transcription, VoiceEvent, VoiceState};
 pub use notifier::Watcher;

@@ -21,7 +21,7 @@ const PATIENCE: usize = 312;
 
 /// What was detected.
 #[derive(Debug)]
-pub enum ListenerEvent {
+pub(crate) enum ListenerEvent {
     /// Speech may have begun.
     Onset,
     /// There is speech.
@@ -40,7 +40,7 @@ pub enum ListenerEvent {
 
 /// Commands to the listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListenerCommand {
+pub(crate) enum ListenerCommand {
     /// Listen, even without a wake word.
     Listen,
     /// The speech is complete.
@@ -48,7 +48,7 @@ pub enum ListenerCommand {
 }
 
 /// What starts the listening.
-pub enum Gate {
+pub(crate) enum Gate {
     /// Always listens.
     Open,
     /// A command.
@@ -58,7 +58,7 @@ pub enum Gate {
 }
 
 /// Listens until its receiver is gone, or the source has ended.
-pub struct Listener {
+pub(crate) struct Listener {
     source: Box<dyn Source>,
     gate: Gate,
     config: Config,
@@ -73,7 +73,7 @@ struct ListenerClosed;
 
 impl Listener {
     /// Creates a listener, with a receiver of its events and a sender of commands.
-    pub fn new(
+    pub(crate) fn new(
         source: Box<dyn Source>,
         gate: Gate,
         config: Config,
@@ -84,7 +84,7 @@ impl Listener {
     }
 
     /// Runs the listener.
-    pub async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         // An error only means that the receiver is gone.
         let _ = self.listen_on().await;
     }

@@ -29,9 +29,9 @@
 //! ```
 
 mod clock;
-pub mod cluster;
-pub mod config;
-pub mod error;
+mod cluster;
+mod config;
+mod error;
 pub mod names;
 pub mod transport;
 pub mod nats;
@@ -41,9 +41,9 @@ pub mod wire;
 pub mod sign;
 pub mod offer;
 mod large_objects;
-pub mod worker;
+mod worker;
 mod replies;
-pub mod tool;
+mod tool;
 pub mod groups;
 pub mod jobs;
 
@@ -55,4 +55,4 @@ pub use jobs::{JobQueue, JobRunner, Jobs};
 pub use names::{Bucket, ClusterNames};
 pub use sign::{ClusterSecrets, Purpose, Signer};
 pub use tool::WorkerTool;
-pub use worker::Worker;
+pub use worker::{OfferFilter, Worker, check_group};

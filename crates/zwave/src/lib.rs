@@ -20,10 +20,10 @@
 //! # Ok(()) }
 //! ```
 
-pub mod config;
-pub mod network;
-pub mod mqtt;
-pub mod server;
+mod config;
+mod network;
+mod mqtt;
+mod server;
 mod replies;
 mod reports;
 mod unicode;

@@ -23,7 +23,7 @@ use request::ApiRequest;
 use state::{BrokerState, GatewayPresence, NoGateway};
 
 /// A network behind zwave-js-ui's MQTT gateway.
-pub struct MqttNetwork {
+pub(crate) struct MqttNetwork {
     connection: Arc<MqttConnection>,
     task: JoinHandle<()>,
 }
@@ -33,7 +33,7 @@ impl MqttNetwork {
     ///
     /// # Errors
     /// The prefix cannot be used.
-    pub fn connect(
+    pub(crate) fn connect(
         address: BrokerAddress,
         prefix: &str,
         gateway: Option<&str>,

@@ -31,7 +31,7 @@ const WRITTEN: Duration = Duration::from_secs(60);
 const CHECK: &str = "is zwave-js-server running (in zwave-js-ui: Settings, Home Assistant, WS Server), and are host and port right?";
 
 /// A network behind a zwave-js-server.
-pub struct ServerNetwork {
+pub(crate) struct ServerNetwork {
     connection: Arc<ServerConnection>,
     task: JoinHandle<()>,
 }
@@ -41,7 +41,7 @@ impl ServerNetwork {
     ///
     /// # Errors
     /// The address cannot be used, or the certificates of `ca`.
-    pub fn connect(address: &str, ca: Option<&Path>) -> Result<Self, Error> {
+    pub(crate) fn connect(address: &str, ca: Option<&Path>) -> Result<Self, Error> {
         let wrong = |reason: String| Error::Address {
             what: "a zwave-js-server (such as ws://127.0.0.1:3000)",
             address: address.to_owned(),

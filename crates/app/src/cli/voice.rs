@@ -3,10 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use switchboard_voice::{
-    Config, SpeechConfig,
-    config::{AudioSource, Destination},
-};
+use switchboard_voice::{AudioSource, Config, Destination, SpeechConfig};
 
 use super::ModelArgs;
 

@@ -6,7 +6,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::{Context, bail};
 use serde_json::json;
-use switchboard_access::{self as access, Tokens, tokens::TokenEntry};
+use switchboard_access::{self as access, TokenEntry, Tokens};
 use switchboard_cluster::ClusterView;
 
 use crate::{

@@ -7,9 +7,8 @@ use std::{process::ExitCode, sync::Arc};
 use anyhow::Context;
 use switchboard_mcp_wire::server_request::NoRequestHandler;
 use switchboard_voice::{
-    Assistant, BackgroundTranscriber, Config, ToolServers, TranscriberParts, Watcher,
-    config::{AudioSource, WakeMode},
-    recogniser, synthesiser, wake_word,
+    Assistant, AudioSource, BackgroundTranscriber, Config, ToolServers, TranscriberParts, WakeMode,
+    Watcher, recogniser, synthesiser, wake_word,
 };
 
 use self::screen::VoiceScreen;

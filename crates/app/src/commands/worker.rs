@@ -7,7 +7,7 @@ use serde_json::json;
 use switchboard_mcp_wire::server_request::NoRequestHandler;
 use switchboard_runtime::{RegisteredTool, services};
 use switchboard_toolcall::ToolPatterns;
-use switchboard_workers::{Worker as Offering, worker::OfferFilter};
+use switchboard_workers::{OfferFilter, Worker as Offering};
 
 use crate::{
     approvals,
@@ -65,7 +65,7 @@ async fn offering(loaded: &Loaded, app: &App, choice: OfferFilter) -> anyhow::Re
         bail!("which group? Say --group NAME, or set `group` in [worker]");
     };
     let wrong = |error: switchboard_workers::Error| anyhow!("{error}");
-    switchboard_workers::worker::check_group(group).map_err(wrong)?;
+    switchboard_workers::check_group(group).map_err(wrong)?;
     let Some(cluster) = app.cluster.get(loaded).await? else {
         bail!("where is NATS? Say --nats nats://HOST:4222, or set `nats` in [cluster]");
     };

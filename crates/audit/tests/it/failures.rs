@@ -3,7 +3,7 @@
 use std::{fs, process::Command, process::Stdio};
 
 use serde_json::json;
-use switchboard_audit::{Config, Store, config::OnFailure};
+use switchboard_audit::{Config, OnFailure, Store};
 
 use crate::support::{Folder, call, executor, load, until};
 

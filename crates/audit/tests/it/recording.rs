@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_audit::{CallOutcome, Config, Filter, Reader, Store, config::Results};
+use switchboard_audit::{CallOutcome, Config, Filter, Reader, Results, Store};
 use switchboard_runtime::{CallHistory, Recorder};
 use switchboard_toolcall::{CallContext, ToolCall};
 

@@ -3,7 +3,7 @@
 use std::{fs, process::Stdio};
 
 use serde_json::json;
-use switchboard_audit::{Config, Reader, Store, config::Durability};
+use switchboard_audit::{Config, Durability, Reader, Store};
 
 use crate::support::{Folder, call, executor, load, until};
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use switchboard_access::NewToken;
 use switchboard_access::Peers as _;
 use switchboard_approvals::RuleScope;
-use switchboard_cluster::{ClusterView, Error, tokens::ClusterTokens};
+use switchboard_cluster::{ClusterTokens, ClusterView, Error};
 use switchboard_runtime::toolcall::ErrorKind;
 use switchboard_workers::{Bucket, Cluster};
 use tokio::time::sleep;

@@ -16,7 +16,7 @@ use switchboard_toolcall::{BoxError, ToolPatterns};
 use super::{failure::ChatFailure, transcripts::Transcripts};
 
 /// Creates a model's client.
-pub type Connect = Box<dyn Fn() -> Result<Arc<dyn Model>, BoxError> + Send + Sync>;
+pub(crate) type Connect = Box<dyn Fn() -> Result<Arc<dyn Model>, BoxError> + Send + Sync>;
 
 /// The models that chat clients may use, in order, and the settings of the agent's loop. Cheap to clone.
 #[derive(Clone, Default)]

@@ -8,7 +8,7 @@ use http::{
     header::{CONTENT_TYPE, LOCATION},
 };
 use serde_json::value::RawValue;
-use switchboard_mcp_wire::{IncomingMessage, NotJsonRpc, message};
+use switchboard_mcp_wire::{IncomingMessage, NotJsonRpc, parse};
 use tokio::time::timeout;
 
 use super::{error_reason, pool::PooledResponse};
@@ -76,11 +76,11 @@ pub(super) fn is_answer<T, E>(found: Option<u64>, id: u64, outcome: &Result<T, E
 /// Parses the messages of a JSON text: one, or a batch.
 pub(crate) fn messages(bytes: &[u8]) -> Result<Vec<IncomingMessage>, NotJsonRpc> {
     if bytes.trim_ascii_start().first() != Some(&b'[') {
-        return Ok(vec![message::parse(bytes)?]);
+        return Ok(vec![parse(bytes)?]);
     }
     let batch: Vec<&RawValue> =
         serde_json::from_slice(bytes).map_err(|error| NotJsonRpc(error.to_string()))?;
-    batch.iter().map(|one| message::parse(one.get().as_bytes())).collect()
+    batch.iter().map(|one| parse(one.get().as_bytes())).collect()
 }
 
 /// Returns the failure for a success status whose body is neither JSON nor events.
@@ -103,7 +103,7 @@ pub(crate) async fn refused(response: PooledResponse, id: Option<u64>) -> Failur
     let status = response.status();
     let location = response.headers().get(LOCATION).cloned();
     let bytes = start(response).await;
-    let error = match message::parse(&bytes) {
+    let error = match parse(&bytes) {
         Ok(IncomingMessage::Response { id: found, outcome: Err(error) }) => Some((found, error)),
         _ => None,
     };

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use switchboard_process::group::Signal;
+use switchboard_process::Signal;
 use tokio::{process::Child, task::JoinHandle, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use switchboard_access::{NewToken, Tokens, TokensError, tokens::TokenEntry};
-use switchboard_cluster::{Error, tokens::ClusterTokens};
+use switchboard_access::{NewToken, TokenEntry, Tokens, TokensError};
+use switchboard_cluster::{ClusterTokens, Error};
 
 /// Where a command looks for tokens. If there is a cluster, new tokens are created there.
 pub(super) struct TokenStores {
