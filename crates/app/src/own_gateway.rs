@@ -9,6 +9,7 @@ pub(crate) mod socket;
 mod tools;
 
 use std::{
+    fs,
     io::{self, IsTerminal},
     path::PathBuf,
     time::Duration,
@@ -16,7 +17,10 @@ use std::{
 
 use serde_json::Value;
 use switchboard_access::CALLER_HEADER;
-use tokio::{runtime, time::timeout};
+use tokio::{
+    runtime,
+    time::{sleep, timeout},
+};
 
 use crate::{
     cli::Cli,
@@ -29,6 +33,9 @@ pub(crate) use client::path;
 
 /// How long a gateway may take to identify itself; one that is busy for longer is not used.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a gateway may take to apply a config that has changed.
+const RELOAD_TIME: Duration = Duration::from_secs(3);
 
 /// The caller that records of the command line name.
 pub(crate) const CALLER: &str = "command line";
@@ -81,17 +88,29 @@ impl OwnGateway {
     pub(crate) fn look(loaded: &Loaded) -> Result<Option<Self>, String> {
         let Some(socket) = socket::find(loaded)? else { return Ok(None) };
         let gateway = Self { socket };
-        let about = gateway.get_soon("/api/gateway")?;
-        let word = |key: &str| about[key].as_str().map(str::to_owned);
-        let (theirs, ours) = (word("version").unwrap_or_default(), env!("CARGO_PKG_VERSION"));
-        // The API may differ between versions, so only a gateway of the same version is used.
-        if theirs != ours {
-            return Err(format!("it is version {theirs}, and this is {ours}; start it again"));
-        }
-        if word("config_digest") != loaded.digest {
-            return Err("it has not taken over the config as it is now".to_owned());
-        }
+        block_on(gateway.agrees(loaded))?;
         Ok(Some(gateway))
+    }
+
+    /// Checks that the gateway has the same version and config. If the config was changed a moment ago, waits until the
+    /// gateway has read it.
+    async fn agrees(&self, loaded: &Loaded) -> Result<(), String> {
+        loop {
+            let about = self.get_within_patience("/api/gateway").await?;
+            let word = |key: &str| about[key].as_str().map(str::to_owned);
+            let (theirs, ours) = (word("version").unwrap_or_default(), env!("CARGO_PKG_VERSION"));
+            // The API may differ between versions, so only a gateway of the same version is used.
+            if theirs != ours {
+                return Err(format!("it is version {theirs}, and this is {ours}; start it again"));
+            }
+            if word("config_digest") == loaded.digest {
+                return Ok(());
+            }
+            if !is_just_written(loaded) {
+                return Err("it has not taken over the config as it is now".to_owned());
+            }
+            sleep(RELOAD_TIME / 30).await;
+        }
     }
 
     /// Gets the JSON of a path, with a short time limit.
@@ -99,10 +118,11 @@ impl OwnGateway {
     /// # Errors
     /// The gateway cannot be reached, refuses, or does not answer in time.
     pub(crate) fn get_soon(&self, path: &str) -> Result<Value, String> {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| error.to_string())?;
-        let asked = async { timeout(PATIENCE, self.get(path)).await };
-        match runtime.block_on(asked) {
+        block_on(self.get_within_patience(path))
+    }
+
+    async fn get_within_patience(&self, path: &str) -> Result<Value, String> {
+        match timeout(PATIENCE, self.get(path)).await {
             Ok(Ok(about)) => Ok(about),
             Ok(Err(error)) if is_refused(&error) => {
                 Err("it was killed; `switchboard serve` starts it again".to_owned())
@@ -116,6 +136,17 @@ impl OwnGateway {
     pub(crate) fn caller() -> (&'static str, String) {
         (CALLER_HEADER, CALLER.to_owned())
     }
+}
+
+fn block_on<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| error.to_string())?.block_on(work)
+}
+
+/// Whether the config was written so recently that a gateway may not have read it yet.
+fn is_just_written(loaded: &Loaded) -> bool {
+    let written = loaded.file.as_deref().and_then(|file| fs::metadata(file).ok()?.modified().ok());
+    written.is_some_and(|written| written.elapsed().is_ok_and(|age| age < RELOAD_TIME))
 }
 
 /// Whether the error means that no process listens on the socket any more.

@@ -159,6 +159,26 @@ impl Loaded {
         self.settings.servers.iter().filter(|(_, config)| config.is_enabled())
     }
 
+    /// The servers that the config keeps without using them, in order.
+    pub(crate) fn disabled_servers(&self) -> impl Iterator<Item = (&String, &ServerConfig)> {
+        self.settings.servers.iter().filter(|(_, config)| !config.is_enabled())
+    }
+
+    /// Says that a server is disabled and how to use it again; `None` if it is not disabled.
+    pub(crate) fn advice_to_enable(&self, server: &str) -> Option<String> {
+        self.disabled_servers().find(|(name, _)| *name == server)?;
+        let place = self.place_of_server(server);
+        Some(format!(
+            "server `{server}` is disabled in {place}; `switchboard enable {server}` uses it again"
+        ))
+    }
+
+    /// As [`advice_to_enable`](Self::advice_to_enable), for the server that a tool's name begins with.
+    pub(crate) fn advice_to_enable_server_of(&self, tool: &str) -> Option<String> {
+        let (server, _) = tool.split_once(&*self.settings.executor.separator)?;
+        self.advice_to_enable(server)
+    }
+
     /// Whether tools may come from elsewhere: from servers, or from workers of a cluster.
     pub(crate) fn has_others(&self) -> bool {
         self.enabled_servers().next().is_some() || self.settings.cluster.nats.is_some()

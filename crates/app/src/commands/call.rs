@@ -38,7 +38,7 @@ pub(super) fn run(call: &CallArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let asked = Instant::now();
     let loaded = Arc::new(overrides::load(cli)?);
     match OwnGateway::find(cli, &loaded) {
-        Some(gateway) => through_gateway::run(call, &loaded, &gateway)?.print(call, cli),
+        Some(gateway) => through_gateway::run(call, &loaded, &gateway)?.print(call, cli, &loaded),
         None => run_alone(call, cli, &loaded, asked),
     }
 }
@@ -78,7 +78,7 @@ fn run_alone(
             false => work.await?,
         };
         // Printed before the servers are stopped, which may take a while.
-        report.print(call, cli)
+        report.print(call, cli, loaded)
     })
 }
 
@@ -102,10 +102,10 @@ enum CallReport {
 }
 
 impl CallReport {
-    fn print(&self, call: &CallArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
+    fn print(&self, call: &CallArgs, cli: &Cli, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         match self {
             Self::Ended(result) => {
-                output::print(result, call, cli)?;
+                output::print(result, call, cli, loaded)?;
                 Ok(if result.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
             }
             Self::Queued(accepted) => {

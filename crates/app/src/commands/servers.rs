@@ -17,7 +17,7 @@ use crate::{
     own_gateway::{OwnGateway, path},
     runtime::on_runtime,
     settings::Loaded,
-    terminal::{self, Paint, is_watched, text},
+    terminal::{self, CommandFailed, Paint, is_watched, text},
 };
 
 /// How old a call may be to be counted, in seconds.
@@ -71,7 +71,15 @@ fn connected(servers: &ServersArgs, loaded: &Loaded) -> anyhow::Result<Vec<Serve
     with_servers(&app, loaded, Needs::All, async |connections| {
         let work = async {
             connections.settled(is_watched(servers.json)).await;
-            Ok(ServerRow::all(&app, connections))
+            let mut rows = ServerRow::all(&app, connections);
+            rows.extend(loaded.disabled_servers().map(|(name, config)| {
+                ServerRow::new(
+                    name.clone(),
+                    "disabled".to_owned(),
+                    config.kind().map_or("", kind).to_owned(),
+                )
+            }));
+            Ok(rows)
         };
         unless_interrupted(work).await
     })
@@ -93,11 +101,6 @@ impl ServerRow {
         let tools = app.executor.tools().listed();
         let row = |server: &switchboard_mcp_client::Server| {
             let state = server.state();
-            let kind = match server.kind() {
-                TransportKind::Stdio => "stdio",
-                TransportKind::Http => "http",
-                TransportKind::Sse => "sse",
-            };
             let error = match &state {
                 ServerState::Failed(reason) | ServerState::Skipped(reason) => {
                     Some(reason.to_string())
@@ -108,7 +111,7 @@ impl ServerRow {
             let tools = own.count() as u64;
             let name = server.name().to_string();
             let sign_in = sign_in_view::of(server);
-            let row = Self::new(name, state.name().to_owned(), kind.to_owned());
+            let row = Self::new(name, state.name().to_owned(), kind(server.kind()).to_owned());
             Self { tools, error, sign_in, ..row }
         };
         connections.all().iter().map(|server| row(server)).collect()
@@ -150,6 +153,14 @@ impl ServerRow {
     }
 }
 
+fn kind(kind: TransportKind) -> &'static str {
+    match kind {
+        TransportKind::Stdio => "stdio",
+        TransportKind::Http => "http",
+        TransportKind::Sse => "sse",
+    }
+}
+
 /// Counts the calls of the last day, as far as there are records.
 fn count_calls(rows: &mut [ServerRow], loaded: &Loaded) {
     let Ok(mut reader) = calls::open(loaded) else { return };
@@ -168,8 +179,21 @@ fn count_calls(rows: &mut [ServerRow], loaded: &Loaded) {
     }
 }
 
+/// Finds the running gateway, for a command about a server.
+///
+/// # Errors
+/// No gateway runs with this config, or the server is disabled.
+fn gateway_that_uses(server: &str, cli: &Cli) -> anyhow::Result<OwnGateway> {
+    let loaded = overrides::load(cli)?;
+    let gateway = OwnGateway::required(&loaded)?;
+    match loaded.advice_to_enable(server) {
+        Some(advice) => Err(CommandFailed(advice).into()),
+        None => Ok(gateway),
+    }
+}
+
 pub(super) fn restart(restart: &RestartArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let gateway = OwnGateway::required(&overrides::load(cli)?)?;
+    let gateway = gateway_that_uses(&restart.name, cli)?;
     let server = format!("/api/servers/{}/reconnect", path(&restart.name));
     on_runtime(async { gateway.post(&server).await })?;
     terminal::tell(&format!("server `{}` connects anew", text::one_line(&restart.name)));
@@ -177,7 +201,7 @@ pub(super) fn restart(restart: &RestartArgs, cli: &Cli) -> anyhow::Result<ExitCo
 }
 
 pub(super) fn logs(logs: &LogsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let gateway = OwnGateway::required(&overrides::load(cli)?)?;
+    let gateway = gateway_that_uses(&logs.name, cli)?;
     let server = format!("/api/servers/{}", path(&logs.name));
     on_runtime(unless_interrupted(async {
         if !logs.follow {

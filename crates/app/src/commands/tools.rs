@@ -23,6 +23,7 @@ use crate::{
     overrides,
     own_gateway::OwnGateway,
     runtime::on_runtime,
+    settings::Loaded,
     terminal::is_watched,
     terminal::{self, Paint, text},
 };
@@ -35,22 +36,28 @@ pub(super) fn run(tools: &ToolsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let app = App::build(&loaded)?;
     let rules = assembly::rules(&loaded).map_err(anyhow::Error::msg)?;
     if !loaded.has_others() {
-        return show(tools, cli, &app, &rules);
+        return show(tools, cli, &app, &rules, &loaded);
     }
     if let Some(gateway) = OwnGateway::find(cli, &loaded) {
         on_runtime(unless_interrupted(gateway.add_tools(&app, &loaded)))?;
-        return show(tools, cli, &app, &rules);
+        return show(tools, cli, &app, &rules, &loaded);
     }
     with_servers(&app, &loaded, Needs::All, async |connections| {
         let work = async {
             connections.settled(is_watched(tools.json)).await;
-            show(tools, cli, &app, &rules)
+            show(tools, cli, &app, &rules, &loaded)
         };
         unless_interrupted(work).await
     })
 }
 
-fn show(tools: &ToolsArgs, cli: &Cli, app: &App, rules: &RulePolicy) -> anyhow::Result<ExitCode> {
+fn show(
+    tools: &ToolsArgs,
+    cli: &Cli,
+    app: &App,
+    rules: &RulePolicy,
+    loaded: &Loaded,
+) -> anyhow::Result<ExitCode> {
     let manager = app.executor.tools();
     let all = if tools.all { manager.all() } else { manager.listed() };
     let found = filtered(&all, tools.filter.as_deref())?;
@@ -76,7 +83,9 @@ fn show(tools: &ToolsArgs, cli: &Cli, app: &App, rules: &RulePolicy) -> anyhow::
                 _ if manager.get(filter).is_some_and(is_denied) => {
                     "`[policy]` denies it; with --all it is shown".to_owned()
                 }
-                true => "`switchboard tools` lists them all".to_owned(),
+                true => loaded
+                    .advice_to_enable_server_of(filter)
+                    .unwrap_or_else(|| "`switchboard tools` lists them all".to_owned()),
                 false => format!("did you mean {}?", text::one_line(&close.join(", "))),
             };
             terminal::tell(&format!("no tool matches `{filter}`; {way_out}"));

@@ -41,8 +41,10 @@ fn a_server_is_tried_and_then_written() {
 fn what_does_not_answer_is_not_written() {
     let place = home();
     for (words, says) in [
-        (&["add", "no", "--", "/nonexistent/program"][..], "/nonexistent/program"),
+        (&["add", "no", "--", "/nonexistent/program"][..], "after 1 attempt: "),
+        (&["add", "no", "http://127.0.0.1:9/mcp"], "after 2 attempts: "),
         (&["add", "no", "http://127.0.0.1:9/mcp"], "connection refused"),
+        (&["add", "no", "--", "sh", "-c", "echo no key >&2; exit 3"], "\nstderr: no key\n"),
     ] {
         let ran = place.run(words);
         assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{ran:?}");
@@ -123,6 +125,19 @@ fn servers_are_switched_off_and_on_and_removed() {
     assert_eq!(read(&place, OWN), config.replace("\"x\"\n", "\"x\"\nenabled = false\n"));
     assert_eq!(place.run(&["enable", "a"]).status, 0);
     assert_eq!(read(&place, OWN), config);
+    assert_eq!(place.run(&["disable", "b"]).status, 0);
+    // One that is disabled is listed, and whoever looks for its tools is told.
+    assert_eq!(place.run(&["disable", "a"]).status, 0);
+    let listed = place.run(&["servers"]).stdout;
+    assert_eq!(
+        listed,
+        "a\tdisabled\tstdio\t0 tools\t0 calls\t\nb\tdisabled\tstdio\t0 tools\t0 calls\t\n"
+    );
+    for words in [&["call", "a__x"][..], &["tools", "a__x"]] {
+        let ran = place.run(words);
+        assert!(ran.stderr.contains("`switchboard enable a` uses it again"), "{ran:?}");
+    }
+    assert_eq!(place.run(&["enable", "a"]).status + place.run(&["enable", "b"]).status, 0);
     assert!(place.refusal(&["remove", "bb"]).contains("did you mean `b`?"));
     assert_eq!(place.run(&["remove", "b"]).status, 0);
     assert_eq!(read(&place, OWN), "# mine\n[servers.a] # first\ncommand = \"x\"\n");

@@ -129,6 +129,30 @@ fn servers_are_listed_restarted_and_heard() {
 
 // GW-1
 #[test]
+fn right_after_a_change_of_the_config_the_gateway_is_used_with_it() {
+    let place = place("");
+    let _serving = serve(&place);
+    place.call(&["s__echo"]);
+    let before = starts(&place);
+    assert_eq!(place.run(&["disable", "s"]).status, 0);
+    let ran = place.run(&["call", "s__echo"]);
+    assert_eq!(ran.status, 1, "{ran:?}");
+    let disabled =
+        "server `s` is disabled in switchboard.toml:1; `switchboard enable s` uses it again\n";
+    assert!(ran.stderr.ends_with(disabled), "{ran:?}");
+    for words in [&["restart", "s"][..], &["logs", "s"]] {
+        let ran = place.run(words);
+        assert_eq!((ran.status, ran.stderr), (1, format!("error: {disabled}")));
+    }
+    assert_eq!(place.run(&["servers", "--json"]).json()[0]["state"], "disabled");
+    assert_eq!(starts(&place), before);
+    assert_eq!(place.run(&["enable", "s"]).status, 0);
+    assert_eq!(place.call(&["s__echo"])["success"], true);
+    assert_eq!(starts(&place), before + 1, "the gateway alone started it");
+}
+
+// GW-1
+#[test]
 fn a_gateway_that_was_killed_is_not_waited_for_and_is_replaced() {
     let place = place("");
     let mut serving = serve(&place);

@@ -1,11 +1,10 @@
 //! Starts or asks a server once, as `doctor` does, before it is written into a config.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use switchboard_mcp_client::ServerState;
+use switchboard_mcp_client::{McpConfig, ServerState};
 use switchboard_toolcall::HumanDuration;
-use tokio::time::timeout;
 
 use super::ServerEntry;
 use crate::{
@@ -15,6 +14,9 @@ use crate::{
     settings,
     terminal::is_watched,
 };
+
+/// How long one attempt may take: `npx` and `uvx` may have to download the server first.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Why a server has no tools to list.
 pub(super) enum CheckFailure {
@@ -36,30 +38,37 @@ pub(super) fn tools_of(
 ) -> anyhow::Result<Result<Vec<String>, CheckFailure>> {
     let text = json!({"servers": {name: Value::Object(entry.clone())}}).to_string();
     // Relative paths mean the same as in the config that it is for.
-    let loaded = Arc::new(settings::load_text(&text, &file.with_extension("json"))?);
+    let mut loaded = settings::load_text(&text, &file.with_extension("json"))?;
+    loaded.settings.mcp = attempts();
+    let loaded = Arc::new(loaded);
     let mut app = App::build(&loaded)?;
     app.is_quiet = true;
     with_servers(&app, &loaded, Needs::All, async |connections| {
         unless_interrupted(async {
             connections.settled(is_watched(is_for_programs)).await;
-            Ok(outcome(name, &app, connections).await)
+            Ok(outcome(name, &app, connections))
         })
         .await
     })
 }
 
-async fn outcome(
-    name: &str,
-    app: &App,
-    connections: &Connections,
-) -> Result<Vec<String>, CheckFailure> {
+/// A person waits for the answer: a server gets a second attempt, because one that knows only older protocols may have died
+/// of the first, and no third.
+fn attempts() -> McpConfig {
+    McpConfig {
+        retry_attempts: 2,
+        retry_base_delay: HumanDuration(Duration::from_millis(200)),
+        connect_timeout: HumanDuration(PATIENCE),
+        // Longer than both attempts, so that it has ended by then.
+        startup_wait: HumanDuration(PATIENCE * 3),
+    }
+}
+
+fn outcome(name: &str, app: &App, connections: &Connections) -> Result<Vec<String>, CheckFailure> {
     let servers = connections.all();
     let Some(server) = servers.iter().find(|server| server.name().as_ref() == name) else {
         return Err(CheckFailure::Silent("it is switched off".to_owned()));
     };
-    let limit = connections.startup_wait();
-    // A server that takes longer is reported as connecting.
-    _ = timeout(limit, server.settled()).await;
     let failure = match server.state() {
         ServerState::Ready(_) => {
             let tools = app.executor.tools().all();
@@ -72,8 +81,8 @@ async fn outcome(
         ServerState::Failed(reason) => with_stderr(name, &reason, connections),
         ServerState::Skipped(reason) => reason.to_string(),
         ServerState::Connecting => {
-            let reason = format!("not connected within {}", HumanDuration(limit));
-            with_stderr(name, &reason, connections)
+            let limit = HumanDuration(connections.startup_wait());
+            with_stderr(name, &format!("not connected within {limit}"), connections)
         }
         ServerState::Idle | ServerState::Stopped => "it ended".to_owned(),
     };

@@ -13,6 +13,7 @@ use switchboard_toolcall::{BoundedOutput, ErrorKind, Part, ToolError, ToolOutput
 use crate::{
     cli::{CallArgs, Cli},
     commands::calls::format,
+    settings::Loaded,
     terminal::{self, CommandFailed, Paint, text},
 };
 
@@ -20,7 +21,12 @@ use crate::{
 ///
 /// # Errors
 /// Writing to stdout fails, the result does not have exactly one binary part, or the file cannot be written.
-pub(super) fn print(result: &ToolResult, call: &CallArgs, cli: &Cli) -> anyhow::Result<()> {
+pub(super) fn print(
+    result: &ToolResult,
+    call: &CallArgs,
+    cli: &Cli,
+    loaded: &Loaded,
+) -> anyhow::Result<()> {
     if call.json {
         return Ok(terminal::print(&serde_json::to_string(result)?)?);
     }
@@ -36,7 +42,14 @@ pub(super) fn print(result: &ToolResult, call: &CallArgs, cli: &Cli) -> anyhow::
                 save(result, answer, file)?;
             }
         }
-        Err(error) => tell_failure(error, paint),
+        Err(error) => {
+            tell_failure(error, paint);
+            if error.kind == ErrorKind::UnknownServer
+                && let Some(advice) = loaded.advice_to_enable_server_of(&call.name)
+            {
+                terminal::tell(&text::one_line(&advice));
+            }
+        }
     }
     // Only for a person: not if the output goes to a file or another program.
     if io::stdout().is_terminal() && io::stderr().is_terminal() {

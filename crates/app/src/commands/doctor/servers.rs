@@ -314,8 +314,7 @@ fn is_rejected(name: &&Arc<str>) -> bool {
 
 /// Servers that the config switches off.
 pub(super) fn switched_off(loaded: &Loaded) -> Option<DoctorCheck> {
-    let off = loaded.settings.servers.iter().filter(|(_, config)| !config.is_enabled());
-    let off: Vec<_> = off.map(|(name, _)| name.as_str()).collect();
+    let off: Vec<_> = loaded.disabled_servers().map(|(name, _)| name.as_str()).collect();
     let message = format!("switched off in the config: {}", off.join(", "));
     (!off.is_empty()).then(|| DoctorCheck::new("servers", CheckStatus::Info, message))
 }

@@ -8,7 +8,6 @@ use std::{
 
 use anyhow::Context;
 use switchboard_gateway::{About, Config as ServeConfig, ConfigSnapshot, ConfigState, Models};
-use switchboard_mcp_client::ServerConfig;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
@@ -44,14 +43,12 @@ pub(super) fn snapshot(loaded: &Loaded) -> ConfigSnapshot {
         policy: loaded.settings.policy.clone(),
         allow_if: loaded.settings.serve.allow_if.clone(),
         deny_if: loaded.settings.serve.deny_if.clone(),
-        disabled: disabled(&loaded.settings),
+        disabled: loaded
+            .disabled_servers()
+            .map(|(name, config)| (name.clone(), config.clone()))
+            .collect(),
         refusal: None,
     }
-}
-
-fn disabled(settings: &Settings) -> Vec<(String, ServerConfig)> {
-    let servers = settings.servers.iter().filter(|(_, config)| !config.is_enabled());
-    servers.map(|(name, config)| (name.clone(), config.clone())).collect()
 }
 
 /// Applies the config again whenever it changes, or somebody asks for it. Ends only when dropped.
