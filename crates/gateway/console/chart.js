@@ -236,12 +236,12 @@ function highest(chart) {
 }
 
 /**
- * From 0 upwards: what is twice as much is twice as high.
+ * Numbers of calls from 0 upwards: what is twice as much is twice as high.
  * @param {number} most
  * @returns {Axis}
  */
 function linear(most) {
-  const steps = scale(most, 4);
+  const steps = scale(most, 4, 1);
   const top = steps.at(-1) || 1;
   return { steps, share: (value) => value / top };
 }
@@ -269,13 +269,23 @@ function allValues(chart) {
 /**
  * Round numbers from 0 to at least `most`.
  * @param {number} most
- * @param {number} steps
+ * @param {number} steps how many at most
+ * @param {number} [least] what all of them are multiples of
  */
-export function scale(most, steps) {
+export function scale(most, steps, least = 0) {
   if (most <= 0) return [0, 1];
-  const rough = most / steps;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= rough) ?? rough;
+  const step = round(most / steps, least);
   const count = Math.ceil(most / step - 1e-9);
   return Array.from({ length: count + 1 }, (_, index) => index * step);
+}
+
+/**
+ * The next round number: 1, 2, 2.5 or 5 times a power of ten.
+ * @param {number} number
+ * @param {number} [least] what it is a multiple of
+ */
+export function round(number, least = 0) {
+  const power = 10 ** Math.floor(Math.log10(number));
+  const isFit = (/** @type {number} */ size) => size >= number && (least === 0 || size % least === 0);
+  return [1, 2, 2.5, 5, 10].map((factor) => factor * power).find(isFit) ?? Math.max(number, least);
 }

@@ -13,6 +13,19 @@ export function duration(ms) {
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} m`;
 }
 
+/**
+ * A round number of milliseconds, with no more digits than it has.
+ * @param {number} ms
+ */
+export function roundDuration(ms) {
+  const exact = (/** @type {number} */ value) => Number(value.toPrecision(6));
+  if (ms === 0) return '0';
+  if (ms < 1) return `${exact(ms * 1000)} µs`;
+  if (ms < 1000) return `${exact(ms)} ms`;
+  if (ms < 60_000) return `${exact(ms / 1000)} s`;
+  return duration(ms);
+}
+
 const clockFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const dayFormat = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',

@@ -4,13 +4,16 @@ import { get } from '../api.js';
 import { fill, h } from '../dom.js';
 import { icon } from '../icons.js';
 import { navigate } from '../router.js';
-import { empty, head, loading, trouble } from '../widgets.js';
+import { copy, empty, head, loading, trouble } from '../widgets.js';
 import { begin, find, forget } from './conversation.js';
 import { List } from './list.js';
 import { Options } from './options.js';
 
 /** @import { Route, View } from '../types' */
 /** @import { Conversation } from './conversation.js' */
+
+/** The section of a config that needs nothing else. */
+const DEMO = '[models.demo]\nprovider = "script"\nmodel = "demo"';
 
 /** The conversation that was shown last; it outlives the section. */
 let conversation = begin();
@@ -160,14 +163,25 @@ class Chat {
             'Try a model with your tools',
             'Each call that it makes appears where it happens, checked and recorded like every other.',
           )
-        : empty(
-            'No model is configured',
-            'Add one to the config, such as ',
-            h('code', {}, '[models.local]'),
-            ' with ',
-            h('code', {}, 'provider = "ollama"'),
-            '.',
-          ),
+        : [
+            empty(
+              'No model is configured',
+              'Add one to the config; it applies a second after it is saved. This one is built in and needs neither key nor network; ',
+              'with ',
+              h('code', {}, 'ollama'),
+              ', ',
+              h('code', {}, 'anthropic'),
+              ' or ',
+              h('code', {}, 'openai'),
+              ' as the provider it is a real one:',
+            ),
+            h(
+              'div',
+              { class: 'config' },
+              h('pre', { tabindex: '0', 'aria-label': 'Config' }, DEMO),
+              copy(() => DEMO, 'config'),
+            ),
+          ],
     );
   }
 
@@ -192,6 +206,7 @@ class Chat {
     this.sendButton.disabled = conversation.isRunning || !hasModels;
     this.stop.hidden = !conversation.isRunning;
     this.text.disabled = !hasModels;
+    this.model.hidden = !hasModels;
     this.options.isNew = conversation.isNew;
   }
 }

@@ -39,17 +39,17 @@ export class Bar {
     text: text('Search', true),
     tool: text('Tool or glob*'),
     outcome: choice(
-      'Any outcome',
+      'Outcome',
       OUTCOMES.map((outcome) => [outcome, words(outcome)]),
     ),
     server: text('Server'),
     caller: text('Caller'),
     conversation: text('Conversation'),
     slow: choice(
-      'Any duration',
+      'Duration',
       ['100ms', '1s', '10s'].map((limit) => [limit, `over ${limit}`]),
     ),
-    since: choice('Any time', [
+    since: choice('Time', [
       ['15m', 'last 15 min'],
       ['1h', 'last hour'],
       ['24h', 'last 24 h'],

@@ -117,7 +117,7 @@ export class Rows {
     cells[2]?.append(link);
     const row = h('div', { role: 'row', class: 'call-row' }, cells);
     row.addEventListener('click', (event) => {
-      if (event.target !== link) link.click();
+      if (!link.contains(/** @type {Node} */ (event.target))) link.click();
     });
     this.space.append(row);
     return { row, cells, link, call: null, shape: '' };
@@ -138,7 +138,7 @@ export class Rows {
     slot.shape = call.outcome;
     slot.row.dataset.id = call.id;
     slot.link.href = this.address(call.id);
-    slot.link.textContent = call.tool;
+    named(slot.link, call);
     const [time, outcome, , args, caller, conversation, took] = slot.cells;
     set(time, clock(call.started));
     set(outcome, words(call.outcome));
@@ -150,6 +150,20 @@ export class Rows {
     set(took, duration(call.duration_ms));
     slot.row.title = serverOf(call) ? `${call.tool}, server ${serverOf(call)}` : call.tool;
   }
+}
+
+/**
+ * Writes a tool's name. Where it does not fit, the server's name is cut, because the end tells tools apart.
+ * @param {HTMLElement} link
+ * @param {Call} call
+ */
+function named(link, { tool, server }) {
+  const prefix = server && tool.startsWith(server) ? server : '';
+  link.setAttribute('aria-label', tool);
+  link.replaceChildren(
+    h('span', { class: 'name-server' }, prefix),
+    h('span', { class: 'name-own' }, tool.slice(prefix.length)),
+  );
 }
 
 /**

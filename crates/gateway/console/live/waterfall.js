@@ -1,7 +1,7 @@
 // Calls and turns of models by conversation on one line of time each, so that what ran side by side stands side by side.
 
 import { fill, h } from '../dom.js';
-import { clock, count, duration, isFailure, tone, words } from '../format.js';
+import { clock, count, duration, isFailure, roundDuration, tone, words } from '../format.js';
 import { icon } from '../icons.js';
 import { write } from '../json.js';
 import { empty } from '../widgets.js';
@@ -114,9 +114,11 @@ export class Waterfall {
     const ticks = h(
       'span',
       { class: 'lane-ticks', title: 'Drag to zoom in' },
-      [0, 0.2, 0.4, 0.6, 0.8].map((step) =>
-        h('span', {}, duration((end - begin) * (zoom.from + (zoom.to - zoom.from) * step))),
-      ),
+      zoom.ticks(end - begin).map(({ at, left }) => {
+        const tick = h('span', {}, roundDuration(at));
+        tick.style.left = `${left}%`;
+        return tick;
+      }),
     );
     drag(ticks, (one, other) => {
       zoom.select(one, other);
@@ -256,7 +258,12 @@ function track(one, className, { begin, end, zoom }) {
     bar.style.left = `${place.left}%`;
     bar.style.width = `${Math.min(100 - place.left, place.width)}%`;
   }
-  return h('span', { class: 'lane-track', 'aria-hidden': 'true' }, bar);
+  const lines = zoom.ticks(end - begin).map(({ left }) => {
+    const line = h('span', { class: 'lane-line' });
+    line.style.left = `${left}%`;
+    return line;
+  });
+  return h('span', { class: 'lane-track', 'aria-hidden': 'true' }, lines, bar);
 }
 
 /**

@@ -1,5 +1,9 @@
 // Which part of a conversation's time is shown.
 
+import { round } from '../chart.js';
+
+/** How many round times are shown at most, beside the first. */
+const TICKS = 6;
 /** The least part that can be shown. */
 const LEAST = 0.001;
 
@@ -63,6 +67,20 @@ export class Zoom {
     const left = Math.max(0, (begin - this.from) / span);
     const right = Math.min(1, (end - this.from) / span);
     return { left: Math.min(99.5, left * 100), width: Math.max(0.4, (right - left) * 100) };
+  }
+
+  /**
+   * The round times of what is shown, and where each is, in per cent.
+   * @param {number} whole what the whole takes, in ms
+   */
+  ticks(whole) {
+    const [first, last] = [this.from * whole, this.to * whole];
+    const step = round((last - first) / TICKS);
+    const from = Math.ceil(first / step - 1e-9);
+    const count = Math.floor((last - first) / step) + 1;
+    return Array.from({ length: count }, (_, index) => (from + index) * step)
+      .map((at) => ({ at, left: ((at - first) / (last - first)) * 100 }))
+      .filter(({ left }) => left < 95);
   }
 
   /**

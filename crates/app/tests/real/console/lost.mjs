@@ -44,8 +44,14 @@ await visit(async ({ window }) => {
   const page = await context.newPage();
   await page.goto(`http://127.0.0.1:${at}/live`);
   await says(page, '#link', 'Live');
+  // Live is opened for the first time while nobody answers.
+  const late = await context.newPage();
+  await late.goto(`http://127.0.0.1:${at}/servers`);
+  await says(late, '.server', 'ready');
   way.cut();
   await says(page, '#link', 'reconnecting');
+  await late.getByRole('link', { name: 'Live' }).first().click();
+  await late.locator('.section.live h1').waitFor();
   // A section that needs the gateway says what is wrong, and offers to try again.
   await page.getByRole('link', { name: 'Servers' }).click();
   await says(page, '.trouble', 'does not answer');
@@ -58,6 +64,6 @@ await visit(async ({ window }) => {
     .catch(() => {});
   await says(page, '.server', 'ready');
   await page.getByRole('link', { name: 'Live' }).first().click();
-  await says(page, '.rows-space .call-row', 'nobody saw this');
+  for (const seen of [page, late]) await says(seen, '.rows-space .call-row', 'nobody saw this');
   way.cut();
 });

@@ -174,18 +174,48 @@ await visit(async ({ window }) => {
     assert.equal(made, blocks);
   }
 
-  for (const [most, steps] of [
+  for (const [most, steps, least] of [
     [0, [0, 1]],
     [7, [0, 2, 4, 6, 8]],
     [100, [0, 25, 50, 75, 100]],
     [0.3, [0, 0.1, 0.2, 0.3]],
+    [9, [0, 2.5, 5, 7.5, 10]],
+    // Calls are whole.
+    [9, [0, 5, 10], 1],
+    [1, [0, 1], 1],
+    [3, [0, 1, 2, 3], 1],
   ]) {
-    const scale = await ask(async (top) => (await import('/console/chart.js')).scale(top, 4), most);
+    const scale = await ask(
+      async ([top, least]) => (await import('/console/chart.js')).scale(top, 4, least),
+      [most, least],
+    );
     assert.deepEqual(
       scale.map((step) => Number(step.toFixed(6))),
       steps,
     );
   }
+
+  // A waterfall's axis has round times, zoomed or not.
+  const ticks = await ask(async () => {
+    const { Zoom } = await import('/console/live/zoom.js');
+    const { roundDuration } = await import('/console/format.js');
+    const zoom = new Zoom();
+    const shown = () => zoom.ticks(9310).map(({ at, left }) => [roundDuration(at), Math.round(left)]);
+    const whole = shown();
+    zoom.select(0.25, 0.5);
+    return { whole, part: shown().map(([time]) => time), times: [0.5, 250, 2500, 90_000].map(roundDuration) };
+  });
+  assert.deepEqual(ticks, {
+    whole: [
+      ['0', 0],
+      ['2 s', 21],
+      ['4 s', 43],
+      ['6 s', 64],
+      ['8 s', 86],
+    ],
+    part: ['2.5 s', '3 s', '3.5 s', '4 s', '4.5 s'],
+    times: ['500 µs', '250 ms', '2.5 s', '1 m 30 s'],
+  });
 
   // One slow call does not flatten the others.
   const axis = await ask(async () => {
