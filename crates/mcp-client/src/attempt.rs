@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use switchboard_mcp_wire::Era;
+use switchboard_mcp_wire::{Era, server_request::is_echoed_refusal};
 use switchboard_toolcall::HumanDuration;
 use tokio::time::timeout;
 
@@ -136,7 +136,8 @@ impl Server {
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport.clone());
         let (answers, patience) = (self.deps.answers.clone(), plan.patience(kind));
         let handshake = Handshake { transport, router, answers, patience, tell };
-        let session = handshake.meet(first_message).await.map_err(AttemptError::Failed)?;
+        let session = handshake.meet(first_message).await;
+        let session = session.map_err(|failure| AttemptError::Failed(unless_echoed(failure)))?;
         Ok((session, changes))
     }
 
@@ -195,6 +196,16 @@ impl Server {
 /// Whether the failure of a POST looks like that of a server of the old HTTP+SSE.
 fn may_be_sse(failure: &Failure) -> bool {
     matches!(failure, Failure::Http { status: 400 | 404 | 405, .. })
+}
+
+/// Says so if a program such as `cat` sent back our request, and then our response to it.
+fn unless_echoed(failure: Failure) -> Failure {
+    match failure {
+        Failure::Rpc(error) if is_echoed_refusal(&error) => {
+            Failure::Protocol("it sends back what it is sent, so it is no MCP server".to_owned())
+        }
+        other => other,
+    }
 }
 
 /// Why a server could not be connected to.

@@ -59,11 +59,19 @@ impl ServerRequestHandler for NoRequestHandler {
     }
 }
 
+/// How the error for a request that is no question begins.
+const NO_QUESTION: &str = "Switchboard does not answer";
+
+/// Returns whether an error is our own [`refusal`], sent back: by a program that is no MCP server and echoes its input.
+pub fn is_echoed_refusal(error: &RpcError) -> bool {
+    error.code == RpcError::METHOD_NOT_FOUND && error.message.starts_with(NO_QUESTION)
+}
+
 /// Returns the error for a server whose request is not answered.
 pub fn refusal(request: &ServerRequest) -> RpcError {
     let ServerRequest { server, method, recipient, .. } = request;
     let Some(kind) = questions::kind(method) else {
-        let text = format!("Switchboard does not answer '{method}'");
+        let text = format!("{NO_QUESTION} '{method}'");
         return RpcError::new(RpcError::METHOD_NOT_FOUND, text);
     };
     let asked = format!("MCP server '{server}' {} ('{method}')", what(kind));

@@ -147,6 +147,14 @@ fn the_block_names_the_servers_that_are_up() {
 }
 
 #[test]
+fn a_program_that_echoes_is_no_server() {
+    let place = Place::with_config(&format!("{NO_DELAY}[servers.echoes]\ncommand = \"cat\"\n"));
+    let ran = place.run(&["tools", "--json"]);
+    let reason = "Reason: Connection to stdio server 'echoes' failed: it sends back what it is sent, so it is no MCP server";
+    assert!(ran.stderr.contains(reason), "{ran:?}");
+}
+
+#[test]
 fn attempts_are_logged() {
     // MC-2
     let place = Place::with_config(&format!("{NO_DELAY}{DEAD}")).variable("RUST_LOG", "info");

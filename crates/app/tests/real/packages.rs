@@ -60,7 +60,7 @@ fn every_package_installs_into_a_clean_root_and_lists_its_tools() {
         if kernel == env::consts::ARCH {
             debian::check(&dist.only(&format!("_{debian}.deb")), is_static(&program));
             registries::check_wheel(&dist, &dist.only(&format!("{kernel}.whl")));
-            registries::check_npm(&dist.only(".tgz"), node);
+            registries::check_npm(&dist, &dist.only(".tgz"), node);
             image::check(&dist.only("-oci.tar"), debian, is_static(&program));
         } else {
             // What runs elsewhere has the same program inside.

@@ -1,61 +1,81 @@
-//! The packages of Python and Node.js, installed without any registry.
+//! The packages of Python and Node.js, installed into a clean root, without any registry.
 
 use std::{fs, path::Path, process::Command};
 
 use switchboard_testkit::parts::part;
+use tempfile::TempDir;
 
-use super::{Dist, succeed, use_it};
+use super::{Dist, sandbox, succeed, use_it};
 
-/// A command that finds only what is under `folder` and what the system has.
-fn at_home(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
-    let mut command = Command::new(program);
-    // Node.js and Python may be anywhere.
-    let path = std::env::var("PATH").unwrap();
-    command.env_clear().env("HOME", folder).env("PATH", path).current_dir(folder);
+/// A root with the packages in `/packages`.
+fn clean_root(dist: &Dist) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let packages = root.path().join("packages");
+    fs::create_dir(&packages).unwrap();
+    for entry in fs::read_dir(&dist.folder).unwrap() {
+        let file = entry.unwrap();
+        let name = file.file_name().into_string().unwrap();
+        if name.ends_with(".whl") || name.ends_with(".tgz") {
+            fs::copy(file.path(), packages.join(name)).unwrap();
+        }
+    }
+    root
+}
+
+/// Where a package is inside the root.
+fn inside(package: &Path) -> String {
+    format!("/packages/{}", package.file_name().unwrap().to_str().unwrap())
+}
+
+fn run(root: &TempDir, words: &[&str]) -> Command {
+    let mut command = sandbox::with_system(root.path());
+    command.args(words);
     command
 }
 
 pub(crate) fn check_wheel(dist: &Dist, wheel: &Path) {
     eprintln!("the package of Python");
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    succeed(at_home("python3", folder).args(["-m", "venv", "venv"]));
-    let install = ["-m", "pip", "--disable-pip-version-check", "install", "--no-index"];
-    succeed(at_home(folder.join("venv/bin/python"), folder).args(install).arg(wheel));
-    use_it(&|| at_home(folder.join("venv/bin/switchboard"), folder));
+    let root = clean_root(dist);
+    succeed(&mut run(&root, &["/usr/bin/python3", "-m", "venv", "/home/venv"]));
+    let pip = ["/home/venv/bin/python", "-m", "pip", "--disable-pip-version-check"];
+    succeed(run(&root, &pip).args(["install", "--no-index", &inside(wheel)]));
+    use_it(&|| run(&root, &["/home/venv/bin/switchboard"]));
     // pip checks the list of files when it removes them.
-    let remove = ["-m", "pip", "uninstall", "--yes", "switchboard-gateway"];
-    succeed(at_home(folder.join("venv/bin/python"), folder).args(remove));
-    assert!(!folder.join("venv/bin/switchboard").exists());
+    succeed(run(&root, &pip).args(["uninstall", "--yes", "switchboard-gateway"]));
+    assert!(!root.path().join("home/venv/bin/switchboard").exists());
 
     eprintln!("uvx switchboard-gateway");
+    let programs = root.path().join("opt/bin");
+    fs::create_dir_all(&programs).unwrap();
+    for name in ["uv", "uvx"] {
+        fs::copy(part(&format!("uv/venv/bin/{name}")), programs.join(name)).unwrap();
+    }
+    let from = ["--offline", "--no-index", "--quiet", "--find-links", "/packages"];
     use_it(&|| {
-        let mut command = at_home(part("uv/venv/bin/uvx"), folder);
-        command.args(["--offline", "--no-index", "--quiet", "--find-links"]).arg(&dist.folder);
-        command.arg("switchboard-gateway");
+        let mut command = run(&root, &["uvx"]);
+        command.args(from).arg("switchboard-gateway");
         command
     });
 }
 
-pub(crate) fn check_npm(package: &Path, node: &str) {
+pub(crate) fn check_npm(dist: &Dist, package: &Path, node: &str) {
     eprintln!("the package of npm");
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    let install =
-        ["install", "--global", "--offline", "--no-audit", "--no-fund", "--prefix", "prefix"];
-    succeed(at_home("npm", folder).args(install).arg(package));
-    use_it(&|| at_home(folder.join("prefix/bin/switchboard"), folder));
-    let program = folder.join("prefix/lib/node_modules/switchboard-gateway/bin");
-    fs::remove_dir_all(program.join(format!("linux-{node}"))).unwrap();
-    let missing = at_home(folder.join("prefix/bin/switchboard"), folder).output().unwrap();
+    let root = clean_root(dist);
+    let install = ["npm", "install", "--global", "--offline", "--no-audit", "--no-fund"];
+    succeed(run(&root, &install).args(["--prefix", "/home/prefix", &inside(package)]));
+    use_it(&|| run(&root, &["/home/prefix/bin/switchboard"]));
+    let modules = root.path().join("home/prefix/lib/node_modules");
+    let program = modules.join(format!("switchboard-gateway/bin/linux-{node}"));
+    fs::remove_dir_all(program).unwrap();
+    let missing = run(&root, &["/home/prefix/bin/switchboard"]).output().unwrap();
     let said = String::from_utf8_lossy(&missing.stderr);
     assert!(said.starts_with("error: this package has no switchboard for Linux on"), "{said}");
     assert_eq!(missing.status.code(), Some(1));
 
     eprintln!("npx switchboard-gateway");
     use_it(&|| {
-        let mut command = at_home("npx", folder);
-        command.args(["--offline", "--yes", &format!("file:{}", package.display())]);
+        let mut command = run(&root, &["npx", "--offline", "--yes"]);
+        command.arg(format!("file:{}", inside(package)));
         command
     });
 }

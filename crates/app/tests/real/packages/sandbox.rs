@@ -25,6 +25,21 @@ pub(crate) fn as_root(root: &Path) -> Command {
     command
 }
 
+/// What starts a program inside a root that has the system's `/usr`, and so Python and Node.js, but nothing that was
+/// installed otherwise: no Rust, no home, no network. Writes only into the root.
+pub(crate) fn with_system(root: &Path) -> Command {
+    let prepare = "cd \"$1\" && mkdir -p usr dev proc tmp etc home && \
+        for link in bin sbin lib lib64; do [ -e $link ] || cp -P /$link $link; done && \
+        mount --rbind /usr usr && mount -o remount,bind,ro usr && \
+        mount --rbind /dev dev && mount -t proc proc proc && \
+        root=$1 && shift && exec unshare --root \"$root\" --wd /home \"$@\"";
+    let mut command = apart();
+    command.args(["/bin/sh", "-c", prepare, "sh"]).arg(root);
+    let path = "/opt/bin:/usr/local/bin:/usr/bin:/bin";
+    command.env_clear().env("PATH", format!("{path}:/usr/sbin:/sbin")).env("HOME", "/home");
+    command
+}
+
 /// What starts a program inside the root as another user, who can change nothing but what is under `state`.
 pub(crate) fn as_user(root: &Path, user: &str, state: &Path, state_inside: &str) -> Command {
     let prepare = "mount --bind \"$1\" \"$1\" && mount --bind \"$3\" \"$1$4\" && \
