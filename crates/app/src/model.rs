@@ -214,15 +214,28 @@ pub(crate) fn missing_key(config: &ModelConfig) -> Option<&'static str> {
     (is_home && has_none).then_some(variable)
 }
 
+/// Services that people take for providers, and where each speaks OpenAI's API. Not those that are names of Ollama's models,
+/// such as `mistral`.
+const OPENAI_SERVICES: [(&str, &str); 4] = [
+    ("gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
+    ("google", "https://generativelanguage.googleapis.com/v1beta/openai"),
+    ("groq", "https://api.groq.com/openai/v1"),
+    ("openrouter", "https://openrouter.ai/api/v1"),
+];
+
 fn unknown(wanted: &str, loaded: &Loaded) -> anyhow::Error {
     let known: Vec<&str> = loaded.settings.models.keys().map(String::as_str).collect();
     let mut text = format!("there is no model `{wanted}`");
     if let Some((provider, rest)) = wanted.split_once(':') {
         let providers = Provider::ALL.iter().chain([&Provider::Script]).map(|one| one.code());
-        match close_names(provider, providers).first() {
-            Some(near) => text = format!("{text}; did you mean `{near}:{rest}`?"),
-            None => text = format!("{text}; did you mean `ollama:{wanted}`?"),
-        }
+        let service = OPENAI_SERVICES.iter().find(|(name, _)| *name == provider);
+        text = match (service, close_names(provider, providers).first()) {
+            (Some((_, url)), _) => format!(
+                "{text}; that service speaks OpenAI's API: `openai:{rest}@{url}`, with its key in OPENAI_API_KEY"
+            ),
+            (None, Some(near)) => format!("{text}; did you mean `{near}:{rest}`?"),
+            (None, None) => format!("{text}; did you mean `ollama:{wanted}`?"),
+        };
     } else if let Some(near) = close_names(wanted, known.iter().copied().chain([DEMO])).first() {
         text = format!("{text}; did you mean `{near}`?");
     }

@@ -136,6 +136,10 @@ fn who_is_asked_must_be_known() {
         ("nonsense", "there is no model `nonsense`\n       the config has local, big;"),
         ("opena:x", "did you mean `openai:x`?"),
         ("qwen3:0.6b", "did you mean `ollama:qwen3:0.6b`?"),
+        (
+            "gemini:gemini-2.5-pro",
+            "`openai:gemini-2.5-pro@https://generativelanguage.googleapis.com/v1beta/openai`, with its key in OPENAI_API_KEY",
+        ),
         ("openai:", "the model's name is missing"),
         (
             "big",
