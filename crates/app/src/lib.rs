@@ -4,6 +4,7 @@
 
 mod cli;
 mod completion;
+mod core_dumps;
 mod version;
 mod environment;
 mod logging;
@@ -47,6 +48,7 @@ pub fn run() -> ExitCode {
     }
     let cli = cli::parse();
     logging::start(&cli);
+    core_dumps::disable();
     let status = commands::run(&cli).unwrap_or_else(|error| terminal::report(&error, cli.color));
     logging::flush();
     status

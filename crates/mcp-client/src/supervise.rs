@@ -59,6 +59,9 @@ impl Server {
         self.close().await;
         // The copies were stopped together with this server.
         self.copies.ended().await;
+        if let Some(authorizer) = self.authorizer() {
+            authorizer.settled().await;
+        }
     }
 
     /// Connects, and reconnects when the connection is lost. Never returns.

@@ -119,6 +119,11 @@ impl Authorizer {
         *lock(&self.shared.nonce) = Some(nonce.to_owned());
     }
 
+    /// Waits until no renewal is under way: one that is cut off would lose the new refresh token.
+    pub async fn settled(&self) {
+        drop(self.shared.renewing.lock().await);
+    }
+
     /// Returns the token for the next request; `None` if nobody has signed in. One that is about to end is renewed by a task
     /// of its own; one that has ended is waited for. A token that cannot be renewed is returned all the same: the server
     /// decides.

@@ -134,16 +134,15 @@ async fn register(
     if redirect.is_none() {
         grants[0] = "urn:ietf:params:oauth:grant-type:device_code";
     }
-    let mut body = json!({
+    let body = json!({
         "client_name": "Switchboard",
         "application_type": "native",
         "redirect_uris": redirect.into_iter().collect::<Vec<_>>(),
         "grant_types": grants,
+        // Left out, it would mean `code`, which a client of the device flow alone does not get.
+        "response_types": redirect.iter().map(|_| "code").collect::<Vec<_>>(),
         "token_endpoint_auth_method": wanted.name(),
     });
-    if redirect.is_some() {
-        body["response_types"] = json!(["code"]);
-    }
     let answer = http.json(&endpoint, &body, "register").await?;
     if !answer.status.is_success() {
         return Err(token::refusal(&answer));

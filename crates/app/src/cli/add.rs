@@ -14,7 +14,7 @@ use crate::completion;
   switchboard add npm:@modelcontextprotocol/server-github --env GITHUB_TOKEN=…
 
 The server is started or asked once, and written into the config only if it answers. A value that looks like a \
-secret goes into secrets.env beside your config, which only you can read; the config gets ${NAME}.
+secret goes into the vault; the config gets ${secret:NAME}.
 
 Exit status: 0 added, 1 the server does not answer, 2 wrong usage or config.")]
 pub(crate) struct AddArgs {

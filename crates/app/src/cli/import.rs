@@ -20,8 +20,7 @@ Examples:
 
 Servers go into your own config (--here: ./switchboard.toml; --config FILE: that one); its comments stay, and the old \
 file is kept as .bak. A server that is there already is asked about on a terminal, and left as it is otherwise. Tools \
-that a program does not use or asks about become rules of [policy]. Secrets go into secrets.env beside your config, \
-which only you can read.
+that a program does not use or asks about become rules of [policy]. Secrets go into the vault.
 
 Exit status: 0 success, also where servers were left or skipped; 2 wrong usage or config."
 )]

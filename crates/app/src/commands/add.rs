@@ -123,7 +123,7 @@ pub(super) fn try_server(
 }
 
 impl TriedServer {
-    /// Writes it into the config, and its secrets into their file. Returns notes for the person.
+    /// Writes it into the config, and its secrets into the vault. Returns notes for the person.
     ///
     /// # Errors
     /// A file cannot be written.

@@ -24,9 +24,10 @@ use crate::{
         FILE_NAME,
         edit::ConfigEditor,
         import::{self, ForeignServer},
-        own_config, secrets, trust,
+        own_config, trust,
     },
     terminal::{self, Paint, ask, text},
+    vault,
 };
 
 /// The servers of one config.
@@ -53,7 +54,7 @@ pub(super) fn run(import: &ImportArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let is_changed = outcomes.iter().any(ImportOutcome::is_change);
     if is_changed && !import.print {
         // Secrets first: a config that refers to them cannot be used without them.
-        let notes = if secrets::path().is_some() { moved.store()? } else { Vec::new() };
+        let notes = if vault::open().is_ok() { moved.store()? } else { Vec::new() };
         target.back_up()?;
         target.save()?;
         for note in notes {

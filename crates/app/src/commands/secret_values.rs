@@ -1,9 +1,10 @@
-//! Moves secrets that `add` and `import` find into `secrets.env`, so that the config only refers to them.
+//! Moves secrets that `add` and `import` find into the vault, so that the config only refers to them.
 
 use serde_json::{Map, Value};
 use switchboard_runtime::redact;
+use switchboard_vault::Secret;
 
-use crate::{settings::secrets, terminal::ask};
+use crate::{terminal::ask, vault};
 
 /// A server's settings, as they stand under `[servers.NAME]`.
 pub(super) type ServerEntry = Map<String, Value>;
@@ -13,8 +14,8 @@ pub(super) type ServerEntry = Map<String, Value>;
 pub(super) enum SecretChoice {
     /// They stay in the config.
     Config,
-    /// They go into their own file.
-    File,
+    /// They go into the vault.
+    Vault,
     /// The person at the terminal decides, once for all of them.
     Ask,
 }
@@ -25,20 +26,20 @@ impl SecretChoice {
         match is_plain {
             true => Self::Config,
             false if ask::is_possible() => Self::Ask,
-            false => Self::File,
+            false => Self::Vault,
         }
     }
 }
 
-/// The secrets that configs refer to by the names of variables, and that are not written yet.
+/// The secrets that configs refer to by name, and that are not stored yet.
 pub(super) struct MovedSecrets {
     secrets: Vec<MovedSecret>,
     choice: SecretChoice,
 }
 
 struct MovedSecret {
-    variable: String,
-    value: String,
+    name: String,
+    value: Secret,
 }
 
 impl MovedSecrets {
@@ -46,11 +47,11 @@ impl MovedSecrets {
         Self { secrets: Vec::new(), choice }
     }
 
-    /// Replaces values that look like secrets, and the variables of `env` that `also` names, by `${VARIABLE}`. Returns the
-    /// new variables.
+    /// Replaces values that look like secrets, and the variables of `env` that `also` names, by `${secret:NAME}`. Returns the
+    /// names.
     ///
     /// # Errors
-    /// `secrets.env` cannot be read.
+    /// The vault cannot be opened.
     pub(super) fn take_out(
         &mut self,
         server: &str,
@@ -81,7 +82,7 @@ impl MovedSecrets {
         {
             self.replace(server, "url", "URL", url)?;
         }
-        Ok(self.secrets[before..].iter().map(|secret| secret.variable.clone()).collect())
+        Ok(self.secrets[before..].iter().map(|secret| secret.name.clone()).collect())
     }
 
     /// How many there are.
@@ -110,29 +111,29 @@ impl MovedSecrets {
             Some((scheme @ ("Bearer" | "Basic"), secret)) => (format!("{scheme} "), secret),
             _ => (String::new(), text),
         };
-        let variable = self.variable_for(server, section, name, secret)?;
-        let secret = MovedSecret { variable: variable.clone(), value: secret.to_owned() };
-        self.secrets.push(secret);
-        *value = format!("{scheme}${{{variable}}}").into();
+        let name = self.name_for(server, section, name, secret)?;
+        let reference = format!("{scheme}{}", reference(&name));
+        self.secrets.push(MovedSecret { name, value: secret.into() });
+        *value = reference.into();
         Ok(())
     }
 
     fn is_wanted(&mut self, server: &str, section: &str, name: &str) -> bool {
         if self.choice == SecretChoice::Ask {
             let question = format!(
-                "{section}.{name} of `{server}` looks like a secret. Keep such values in secrets.env, which only you can read, and write references into the config? [Y/n] "
+                "{section}.{name} of `{server}` looks like a secret. Keep such values in the vault, and write references into the config? [Y/n] "
             );
             let is_refused = |answer: String| matches!(answer.trim(), "n" | "N" | "no");
             self.choice = match ask::line(&question).is_ok_and(is_refused) {
                 true => SecretChoice::Config,
-                false => SecretChoice::File,
+                false => SecretChoice::Vault,
             };
         }
-        self.choice == SecretChoice::File
+        self.choice == SecretChoice::Vault
     }
 
     /// `GITHUB_TOKEN`, unless that is another secret already; then `GITHUB_GITHUB_TOKEN`, after the server.
-    fn variable_for(
+    fn name_for(
         &self,
         server: &str,
         section: &str,
@@ -142,10 +143,11 @@ impl MovedSecrets {
         let plain =
             |text: &str| text.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
         let own = plain(name);
-        let differs = |other: &MovedSecret| other.variable == own && other.value != secret;
+        let differs = |other: &MovedSecret| other.name == own && other.value.expose() != secret;
         // Many servers have a header `Authorization`, each with its own token.
-        let is_taken =
-            section != "env" || self.secrets.iter().any(differs) || secrets::differs(&own, secret)?;
+        let is_taken = section != "env"
+            || self.secrets.iter().any(differs)
+            || stored(&own)?.is_some_and(|stored| stored.expose() != secret);
         Ok(if is_taken { format!("{}_{own}", plain(server)) } else { own })
     }
 
@@ -161,8 +163,8 @@ impl MovedSecrets {
                 .iter()
                 .fold(text.clone(), |text, secret| {
                     // A `$` of the secret is not the start of a variable.
-                    let value = secret.value.replace("${", "$${");
-                    text.replace(&format!("${{{}}}", secret.variable), &value)
+                    let value = secret.value.expose().replace("${", "$${");
+                    text.replace(&reference(&secret.name), &value)
                 })
                 .into(),
             Value::Array(items) => items.iter().map(|item| self.filled(item)).collect(),
@@ -173,20 +175,28 @@ impl MovedSecrets {
         }
     }
 
-    /// Writes the secrets into the user's file, and says so.
+    /// Stores the secrets in the vault, and says so.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The vault cannot be written.
     pub(super) fn store(&self) -> anyhow::Result<Vec<String>> {
-        let each = self.secrets.iter().map(|MovedSecret { variable, value }| {
-            let file = secrets::store(variable, value)?;
-            Ok(format!(
-                "note: the value of {variable} is in {}, which only you can read",
-                file.display()
-            ))
+        let each = self.secrets.iter().map(|MovedSecret { name, value }| {
+            vault::open()?.set(vault::SECRETS, name, value.clone())?;
+            Ok(format!("note: {name} is in the vault (`switchboard secret list`)"))
         });
         each.collect()
     }
+}
+
+/// How a config refers to a secret of the vault.
+fn reference(name: &str) -> String {
+    format!("${{secret:{name}}}")
+}
+
+/// The secret of this name that the vault has already; `None` without a vault.
+fn stored(name: &str) -> anyhow::Result<Option<Secret>> {
+    let Ok(vault) = vault::open() else { return Ok(None) };
+    Ok(vault.get(vault::SECRETS, name)?)
 }
 
 fn refers(value: &Value) -> bool {
@@ -217,7 +227,7 @@ mod tests {
 
     #[test]
     fn secrets_are_found_wherever_they_stand() {
-        let mut moved = MovedSecrets::new(SecretChoice::File);
+        let mut moved = MovedSecrets::new(SecretChoice::Vault);
         let Value::Object(mut settings) = json!({
             "args": ["-y", "--api-key", "abc123", "--verbose", "--header", "Authorization: Bearer t0k3n-t0k3n-t0k3n"],
             "url": "https://me:hunter2@h/mcp",
@@ -231,7 +241,7 @@ mod tests {
         for secret in ["abc123", "t0k3n", "hunter2", "\"p\"", "\"x\""] {
             assert!(!text.contains(secret), "{text}");
         }
-        assert_eq!(settings["args"][2], "${S_ARG_3}");
+        assert_eq!(settings["args"][2], "${secret:S_ARG_3}");
         assert_eq!(settings["env"]["LOG"], "debug");
         assert_eq!(moved.filled_in(&settings), before);
     }

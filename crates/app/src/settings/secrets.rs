@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 
 use switchboard_runtime::redact;
 
-use super::{edit::create_file, find, foreign::env_file, missing::LookupError, substitute::SECRET};
+use super::{find, foreign::env_file, missing::LookupError, substitute::SECRET};
 use crate::{environment, vault};
 
 const FILE_NAME: &str = "secrets.env";
@@ -68,44 +68,7 @@ pub(super) fn load() -> anyhow::Result<Secrets> {
     Ok(Secrets(env_file::variables(&text).into_iter().collect()))
 }
 
-/// Adds a secret to the user's file, or replaces it, and returns where it is.
-///
-/// # Errors
-/// There is no home folder, the value has odd line breaks, or the file cannot be read or written.
-pub(crate) fn store(name: &str, secret: &str) -> anyhow::Result<PathBuf> {
-    let Some(file) = path() else {
-        bail!("there is no folder for `{FILE_NAME}`: neither XDG_CONFIG_HOME nor HOME is set");
-    };
-    // In quotes `\n` is a line break, so a value cannot contain line breaks and a literal `\n`.
-    if secret.contains('\r') || (secret.contains('\n') && secret.contains("\\n")) {
-        bail!("the value for `{name}` has line breaks that `{FILE_NAME}` cannot hold");
-    }
-    let mut secrets = load()?.0;
-    secrets.insert(name.to_owned(), secret.to_owned());
-    let lines = secrets.iter().map(|(name, value)| format!("{name}={}\n", quoted(value)));
-    let text =
-        format!("# Values for ${{NAME}} in configs of Switchboard.\n{}", lines.collect::<String>());
-    create_file(&file, &text)?;
-    Ok(file)
-}
-
-/// Whether the user's file has a different value for the variable.
-///
-/// # Errors
-/// As [`load`].
-pub(crate) fn differs(name: &str, secret: &str) -> anyhow::Result<bool> {
-    Ok(load()?.0.get(name).is_some_and(|there| there != secret))
-}
-
 /// Returns the path of the user's file, whether or not it exists. `None` if there is no home folder.
-pub(crate) fn path() -> Option<PathBuf> {
+fn path() -> Option<PathBuf> {
     find::own_folder().map(|folder| folder.join(FILE_NAME))
-}
-
-/// Quotes a value: single quotes keep everything except single quotes.
-fn quoted(value: &str) -> String {
-    match value.contains(['\'', '\n']) {
-        false => format!("'{value}'"),
-        true => format!("\"{}\"", value.replace('"', "\\\"").replace('\n', "\\n")),
-    }
 }

@@ -84,7 +84,7 @@ fn wrong_words_are_named() {
 }
 
 #[test]
-fn secrets_go_into_a_file_of_their_own() {
+fn secrets_go_into_the_vault() {
     let place = home();
     let words = [
         "add",
@@ -99,19 +99,25 @@ fn secrets_go_into_a_file_of_their_own() {
     assert!(ran.stderr.contains("DOCS_AUTHORIZATION"), "{ran:?}");
     let config = read(&place, OWN);
     assert!(
-        config.contains("Bearer ${DOCS_AUTHORIZATION}") && !config.contains("s3cr3t"),
+        config.contains("Bearer ${secret:DOCS_AUTHORIZATION}") && !config.contains("s3cr3t"),
         "{config}"
     );
-    let file = place.path().join("config/switchboard/secrets.env");
-    assert!(
-        read(&place, "config/switchboard/secrets.env")
-            .contains("DOCS_AUTHORIZATION='s3cr3t-0123456789'")
-    );
-    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    // The variable is set by the file alone, so that the server is not skipped.
+    let stored = place.run(&["secret", "list"]);
+    assert!(stored.stdout.contains("DOCS_AUTHORIZATION"), "{stored:?}");
     let doctor = place.run(&["doctor", "--json"]).json();
-    assert!(!doctor.to_string().contains("is not set"), "{doctor}");
-    // If others may read it, it is not used.
+    assert!(!doctor.to_string().contains("is skipped"), "{doctor}");
+}
+
+#[test]
+fn a_file_of_secrets_is_read_only_if_nobody_else_may_read_it() {
+    let config = "[servers.docs]\nurl = \"https://docs.example/mcp\"\nenabled = false\n\
+                  headers = { Authorization = \"Bearer ${DOCS_AUTHORIZATION}\" }\n";
+    let secrets = "config/switchboard/secrets.env";
+    let place = home().file(OWN, config).file(secrets, "DOCS_AUTHORIZATION='s3cr3t'\n");
+    let file = place.path().join(secrets);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let tools = place.run(&["tools"]);
+    assert!(tools.status == 0 && !tools.stderr.contains("is not set"), "{tools:?}");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let says = place.refusal(&["tools"]);
     assert!(says.contains("others may read") && says.contains("chmod 600"), "{says}");

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use crate::{fixture::misbehaving, place::Place};
 
 const OWN: &str = "config/switchboard/switchboard.toml";
-const SECRETS: &str = "config/switchboard/secrets.env";
 
 /// A place with a home folder, whose own config is in `config/switchboard`.
 fn home() -> Place {
@@ -420,12 +419,14 @@ fn secrets_get_into_no_config() {
         assert!(!written.contains(secret) && !ran.stdout.contains(secret), "{written}");
     }
     assert!(written.contains("LEVEL = \"debug\""), "{written}");
-    let secrets = read(&place, SECRETS);
-    for line in ["GITHUB_TOKEN='ghp_0123456789'", "FROM_FILE='private'", "S_ARG_2='a1b2c3d4'"] {
-        assert!(secrets.contains(line), "{secrets}");
+    let secrets = place.run(&["secret", "list"]).stdout;
+    for name in ["GITHUB_TOKEN", "FROM_FILE", "S_ARG_2", "PEM"] {
+        assert!(
+            secrets.contains(name) && written.contains(&format!("${{secret:{name}}}")),
+            "{secrets}"
+        );
     }
     let mode = |file: &str| fs::metadata(place.path().join(file)).unwrap().permissions().mode();
-    assert_eq!(mode(SECRETS) & 0o777, 0o600);
     assert_eq!(mode("switchboard.toml") & 0o777, 0o600);
     let plain =
         place.run(&["import", ".vscode/mcp.json", "--config", "plain.toml", "--plain-secrets"]);

@@ -138,3 +138,19 @@ fn on_a_terminal_nothing_is_shown() {
     let place = place.file("switchboard.toml", CONFIG.replace("MEADOW", "X"));
     assert_eq!(place.call(&["reveal", "word=y"])["result"], "hunter2|y");
 }
+
+// AU-2: what is in memory is not written when the process crashes.
+#[test]
+fn there_are_no_core_dumps() {
+    let config = "[[tools]]\nname = \"limit\"\ndescription = \"Prints the limit of core dumps\"\n\
+                  implementation = { type = \"command\", program = \"sh\", args = [\"-c\", \"ulimit -c\"] }\n\
+                  [tools.parameters]\ntype = \"object\"\n";
+    let place = Place::with_config(config);
+    let words = place.command(&["call", "limit"]);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "ulimit -S -c $(ulimit -H -c); exec \"$0\" \"$@\""]).arg(words.get_program());
+    shell.args(words.get_args()).current_dir(place.path()).env_clear();
+    shell.envs(words.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = crate::place::Ran::of(shell.output().unwrap());
+    assert_eq!((ran.status, ran.stdout.trim()), (0, "0"), "{ran:?}");
+}

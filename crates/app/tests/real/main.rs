@@ -18,6 +18,7 @@ mod prometheus;
 mod pty;
 mod packages;
 mod questions;
+mod sign_in;
 mod workers;
 mod durable;
 mod small_model;

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use super::{super::secret_values::MovedSecrets, sources::ConfigSource};
 use crate::{
-    settings::{edit::ConfigEditor, import::ForeignServer, secrets},
+    settings::{edit::ConfigEditor, import::ForeignServer},
     terminal::ask,
+    vault,
 };
 
 /// What was done with a server.
@@ -143,7 +144,7 @@ impl Merge {
         })
     }
 
-    /// Returns the name of an equal server of the config, whether or not its secrets were moved to `secrets.env`.
+    /// Returns the name of an equal server of the config, whether or not its secrets were moved to the vault.
     fn same_server(
         &mut self,
         server: &ForeignServer,
@@ -184,11 +185,11 @@ impl Merge {
         notes: &mut Vec<String>,
     ) -> anyhow::Result<()> {
         let mut written = settings.clone();
-        let variables = self.secrets.take_out(name, &mut written, &server.from_env_file)?;
-        if secrets::path().is_none() {
-            // Without a home folder there is no file for secrets, so they must come from the environment.
-            notes.extend(variables.iter().map(|variable| {
-                format!("set the environment variable `{variable}`: a secret was left out")
+        let secrets = self.secrets.take_out(name, &mut written, &server.from_env_file)?;
+        if vault::open().is_err() {
+            // Without a home folder there is no vault.
+            notes.extend(secrets.iter().map(|secret| {
+                format!("run `switchboard secret set {secret}`: a secret was left out")
             }));
         }
         self.target.set(name, &written)?;

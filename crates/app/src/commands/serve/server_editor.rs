@@ -46,7 +46,7 @@ impl ConfigServers {
         if config.get(&name).is_some() {
             return Err(taken(&name));
         }
-        let tried = blocking(move || try_server(&add, &config, SecretChoice::File)).await?;
+        let tried = blocking(move || try_server(&add, &config, SecretChoice::Vault)).await?;
         let tried =
             tried.map_err(|error| wrong(&error))?.map_err(|NoAnswer { name, reason }| {
                 EditError::NoAnswer(format!("server `{name}` does not answer: {reason}"))
