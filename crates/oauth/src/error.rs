@@ -10,6 +10,14 @@ pub enum Error {
         /// The address.
         url: String,
     },
+    /// An address in the network that we are in, which a server of the public internet has named.
+    #[error(
+        "`{url}` is in a private network, and the server that names it is not; if it is right, set `issuer` in [servers.NAME.oauth]"
+    )]
+    Private {
+        /// The address.
+        url: String,
+    },
     /// A request failed.
     #[error("failed to {what} at {url}: {reason}")]
     Request {

@@ -97,10 +97,12 @@ impl SignIn {
 
     /// Asks the identity provider for a grant that is good at the server's authorization server alone.
     async fn identity_assertion(&self, idp: &IdpConfig, subject: &Secret) -> Result<Secret, Error> {
+        // The settings name it, not the server.
+        let http = self.http.anywhere();
         let endpoint = match &idp.token_endpoint {
             Some(endpoint) => trusted(endpoint, &self.key.url)?,
             None => {
-                let found = metadata::authorization_server(&self.http, &idp.issuer, &self.key.url);
+                let found = metadata::authorization_server(&http, &idp.issuer, &self.key.url);
                 let found = found.await?;
                 found.endpoint("token endpoint", found.token_endpoint.as_ref(), &self.key.url)?
             }
@@ -117,7 +119,7 @@ impl SignIn {
         form.extend((!scopes.is_empty()).then_some(("scope", scopes.as_str())));
         form.extend(idp.client_id.as_deref().map(|id| ("client_id", id)));
         let what = "exchange the ID token";
-        let answer = self.http.form(&endpoint, &form, &[], what).await?;
+        let answer = http.form(&endpoint, &form, &[], what).await?;
         if !answer.status.is_success() {
             return Err(token::refusal(&answer));
         }

@@ -1,13 +1,17 @@
 //! Requests to authorization servers: https or loopback only, bounded in size and time, and never sent on to elsewhere.
 
-use std::{net::IpAddr, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use reqwest::{Client, RequestBuilder, Response, StatusCode, header, redirect};
 use serde_json::Value;
 use switchboard_vault::Secret;
 use url::Url;
 
-use super::{dpop::NONCE, error::Error};
+use super::{
+    dpop::NONCE,
+    error::Error,
+    public_address::{PublicResolver, is_private_literal, is_public_host},
+};
 
 /// How long one request may take, the whole answer included.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -21,6 +25,9 @@ const REDIRECTS: usize = 3;
 pub struct HttpClient {
     direct: Client,
     proxied: Client,
+    /// Connects to public addresses only.
+    public: Client,
+    is_public_only: bool,
 }
 
 /// An answer, read whole.
@@ -47,7 +54,20 @@ impl HttpClient {
         };
         let unusable = |error: reqwest::Error| Error::Metadata(error.to_string());
         let direct = builder().no_proxy().build().map_err(unusable)?;
-        Ok(Self { direct, proxied: builder().build().map_err(unusable)? })
+        let proxied = builder().build().map_err(unusable)?;
+        let public = builder().dns_resolver(Arc::new(PublicResolver)).build().map_err(unusable)?;
+        Ok(Self { direct, proxied, public, is_public_only: false })
+    }
+
+    /// Returns the client for what a server says of itself: a server of the public internet cannot make us reach into the
+    /// network that we are in.
+    pub(super) async fn for_server(&self, server: &Url) -> Self {
+        Self { is_public_only: is_public_host(server).await, ..self.clone() }
+    }
+
+    /// Returns the client for what the settings name.
+    pub(super) fn anywhere(&self) -> Self {
+        Self { is_public_only: false, ..self.clone() }
     }
 
     /// Gets a JSON document; returns `None` if there is none at this address.
@@ -59,7 +79,7 @@ impl HttpClient {
         let mut url = url.clone();
         for _ in 0..=REDIRECTS {
             let request =
-                self.client(&url).get(url.clone()).header(header::ACCEPT, "application/json");
+                self.client(&url)?.get(url.clone()).header(header::ACCEPT, "application/json");
             let response = send(request, &url, what).await?;
             if response.status().is_redirection() {
                 let next = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
@@ -88,7 +108,7 @@ impl HttpClient {
         headers: &[(&str, Secret)],
         what: &'static str,
     ) -> Result<Answer, Error> {
-        let mut request = self.client(url).post(url.clone()).form(form);
+        let mut request = self.client(url)?.post(url.clone()).form(form);
         request = request.header(header::ACCEPT, "application/json");
         for (name, value) in headers {
             let mut value = header::HeaderValue::from_str(value.expose()).map_err(|_| {
@@ -107,13 +127,13 @@ impl HttpClient {
         body: &Value,
         what: &'static str,
     ) -> Result<Answer, Error> {
-        let request = self.client(url).post(url.clone()).json(body);
+        let request = self.client(url)?.post(url.clone()).json(body);
         answer(send(request, url, what).await?, url, what).await
     }
 
     /// Asks the server itself for something without a token, and returns what `WWW-Authenticate` it answers with.
     pub(super) async fn challenges(&self, url: &Url) -> Result<Vec<String>, Error> {
-        let request = self.client(url).get(url.clone());
+        let request = self.client(url)?.get(url.clone());
         let request = request.header(header::ACCEPT, "application/json, text/event-stream");
         let response = send(request, url, "reach the server").await?;
         let values = response.headers().get_all(header::WWW_AUTHENTICATE).iter();
@@ -121,8 +141,13 @@ impl HttpClient {
     }
 
     /// No proxy stands in front of this machine.
-    fn client(&self, url: &Url) -> &Client {
-        if is_loopback(url) { &self.direct } else { &self.proxied }
+    fn client(&self, url: &Url) -> Result<&Client, Error> {
+        match self.is_public_only {
+            true if is_private_literal(url) => Err(Error::Private { url: shown(url) }),
+            true => Ok(&self.public),
+            false if is_loopback(url) => Ok(&self.direct),
+            false => Ok(&self.proxied),
+        }
     }
 }
 
@@ -189,6 +214,28 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // AU-1: a server of the public internet names an address of our own network.
+    #[tokio::test]
+    async fn metadata_reach_no_private_network() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (any, server) =
+            (HttpClient::new().unwrap(), Url::parse("https://1.1.1.1/mcp").unwrap());
+        let http = any.for_server(&server).await;
+        for (host, reason) in [
+            ("127.0.0.1", "a private network"),
+            ("[::1]", "a private network"),
+            ("169.254.169.254", "a private network"),
+            ("localhost", "a private network"),
+        ] {
+            let url = Url::parse(&format!("http://{host}:{port}/x")).unwrap();
+            let error = http.document(&url, "read").await.unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+        let nobody = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
+        assert!(nobody.is_err(), "somebody has connected");
+    }
 
     // AU-1
     #[test]

@@ -6,6 +6,7 @@
 
 mod error;
 mod config;
+mod public_address;
 mod http;
 mod challenge;
 mod metadata;

@@ -59,7 +59,10 @@ impl SignIn {
                 Challenge::parse(values.iter().map(String::as_str)).unwrap_or_default()
             }
         };
-        let found = metadata::protected_resource(http, &key.url, &challenge).await?;
+        let restricted = http.for_server(&key.url).await;
+        // An issuer of the settings may be anywhere.
+        let http = if config.issuer.is_some() { http } else { &restricted };
+        let found = metadata::protected_resource(&restricted, &key.url, &challenge).await?;
         let resource = found.clone().unwrap_or_default();
         let issuer = chosen_issuer(&resource.authorization_servers, config, &key.url)?;
         let issuer = metadata::authorization_server(http, &issuer, &key.url).await;

@@ -178,7 +178,8 @@ impl Shared {
     /// Whether the server names other authorization servers than the one that the sign-in is from. If that cannot be found
     /// out, the sign-in stays where it is.
     async fn has_moved(&self, stored: &Credential, challenge: &Challenge) -> bool {
-        let found = metadata::protected_resource(&self.http, &self.key.url, challenge).await;
+        let http = self.http.for_server(&self.key.url).await;
+        let found = metadata::protected_resource(&http, &self.key.url, challenge).await;
         let named =
             found.ok().flatten().map(|found| found.authorization_servers).unwrap_or_default();
         let plain = |issuer: &str| issuer.trim_end_matches('/').to_owned();
