@@ -58,6 +58,9 @@ pub struct Credential {
     pub issuer: String,
     /// The scopes that were granted.
     pub scopes: Vec<String>,
+    /// Who signed in, as the issuer calls them; `None` if it does not say.
+    #[serde(default)]
+    pub account: Option<String>,
     /// Scopes that the server has asked for since; the next sign-in asks for them too.
     #[serde(default)]
     pub wanted_scopes: Vec<String>,

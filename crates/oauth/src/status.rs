@@ -20,6 +20,8 @@ pub enum Remedy {
 pub struct SignInStatus {
     /// Who gave it.
     pub issuer: String,
+    /// Who signed in, as the issuer calls them; `None` if it does not say.
+    pub account: Option<String>,
     /// What was granted.
     pub scopes: Vec<String>,
     /// When its token ends, if that is known.
@@ -53,6 +55,7 @@ impl Credential {
     pub fn status(&self) -> SignInStatus {
         SignInStatus {
             issuer: self.issuer.clone(),
+            account: self.account.clone(),
             scopes: self.scopes.clone(),
             until: self.expires_at.map(|end| UNIX_EPOCH + Duration::from_secs(end)),
             renews: self.refresh_token.is_some(),

@@ -22,6 +22,8 @@ pub(super) struct Tokens {
     pub(super) refresh: Option<Secret>,
     /// When the access token ends, in seconds since 1970.
     pub(super) expires_at: Option<u64>,
+    /// The ID token, if one was given.
+    pub(super) id_token: Option<Secret>,
     /// What was granted, if that is said.
     pub(super) scopes: Option<Vec<String>>,
 }
@@ -87,6 +89,7 @@ fn read(body: &Value) -> Result<Tokens, Error> {
         is_bound,
         refresh: text("refresh_token").map(Secret::from),
         expires_at: lifetime.map(|seconds| now().saturating_add(seconds)),
+        id_token: text("id_token").map(Secret::from),
         scopes: text("scope").map(|scopes| scopes.split_whitespace().map(str::to_owned).collect()),
     })
 }

@@ -47,8 +47,11 @@ pub(crate) struct Known {
     pub(crate) pending: u32,
     /// What clients that ask for themselves are refused with.
     pub(crate) refuses: Option<&'static str>,
+    /// Replaces claims of the ID token; none is given if it is no object.
+    pub(crate) id_token: Value,
     /// Replaces members of an identity provider's answer.
     pub(crate) idp_answer: Value,
+    client: String,
     count: u32,
 }
 
@@ -66,6 +69,11 @@ impl Known {
         let mut body = json!({
             "access_token": access, "token_type": kind, "expires_in": self.lifetime, "refresh_token": refresh,
         });
+        if self.id_token.is_object() {
+            let claims = merged(json!({"iss": self.origin, "aud": self.client}), &self.id_token).0;
+            body["id_token"] =
+                format!("e30.{}.x", URL_SAFE_NO_PAD.encode(claims.to_string())).into();
+        }
         if let Some(scope) = scope {
             body["scope"] = scope.into();
         }
@@ -74,6 +82,12 @@ impl Known {
 }
 
 impl Known {
+    /// Tokens for a code, with an ID token if that is wanted.
+    fn tokens_for(&mut self, asked: &Parameters) -> Response {
+        self.client = asked["client_id"].clone();
+        self.tokens(asked.get("scope").cloned())
+    }
+
     /// What clients get for themselves: nothing to renew it with.
     fn access_only(&mut self) -> Response {
         if let Some(code) = self.refuses {
@@ -269,7 +283,7 @@ async fn token(
                 && asked["redirect_uri"] == form["redirect_uri"]
                 && asked["client_id"] == form["client_id"]
                 && asked["resource"] == form["resource"];
-            if fits { known.tokens(asked.get("scope").cloned()) } else { refused("invalid_grant") }
+            if fits { known.tokens_for(&asked) } else { refused("invalid_grant") }
         }
         "refresh_token" => {
             let given = form["refresh_token"].clone();

@@ -31,6 +31,23 @@ async fn a_person_signs_in_with_a_browser() {
     assert!(reqwest::get(redirect).await.unwrap_err().is_connect());
 }
 
+// AU-1: as whom, where that can be known; an ID token for somebody else says nothing.
+#[tokio::test]
+async fn who_signed_in_is_shown_as_the_issuer_says() {
+    for (claims, account) in [
+        (json!({"email": "ada@example.com", "sub": "7"}), Some("ada@example.com")),
+        (json!({"sub": "a\u{1b}[31mda"}), Some("a[31mda")),
+        (json!({"sub": "7", "iss": "https://evil.example"}), None),
+        (json!({"sub": "7", "aud": "another"}), None),
+        (json!(null), None),
+    ] {
+        let world = World::new().await;
+        world.server.with(|known| known.id_token = claims.clone());
+        let credential = world.sign_in().await.unwrap();
+        assert_eq!(credential.status().account.as_deref(), account, "{claims}");
+    }
+}
+
 // AU-1: no secret is in the clear in any file, nor in what is shown for debugging.
 #[tokio::test]
 async fn nothing_secret_is_written() {
