@@ -22,6 +22,10 @@ use crate::{
 /// How many seconds pass before a token that could not be renewed, and is still good, is tried again.
 const PAUSE: u64 = 15;
 
+/// How many scopes a server may ask for beside those that were granted, and how long each may be.
+const MAX_SCOPES: usize = 64;
+const MAX_SCOPE_CHARS: usize = 256;
+
 /// What was tried.
 #[derive(Default)]
 pub(super) struct RenewalState {
@@ -193,8 +197,9 @@ impl Shared {
             let _lock = vault.lock(&key.name())?;
             let Some(mut credential) = Credential::load(vault, &key)? else { return Ok(()) };
             let new = wanted.into_iter().filter(|scope| !credential.wanted_scopes.contains(scope));
-            let new: Vec<_> = new.collect();
+            let new: Vec<_> = new.filter(|scope| scope.len() <= MAX_SCOPE_CHARS).collect();
             credential.wanted_scopes.extend(new);
+            credential.wanted_scopes.truncate(MAX_SCOPES);
             credential.store(vault, &key)
         });
         if let Err(error) = noted.await {

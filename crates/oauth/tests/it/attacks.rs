@@ -1,7 +1,7 @@
 //! What must be refused.
 
 use serde_json::{Value, json};
-use switchboard_oauth::{Credential, Error, OauthConfig};
+use switchboard_oauth::{Challenge, Credential, Error, OauthConfig};
 
 use crate::{World, authorization_server::AuthorizationServer, browse, redirect_of};
 
@@ -167,4 +167,70 @@ async fn a_person_who_refuses_is_not_signed_in() {
     });
     let error = no_sign_in(&world).await;
     assert_eq!(error.to_string(), "the authorization server refused: access_denied (no)");
+}
+
+// AU-1: redirect confusion. Only the exact path, with each parameter once, is a response.
+#[tokio::test]
+async fn a_response_that_could_be_read_in_two_ways_is_none() {
+    let world = World::new().await;
+    let pending = world.begin().await;
+    let ended_on = redirect_of(pending.url().as_str()).await;
+    let (path, query) = ended_on.split_once('?').unwrap();
+    let state = query.split('&').find(|pair| pair.starts_with("state=")).unwrap().to_owned();
+    let url = pending.url().to_string();
+    let finishing = tokio::spawn(pending.finish());
+    for other in [
+        format!("{path}/?{query}"),
+        format!("{path}%2f?{query}"),
+        format!("{path}x?{query}"),
+        format!("{path}?{query}&{state}"),
+        format!("{path}?{state}&{query}"),
+    ] {
+        assert_eq!(reqwest::get(&other).await.unwrap().status(), 404, "{other}");
+    }
+    browse(url).await;
+    assert!(finishing.await.unwrap().is_ok());
+}
+
+// AU-1: Ctrl-C drops the sign-in.
+#[tokio::test]
+async fn a_sign_in_that_is_dropped_leaves_nothing_open() {
+    let world = World::new().await;
+    let pending = world.begin().await;
+    let ended_on = redirect_of(pending.url().as_str()).await;
+    drop(pending);
+    assert!(reqwest::get(ended_on).await.unwrap_err().is_connect());
+    assert_eq!(Credential::load(&world.vault, &world.key).unwrap(), None);
+}
+
+// AU-1: tokens for one server are never asked for in the name of another on the same host.
+#[tokio::test]
+async fn a_resource_of_a_neighbour_is_refused() {
+    for neighbour in ["/mcp2", "/mcp/other", "/other"] {
+        let world = World::new().await;
+        let resource = format!("{}{neighbour}", world.server.origin());
+        world.server.with(|known| known.resource_metadata = json!({"resource": resource}));
+        let error = no_sign_in(&world).await;
+        assert!(error.to_string().contains("not about the server's address"), "{error}");
+        assert!(world.server.with(|known| known.requests.is_empty()));
+    }
+}
+
+// AU-1: a server that asks for ever more scopes fills no vault.
+#[tokio::test]
+async fn scopes_that_a_server_asks_for_are_limited() {
+    let world = World::new().await;
+    world.sign_in().await.unwrap();
+    let authorizer = world.authorizer();
+    for round in 0..3 {
+        let used = authorizer.token().await;
+        let scopes = (0..50).map(|number| format!("scope-{round}-{number}"));
+        let scopes = scopes.chain(["x".repeat(10_000)]).collect();
+        let error = Some("insufficient_scope".to_owned());
+        let challenge = Challenge { error, scopes: Some(scopes), ..Challenge::default() };
+        authorizer.refused(challenge, used.as_ref()).await;
+    }
+    let stored = Credential::load(&world.vault, &world.key).unwrap().unwrap();
+    assert_eq!(stored.wanted_scopes.len(), 64);
+    assert!(stored.wanted_scopes.iter().all(|scope| scope.len() < 20));
 }
