@@ -11,6 +11,7 @@ use crate::{
     QuotaPermit, Rejection, Tokens, UserLookup, connection_user,
     hosts::{self, Hosts},
     jwt::Jwt,
+    oauth::AuthorizationServer,
     sessions::{SessionSubject, Sessions},
     tokens,
 };
@@ -23,13 +24,15 @@ pub struct Access {
     pub(crate) demands_token: bool,
     /// Finds the user of a connection.
     pub(crate) lookup: UserLookup,
-    hosts: Hosts,
+    pub(crate) hosts: Hosts,
     pub(crate) sessions: Sessions,
     /// The other gateways, if there are any.
     peers: Option<Arc<dyn Peers>>,
     pub(crate) is_tls: bool,
     /// Our public URL, if it cannot be derived from requests.
     pub(crate) public_url: Option<String>,
+    /// Our own authorization server, if we are one.
+    pub(crate) oauth: Option<AuthorizationServer>,
 }
 
 /// An admitted request, with what it holds until its response has been sent.
@@ -101,7 +104,11 @@ impl Access {
         if !is_local && tokens.is_empty() && jwt.is_none() && peers.is_none() {
             return Err(AccessError::Open(address));
         }
+        let oauth = config.oauth.clone();
+        let oauth = oauth
+            .map(|oauth| AuthorizationServer::new(oauth, &tokens, is_local, config.require_token));
         let access = Self {
+            oauth,
             tokens,
             jwt,
             demands_token: !is_local || config.require_token,
@@ -125,7 +132,8 @@ impl Access {
 
     /// Looks up the user of a connection.
     pub fn peer(&self, stream: &TcpStream) -> ConnectionUser {
-        match self.demands_token {
+        let is_asked = self.oauth.as_ref().is_some_and(AuthorizationServer::takes_local_user);
+        match self.demands_token && !is_asked {
             true => ConnectionUser::Unknown,
             false => ConnectionUser::of(stream, self.lookup),
         }
@@ -146,7 +154,7 @@ impl Access {
                 Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
                     jwt.admit(secret, self.peers()).await
                 }
-                _ => self.admit_token(secret).await,
+                _ => self.admit_token(request, secret).await,
             },
             Some(_) if self.demands_token(peer) => {
                 let demand = self.demand(peer);
@@ -211,7 +219,7 @@ impl Access {
                 SessionSubject::Jwt(jwt.admit(secret, self.peers()).await?.caller)
             }
             _ => {
-                self.admit_token(secret).await?;
+                self.admit_known(tokens::hash(secret)).await?;
                 SessionSubject::Token(tokens::hash(secret))
             }
         };
@@ -257,13 +265,29 @@ impl Access {
         self.jwt.is_some() || secret.starts_with(tokens::PREFIX)
     }
 
-    async fn admit_token(&self, secret: &str) -> Result<AdmittedRequest, Rejection> {
-        self.admit_known(tokens::hash(secret)).await
+    async fn admit_token(
+        &self,
+        request: &request::Parts,
+        secret: &str,
+    ) -> Result<AdmittedRequest, Rejection> {
+        let hash = tokens::hash(secret);
+        let token = match self.tokens.find_hash(&hash) {
+            Some(token) => token,
+            None => self.new_grant(secret).await.ok_or_else(unknown)?,
+        };
+        match &token.entry().oauth {
+            Some(grant) => self.admit_grant(request, &token, grant, hash).await,
+            None => self.admit_known(hash).await,
+        }
     }
 
-    async fn admit_known(&self, hash: [u8; 32]) -> Result<AdmittedRequest, Rejection> {
-        let unknown = || Rejection::InvalidToken("the token is not known".to_owned());
+    /// Admits the bearer of a token of `token new`.
+    pub(crate) async fn admit_known(&self, hash: [u8; 32]) -> Result<AdmittedRequest, Rejection> {
         let token = self.tokens.find_hash(&hash).ok_or_else(unknown)?;
+        if token.entry().oauth.is_some() {
+            let text = "the token is that of an OAuth client, which cannot sign in";
+            return Err(Rejection::InvalidToken(text.to_owned()));
+        }
         let share = token.take_share(self.peers()).await?;
         Ok(AdmittedRequest { caller: token.caller(), share, credential: Credential::Token(hash) })
     }
@@ -297,6 +321,10 @@ impl Access {
         let host = hosts::host(&request.headers, &request.uri)?;
         Ok(format!("{scheme}://{host}"))
     }
+}
+
+fn unknown() -> Rejection {
+    Rejection::InvalidToken("the token is not known".to_owned())
 }
 
 /// Parses a URL of scheme and host, to which paths are appended.

@@ -77,6 +77,18 @@ impl Caller {
         self
     }
 
+    /// Limits the caller to the tools of a person, whose claims it gets.
+    #[must_use]
+    pub(crate) fn within(mut self, person: &Self) -> Self {
+        let (own, bound) = (self.visibility.clone(), person.visibility.clone());
+        if bound.hides_tools() {
+            let sees = move |name: &str| own.sees_name(name) && bound.sees_name(name);
+            self.visibility = Visibility::of_tools(sees).watching(false);
+        }
+        self.claims.clone_from(&person.claims);
+        self
+    }
+
     /// Returns what the caller may know.
     pub fn visibility(&self) -> &Visibility {
         &self.visibility

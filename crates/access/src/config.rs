@@ -1,6 +1,6 @@
 //! The settings that decide who may call.
 
-use crate::JwtConfig;
+use crate::{JwtConfig, OAuthConfig};
 
 /// What `[serve]` says about callers.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Config {
     pub require_token: bool,
     /// The issuer of JWTs that are accepted besides our own tokens.
     pub jwt: Option<JwtConfig>,
+    /// The settings of our own authorization server, if we are one.
+    pub oauth: Option<OAuthConfig>,
     /// Whether the process itself terminates TLS.
     pub is_tls: bool,
 }

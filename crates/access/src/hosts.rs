@@ -120,6 +120,21 @@ impl Hosts {
         Ok(())
     }
 
+    /// Checks that a form was sent by a page of ours, as browsers say of every form.
+    pub(crate) fn check_own_form(&self, request: &request::Parts) -> Result<(), Rejection> {
+        let headers = &request.headers;
+        let host = host(headers, &request.uri)?;
+        let origin = headers.get(header::ORIGIN);
+        let origin = origin.map(|origin| String::from_utf8_lossy(origin.as_bytes()).to_lowercase());
+        let is_own = origin.is_some_and(|origin| self.is_own_origin(&origin, &host));
+        match is_own && !is_elsewhere(headers) {
+            true => Ok(()),
+            false => Err(Rejection::Forbidden(
+                "only a page of this gateway may send this form".to_owned(),
+            )),
+        }
+    }
+
     /// Returns the origin of a foreign page that the settings allow.
     pub(crate) fn foreign_page<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
         let origin = headers.get(header::ORIGIN)?;

@@ -5,7 +5,10 @@ use std::time::Duration;
 use serde_json::Value;
 use switchboard_toolcall::{BoxError, BoxFuture};
 
-use crate::Rate;
+use crate::{
+    Rate,
+    tokens::{TokenChange, TokenEntry},
+};
 
 /// The other gateways of the cluster.
 pub trait Peers: Send + Sync {
@@ -35,6 +38,25 @@ pub trait Peers: Send + Sync {
     /// The others cannot be reached.
     fn end_session<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), BoxError>>;
 
+    /// Stores a token for all gateways. Returns false if its name is taken.
+    ///
+    /// # Errors
+    /// The others cannot be reached.
+    fn create_token(&self, entry: TokenEntry) -> BoxFuture<'_, Result<bool, BoxError>>;
+
+    /// Returns the token with this name, even if it was stored a moment ago.
+    fn find_token<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Option<TokenEntry>>;
+
+    /// Changes the token with this name, if there is one. Of two changes at once, one sees what the other did.
+    ///
+    /// # Errors
+    /// The others cannot be reached.
+    fn change_token<'a>(
+        &'a self,
+        name: &'a str,
+        change: TokenChange,
+    ) -> BoxFuture<'a, Result<(), BoxError>>;
+
     /// Returns why the others cannot be reached, as a JSON object with a `state`; `None` if they can.
     fn outage(&self) -> Option<Value>;
 }
@@ -59,17 +81,24 @@ pub(crate) mod fake {
     };
 
     use super::*;
+    use crate::tokens::ChangedToken;
 
     pub(crate) struct FakePeers {
         pub(crate) counted: Mutex<RateVerdict>,
         sessions: Mutex<HashMap<String, Value>>,
+        tokens: Mutex<HashMap<String, TokenEntry>>,
         is_away: bool,
     }
 
     impl FakePeers {
         pub(crate) fn new(is_away: bool) -> Self {
             let counted = if is_away { RateVerdict::Unknown } else { RateVerdict::Within };
-            Self { counted: Mutex::new(counted), sessions: Mutex::default(), is_away }
+            Self {
+                counted: Mutex::new(counted),
+                sessions: Mutex::default(),
+                tokens: Mutex::default(),
+                is_away,
+            }
         }
 
         fn sessions(&self) -> Result<MutexGuard<'_, HashMap<String, Value>>, BoxError> {
@@ -107,6 +136,34 @@ pub(crate) mod fake {
         fn end_session<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), BoxError>> {
             let ended = self.sessions().map(|mut kept| _ = kept.remove(key));
             Box::pin(std::future::ready(ended))
+        }
+
+        fn create_token(&self, entry: TokenEntry) -> BoxFuture<'_, Result<bool, BoxError>> {
+            let mut kept = self.tokens.lock().unwrap();
+            let is_new = !kept.contains_key(&entry.name);
+            if is_new {
+                kept.insert(entry.name.clone(), entry);
+            }
+            Box::pin(std::future::ready(Ok(is_new)))
+        }
+
+        fn find_token<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Option<TokenEntry>> {
+            let found = self.tokens.lock().unwrap().get(name).cloned();
+            Box::pin(std::future::ready(found))
+        }
+
+        fn change_token<'a>(
+            &'a self,
+            name: &'a str,
+            change: TokenChange,
+        ) -> BoxFuture<'a, Result<(), BoxError>> {
+            let mut kept = self.tokens.lock().unwrap();
+            match kept.get(name).map(|entry| change(entry)) {
+                None | Some(ChangedToken::Same) => {}
+                Some(ChangedToken::Gone) => drop(kept.remove(name)),
+                Some(ChangedToken::Put(entry)) => drop(kept.insert(name.to_owned(), *entry)),
+            }
+            Box::pin(std::future::ready(Ok(())))
         }
 
         fn outage(&self) -> Option<Value> {

@@ -45,6 +45,10 @@ impl RateUnit {
 }
 
 impl Rate {
+    pub(crate) fn per_hour(count: u32) -> Self {
+        Self { count, unit: RateUnit::Hour }
+    }
+
     /// Returns how many requests may come in one burst.
     pub fn count(self) -> u32 {
         self.count

@@ -54,8 +54,8 @@ impl Rejection {
         }
     }
 
-    /// Returns the value of `WWW-Authenticate`: RFC 6750, and RFC 9728 if there is `metadata`.
-    pub fn challenge(&self, metadata: Option<&str>) -> HeaderValue {
+    /// Returns the value of `WWW-Authenticate`: RFC 6750, and RFC 9728 if there is `metadata`. `scope` is what clients should request.
+    pub fn challenge(&self, metadata: Option<&str>, scope: Option<&str>) -> HeaderValue {
         let quoted = |text: &str| -> String {
             let plain =
                 |c| if matches!(c, ' '..='~') && !matches!(c, '"' | '\\') { c } else { '\'' };
@@ -68,6 +68,9 @@ impl Rejection {
         }
         if let Some(metadata) = metadata {
             parameters.push(format!("resource_metadata=\"{}\"", quoted(metadata)));
+        }
+        if let Some(scope) = scope {
+            parameters.push(format!("scope=\"{}\"", quoted(scope)));
         }
         let text = format!("Bearer {}", parameters.join(", "));
         HeaderValue::from_str(text.trim_end()).unwrap_or(HeaderValue::from_static("Bearer"))

@@ -222,15 +222,26 @@ impl Sessions {
 
     /// Returns the values of the request's cookies with our name.
     fn ids<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> + use<'a> {
-        let texts =
-            headers.get_all(header::COOKIE).into_iter().filter_map(|text| text.to_str().ok());
-        let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.split_once('='));
-        pairs.filter(|(own, _)| own.trim() == self.name).map(|(_, id)| id.trim())
+        cookies(headers, &self.name)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], ConsoleSession>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the values of the cookies with this name.
+pub(crate) fn cookies<'a>(
+    headers: &'a HeaderMap,
+    name: &'a str,
+) -> impl Iterator<Item = &'a str> + use<'a> {
+    let texts = headers.get_all(header::COOKIE).into_iter().filter_map(|text| text.to_str().ok());
+    let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.split_once('='));
+    pairs.filter(move |(own, _)| own.trim() == name).map(|(_, id)| id.trim())
 }
 
 /// Returns the session that a new one replaces: many sign-ins of one user do not end those of others.

@@ -1,12 +1,13 @@
 //! Tokens: created by `switchboard token new`, stored as hashes in a file, read again when the file changes.
 
+mod change;
 mod entry;
 mod file;
+mod set;
 
 use std::{
-    collections::HashMap,
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
     time::{Duration, SystemTime},
 };
@@ -16,6 +17,9 @@ use tokio::time::Instant;
 
 use crate::{Caller, Peers, QuotaPermit, Rejection, rate::Quota};
 
+use set::TokenSet;
+
+pub use change::{ChangedToken, TokenChange};
 pub use entry::{NewToken, TokenEntry};
 
 /// The prefix of our secrets.
@@ -29,14 +33,12 @@ pub struct Tokens {
     known: RwLock<KnownTokens>,
 }
 
-type ByHash = HashMap<[u8; 32], Arc<Token>>;
-
 #[derive(Default)]
 struct KnownTokens {
     /// Tokens of the file.
-    own: ByHash,
+    own: TokenSet,
     /// Tokens that all gateways of the cluster share.
-    shared: ByHash,
+    shared: TokenSet,
     /// The file's state when it was read.
     stamp: Option<(SystemTime, u64)>,
     /// The file's state when it was last tried, even if it could not be read.
@@ -126,18 +128,18 @@ impl Tokens {
     pub fn share(&self, entries: Vec<TokenEntry>) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::take(&mut known.shared);
-        let one = |entry| renewed(&before, vec![entry]);
-        let usable = entries.into_iter().filter_map(|entry| {
-            one(entry).inspect_err(|error| tracing::warn!(%error, "a token is left out")).ok()
-        });
-        known.shared = usable.flatten().collect();
+        for entry in entries {
+            if let Err(error) = known.shared.add(entry, &before) {
+                tracing::warn!(%error, "a token is left out");
+            }
+        }
     }
 
     /// Returns all tokens, by name.
     pub fn all(&self) -> Vec<Arc<Token>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let shared = known.shared.values();
-        let mut all: Vec<_> = known.own.values().chain(shared).cloned().collect();
+        let shared = known.shared.all();
+        let mut all: Vec<_> = known.own.all().chain(shared).cloned().collect();
         all.sort_by(|one, other| one.entry.name.cmp(&other.entry.name));
         all
     }
@@ -159,7 +161,11 @@ impl Tokens {
 
     fn known(&self, hash: &[u8; 32]) -> Option<Arc<Token>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.own.get(hash).or_else(|| known.shared.get(hash)).cloned()
+        known.own.find(hash).or_else(|| known.shared.find(hash)).cloned()
+    }
+
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
     }
 
     /// Creates a token. Returns its secret, which is not stored.
@@ -167,6 +173,7 @@ impl Tokens {
     /// # Errors
     /// The name is taken, a pattern is invalid, or the file cannot be written.
     pub fn create(&self, new: NewToken) -> Result<String, TokensError> {
+        let _lock = file::lock(&self.file)?;
         let mut entries = file::read(&self.file)?;
         if entries.iter().any(|entry| entry.name == new.name) {
             return Err(TokensError::Taken(new.name));
@@ -183,6 +190,7 @@ impl Tokens {
     /// # Errors
     /// There is none with this name, or the file cannot be written.
     pub fn revoke(&self, name: &str) -> Result<(), TokensError> {
+        let _lock = file::lock(&self.file)?;
         let mut entries = file::read(&self.file)?;
         let before = entries.len();
         entries.retain(|entry| entry.name != name);
@@ -226,30 +234,14 @@ impl Tokens {
         if known_now.stamp == stamp && stamp.is_some() {
             return Ok(());
         }
-        known_now.own = renewed(&known_now.own, file::read(&self.file)?)?;
+        let mut own = TokenSet::default();
+        for entry in file::read(&self.file)? {
+            own.add(entry, &known_now.own)?;
+        }
+        known_now.own = own;
         known_now.stamp = stamp;
         Ok(())
     }
-}
-
-/// Returns the tokens of these entries; unchanged ones keep their quotas.
-fn renewed(before: &ByHash, entries: Vec<TokenEntry>) -> Result<ByHash, TokensError> {
-    let mut by_hash = HashMap::with_capacity(entries.len());
-    for entry in entries {
-        let (hash, token) = known(entry)?;
-        let old = before.get(&hash).filter(|old| old.entry == token.entry);
-        by_hash.insert(hash, old.cloned().unwrap_or_else(|| Arc::new(token)));
-    }
-    Ok(by_hash)
-}
-
-fn known(entry: TokenEntry) -> Result<([u8; 32], Token), TokensError> {
-    let (hash, globs) = (entry.hash()?, entry.globs()?);
-    let caller = Caller::new(Some(entry.name.as_str().into()), globs.map(Arc::new));
-    let mut caller = caller.approving(entry.approve).watching(entry.watch);
-    caller.is_admin = entry.admin;
-    let quota = Quota::new(entry.rate, entry.concurrent);
-    Ok((hash, Token { entry, caller, quota }))
 }
 
 pub(crate) fn hash(secret: &str) -> [u8; 32] {

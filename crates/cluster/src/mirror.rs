@@ -66,6 +66,16 @@ pub enum CreateOutcome {
     Before(Bytes),
 }
 
+/// What becomes of a value.
+pub(crate) enum ValueChange<T> {
+    /// It stays as it is.
+    Same,
+    /// It is replaced.
+    Put(T),
+    /// It is removed.
+    Gone,
+}
+
 impl Mirror {
     /// Creates a mirror, which is empty until [`follow`](Self::follow) runs.
     pub fn new(cluster: &Cluster, bucket: Bucket) -> Arc<Self> {
@@ -198,6 +208,37 @@ impl Mirror {
             // Removed entries, and those not signed by this cluster, are replaced.
             whole = self.signed(key, value)?;
             made = store.update(key, whole.clone(), revision).await.map_err(failed)?;
+        }
+        Err(failed("others were always faster".into()))
+    }
+
+    /// Changes the value of a key, if there is one. `decide` runs again if somebody else changed it meanwhile.
+    ///
+    /// # Errors
+    /// Fails if NATS cannot be reached or refuses it, or `decide` fails.
+    pub(crate) async fn change<T: Serialize>(
+        &self,
+        key: &str,
+        decide: impl Fn(&Bytes) -> Result<ValueChange<T>, Error> + Send,
+    ) -> Result<(), Error> {
+        let failed = |reason| self.refused("keep a value", reason);
+        for _ in 0..TRIES {
+            let entry = self.entry(key).await?.filter(|entry| entry.value.is_some());
+            let Some(entry) = entry else { return Ok(()) };
+            let revision = entry.revision;
+            let Some(value) = self.taken_in(entry) else { return Ok(()) };
+            let changed = match decide(&value)? {
+                ValueChange::Same => return Ok(()),
+                // A change that somebody else makes meanwhile does not keep it.
+                ValueChange::Gone => return self.remove(key).await,
+                ValueChange::Put(changed) => changed,
+            };
+            let whole = self.signed(key, &changed)?;
+            let updated = self.store().await?.update(key, whole.clone(), revision).await;
+            if let Some(revision) = updated.map_err(failed)? {
+                self.see(key, whole, revision);
+                return Ok(());
+            }
         }
         Err(failed("others were always faster".into()))
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_access::{Peers, Rate, RateVerdict, Tokens};
+use switchboard_access::{Peers, Rate, RateVerdict, TokenChange, TokenEntry, Tokens};
 use switchboard_approvals::ApprovalQueue;
 use switchboard_mcp_server as mcp;
 use switchboard_toolcall::{BoxError, BoxFuture};
@@ -36,6 +36,7 @@ pub struct ClusterState {
     gateways: Arc<Gateways>,
     rates: Arc<Rates>,
     sessions: Arc<SignIns>,
+    tokens: Arc<ClusterTokens>,
     queue: ClusterApprovals,
     peers: Arc<ClusterSessions>,
     /// The background tasks; aborted when dropped.
@@ -60,7 +61,7 @@ impl ClusterState {
         for mirror in &mirrors {
             tasks.spawn(mirror.clone().follow());
         }
-        tasks.spawn(shared.keep_up(tokens));
+        tasks.spawn(shared.clone().keep_up(tokens));
         tasks.spawn(gateways.clone().stay());
         tasks.spawn(rates.clone().keep_tidy());
         tasks.spawn(queue.clone().ring());
@@ -72,7 +73,8 @@ impl ClusterState {
         }
         tasks.spawn(watch(cluster.clone()));
         let (cluster, tasks) = (cluster.clone(), Mutex::new(tasks));
-        Arc::new(Self { cluster, gateways, rates, sessions, queue, peers, tasks })
+        let tokens = shared;
+        Arc::new(Self { cluster, gateways, rates, sessions, tokens, queue, peers, tasks })
     }
 
     /// Returns the queue of held calls of all gateways.
@@ -150,6 +152,22 @@ impl Peers for ClusterState {
 
     fn end_session<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), BoxError>> {
         Box::pin(async move { Ok(self.sessions.end(key).await?) })
+    }
+
+    fn create_token(&self, entry: TokenEntry) -> BoxFuture<'_, Result<bool, BoxError>> {
+        Box::pin(async move { Ok(self.tokens.insert(&entry).await?) })
+    }
+
+    fn find_token<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Option<TokenEntry>> {
+        Box::pin(self.tokens.find(name))
+    }
+
+    fn change_token<'a>(
+        &'a self,
+        name: &'a str,
+        change: TokenChange,
+    ) -> BoxFuture<'a, Result<(), BoxError>> {
+        Box::pin(async move { Ok(self.tokens.change(name, &change).await?) })
     }
 
     fn outage(&self) -> Option<Value> {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use switchboard_access::{NewToken, TokenEntry, Tokens, TokensError};
+use bytes::Bytes;
+use switchboard_access::{ChangedToken, NewToken, TokenChange, TokenEntry, Tokens, TokensError};
 use switchboard_workers::{Bucket, Cluster, names, wire};
 
 use crate::{
     Error,
-    mirror::{CreateOutcome, Mirror},
+    mirror::{CreateOutcome, Mirror, ValueChange},
 };
 
 /// The tokens of a cluster, for commands that change them.
@@ -40,6 +41,33 @@ impl ClusterTokens {
             CreateOutcome::Now => Ok(secret),
             CreateOutcome::Before(_) => Err(TokensError::Taken(name).into()),
         }
+    }
+
+    /// Stores an entry. Returns false if its name is taken.
+    pub(crate) async fn insert(&self, entry: &TokenEntry) -> Result<bool, Error> {
+        self.0.check_key("")?;
+        let created = self.0.create(&names::token(&entry.name), entry).await?;
+        Ok(matches!(created, CreateOutcome::Now))
+    }
+
+    /// Returns the token with this name, read from NATS.
+    pub(crate) async fn find(&self, name: &str) -> Option<TokenEntry> {
+        let value = self.0.fetch(&names::token(name)).await.ok()??;
+        serde_json::from_slice(&value).ok()
+    }
+
+    /// Changes the token with this name, if there is one.
+    pub(crate) async fn change(&self, name: &str, change: &TokenChange) -> Result<(), Error> {
+        self.0.check_key("")?;
+        let decide = |value: &Bytes| {
+            let entry: TokenEntry = wire::read("a token", value)?;
+            Ok(match change(&entry) {
+                ChangedToken::Same => ValueChange::Same,
+                ChangedToken::Put(entry) => ValueChange::Put(entry),
+                ChangedToken::Gone => ValueChange::Gone,
+            })
+        };
+        self.0.change(&names::token(name), decide).await
     }
 
     /// Revokes a token.

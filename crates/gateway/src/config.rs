@@ -5,7 +5,7 @@ use std::{num::NonZeroUsize, time::Duration};
 use serde::Deserialize;
 use switchboard_toolcall::{HumanDuration, HumanSize};
 
-use switchboard_access::JwtConfig;
+use switchboard_access::{JwtConfig, OAuthConfig};
 
 use crate::tls::TlsConfig;
 
@@ -25,6 +25,8 @@ pub struct Config {
     pub require_token: bool,
     /// The issuer of JWTs that are accepted besides our own tokens.
     pub jwt: Option<JwtConfig>,
+    /// Makes the gateway its own authorization server, for clients that can only do OAuth.
+    pub oauth: Option<OAuthConfig>,
     /// CEL expressions of which one must be true for a call; if there are none, every call passes.
     pub allow_if: Vec<String>,
     /// Expressions of which none may say yes to a call; stronger than `allow_if`.
@@ -65,6 +67,7 @@ impl Config {
             origins: self.origins.clone(),
             require_token: self.require_token,
             jwt: self.jwt.clone(),
+            oauth: self.oauth.clone(),
             is_tls: self.tls.is_some(),
         }
     }
@@ -80,6 +83,7 @@ impl Default for Config {
             origins: Vec::new(),
             require_token: false,
             jwt: None,
+            oauth: None,
             allow_if: Vec::new(),
             deny_if: Vec::new(),
             tls: None,

@@ -7,7 +7,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, reque
 use switchboard_access::Access;
 
 /// The paths that pages may call.
-const PLACES: [&str; 4] = ["/mcp", "/api/", "/v1/", "/.well-known/"];
+const PLACES: [&str; 7] =
+    ["/mcp", "/api/", "/v1/", "/.well-known/", "/oauth/token", "/oauth/register", "/oauth/revoke"];
 /// The headers that pages may send, besides those that begin with `mcp-`.
 const SENT: [&str; 11] = [
     "accept",

@@ -91,7 +91,7 @@ impl IntoResponse for ApiError {
         let headers = response.headers_mut();
         match self {
             Self::Rejected(rejection) if rejection.status() == StatusCode::UNAUTHORIZED => {
-                headers.insert(header::WWW_AUTHENTICATE, rejection.challenge(None));
+                headers.insert(header::WWW_AUTHENTICATE, rejection.challenge(None, None));
             }
             Self::Rejected(Rejection::TooManyRequests { retry_after, .. }) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after));

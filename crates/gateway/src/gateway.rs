@@ -27,7 +27,7 @@ use crate::{
     cors::AllowedOrigin,
     draining::Draining,
     error::explain_wrong_method,
-    listen, metadata, openai,
+    listen, metadata, oauth, openai,
     privacy::Privacy,
     questions::Questions,
     rest,
@@ -153,9 +153,9 @@ impl Gateway {
         let chat = openai::with_openai_errors(openai::routes().route_layer(admit.clone()));
         let guarded = rest::routes().route_layer(admit).merge(chat);
         let own = middleware::from_fn_with_state(self.parts.clone(), admission::look);
-        let session = rest::session_routes().route_layer(own);
+        let session = rest::session_routes().merge(oauth::routes()).route_layer(own);
         let visit = middleware::from_fn_with_state(self.parts.clone(), admission::visit);
-        let page = console::routes().route_layer(visit);
+        let page = console::routes().merge(oauth::pages()).route_layer(visit);
         let open = rest::open_routes().merge(metadata::routes()).merge(session).merge(page);
         let router = guarded.merge(open).fallback(rest::nothing_here);
         // `admission` limits bodies, by the config.

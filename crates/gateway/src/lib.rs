@@ -57,6 +57,7 @@ mod feed;
 mod metrics;
 mod rest;
 mod console;
+mod oauth;
 mod openai;
 mod questions;
 mod running_calls;

@@ -4,7 +4,7 @@ use axum::response::Response;
 use http::{HeaderValue, header};
 
 /// The paths of such responses. Those of `/mcp` are responses to POST, which are not cached, and event streams.
-const PATHS: [&str; 4] = ["/api/", "/v1/", "/metrics", "/openapi.json"];
+const PATHS: [&str; 5] = ["/api/", "/v1/", "/oauth/", "/metrics", "/openapi.json"];
 
 /// Whether a response is for its caller alone.
 pub(crate) struct Privacy(bool);

@@ -5,7 +5,11 @@ use serde::{Deserialize, Serialize};
 use switchboard_toolcall::ToolPatterns;
 
 use super::{PREFIX, TokensError};
-use crate::{jwt, rate::Rate};
+use crate::{
+    jwt,
+    oauth::{self, Grant},
+    rate::Rate,
+};
 
 /// What is stored of a token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +38,9 @@ pub struct TokenEntry {
     pub watch: bool,
     /// When it was created.
     pub created: jiff::Timestamp,
+    /// What a person let an OAuth client have, if this is not a token of `token new`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oauth: Option<Box<Grant>>,
 }
 
 /// A new token.
@@ -56,8 +63,34 @@ pub struct NewToken {
 }
 
 impl TokenEntry {
-    /// Returns the hash of its secret.
-    pub(super) fn hash(&self) -> Result<[u8; 32], TokensError> {
+    /// Creates a grant under this name, which may see these tools of its person's.
+    pub(crate) fn of_grant(
+        name: String,
+        family: [u8; 32],
+        tools: Option<Vec<String>>,
+        grant: Grant,
+    ) -> Self {
+        Self {
+            name,
+            hash: URL_SAFE_NO_PAD.encode(family),
+            tools,
+            rate: None,
+            concurrent: None,
+            admin: false,
+            approve: false,
+            watch: false,
+            created: jiff::Timestamp::now(),
+            oauth: Some(Box::new(grant)),
+        }
+    }
+
+    /// Returns the entry with another state of its grant.
+    pub(crate) fn with_grant(&self, grant: Grant) -> Self {
+        Self { oauth: Some(Box::new(grant)), ..self.clone() }
+    }
+
+    /// Returns the hash of its secret; of a grant, of what its secrets have in common.
+    pub(crate) fn hash(&self) -> Result<[u8; 32], TokensError> {
         let hash = URL_SAFE_NO_PAD.decode(&self.hash).ok().and_then(|hash| hash.try_into().ok());
         hash.ok_or_else(|| self.wrong("its hash is damaged"))
     }
@@ -86,6 +119,11 @@ impl NewToken {
             let text = format!("names that begin with `{}` are those of JWTs", jwt::PREFIX);
             return Err(TokensError::Invalid(text));
         }
+        if self.name.starts_with(oauth::PREFIX) {
+            let text =
+                format!("names that begin with `{}` are those of OAuth clients", oauth::PREFIX);
+            return Err(TokensError::Invalid(text));
+        }
         if self.concurrent == Some(0) {
             return Err(TokensError::Invalid("nothing could run with 0 at once".to_owned()));
         }
@@ -100,6 +138,7 @@ impl NewToken {
             approve: self.approve,
             watch: self.watch,
             created: jiff::Timestamp::now(),
+            oauth: None,
         };
         entry.globs()?;
         Ok((entry, secret))

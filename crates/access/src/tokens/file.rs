@@ -1,15 +1,14 @@
 //! The file of token hashes.
 
 use std::{
-    fs,
-    io::{self, Write},
+    fs::{self, File},
+    io,
     path::Path,
     time::SystemTime,
 };
 
-use switchboard_runtime::private_files;
-
 use super::{TokenEntry, TokensError};
+use crate::locked_file;
 
 /// Returns what changes when the file does.
 pub(super) fn stamp(file: &Path) -> Option<(SystemTime, u64)> {
@@ -27,18 +26,15 @@ pub(super) fn read(file: &Path) -> Result<Vec<TokenEntry>, TokensError> {
     }
 }
 
-/// Writes a new file and moves it into place, so that readers never see half of it.
+/// Waits until no other process changes the file: else what one revokes could come back by what the other writes.
+pub(super) fn lock(file: &Path) -> Result<File, TokensError> {
+    let failed = |source| TokensError::File { what: "lock", path: file.to_owned(), source };
+    locked_file::lock(file).map_err(failed)
+}
+
+/// Writes the file, which must be locked.
 pub(super) fn write(file: &Path, entries: &[TokenEntry]) -> Result<(), TokensError> {
     let failed = |source| TokensError::File { what: "write", path: file.to_owned(), source };
     let text = serde_json::to_string_pretty(entries).unwrap_or_default();
-    if let Some(folder) = file.parent() {
-        private_files::create_dir(folder).map_err(failed)?;
-    }
-    let beside = file.with_extension("new");
-    let written = private_files::create(&beside).and_then(|mut new| {
-        new.write_all(text.as_bytes())?;
-        new.sync_all()
-    });
-    written.map_err(failed)?;
-    fs::rename(&beside, file).map_err(failed)
+    locked_file::replace(file, text.as_bytes()).map_err(failed)
 }

@@ -6,7 +6,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::{Context, bail};
 use serde_json::json;
-use switchboard_access::{self as access, TokenEntry, Tokens};
+use switchboard_access::{self as access, TokenEntry, Tokens, oauth::Grant};
 use switchboard_cluster::ClusterView;
 
 use crate::{
@@ -113,7 +113,21 @@ fn line(entry: &TokenEntry) -> String {
     let approves = if entry.approve { ", may approve" } else { "" };
     let watches = if entry.watch { ", watches" } else { "" };
     let name = text::one_line(&entry.name);
-    format!("{name}  {tools}{rate}{most}{admin}{approves}{watches}  since {:.0}", entry.created)
+    let client = entry.oauth.as_deref().map(client).unwrap_or_default();
+    format!(
+        "{name}  {tools}{rate}{most}{admin}{approves}{watches}{client}  since {:.0}",
+        entry.created
+    )
+}
+
+/// The OAuth client of a grant, for people.
+fn client(grant: &Grant) -> String {
+    let expires = match grant.expires() {
+        Some(expires) => format!("until {expires:.0}"),
+        None => "not in use yet".to_owned(),
+    };
+    let text = format!("{} ({}) for {}", grant.client_name, grant.client_id, grant.user.name());
+    format!(", OAuth client {}, {expires}", text::one_line(&text))
 }
 
 /// Signs tokens of the cluster by name; without a name, lists those that are not signed. Anybody with write
@@ -147,7 +161,7 @@ async fn sign(tokens: &TokenStores, names: &[String]) -> anyhow::Result<()> {
 }
 
 fn shown(entry: &TokenEntry) -> serde_json::Value {
-    json!({
+    let mut shown = json!({
         "name": entry.name,
         "tools": entry.tools,
         "rate": entry.rate,
@@ -156,5 +170,15 @@ fn shown(entry: &TokenEntry) -> serde_json::Value {
         "approve": entry.approve,
         "watch": entry.watch,
         "created": entry.created,
-    })
+    });
+    if let Some(grant) = &entry.oauth {
+        shown["client"] = json!({
+            "id": grant.client_id,
+            "name": grant.client_name,
+            "user": grant.user.name(),
+            "resource": grant.resource,
+            "expires": grant.expires(),
+        });
+    }
+    shown
 }

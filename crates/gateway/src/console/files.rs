@@ -27,7 +27,7 @@ macro_rules! file {
 pub(super) static INDEX: ConsoleFile = file!("index.html");
 
 /// The files that the page loads.
-static FILES: [ConsoleFile; 58] = [
+static FILES: [ConsoleFile; 59] = [
     file!("api.js"),
     file!("approval.js"),
     file!("approvals.js"),
@@ -47,6 +47,7 @@ static FILES: [ConsoleFile; 58] = [
     file!("main.js"),
     file!("markdown.js"),
     file!("overview.js"),
+    file!("pages.css"),
     file!("policy.js"),
     file!("questions.js"),
     file!("reading.js"),

@@ -12,8 +12,8 @@ use axum::{
     http::StatusCode,
 };
 use serde::{Deserialize, Serialize};
-use switchboard_access::{Caller, NewToken, Token, TokensError};
-use switchboard_runtime::Verdict;
+use switchboard_access::{Caller, NewToken, Token, TokensError, oauth::Grant};
+use switchboard_runtime::{RegisteredTool, Verdict};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
@@ -43,6 +43,36 @@ pub(crate) struct ShownToken {
     approve: bool,
     watch: bool,
     created: String,
+    /// The OAuth client that has it; unset for a token of `switchboard token new`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    client: Option<ShownClient>,
+}
+
+/// An OAuth client, and who let it in.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ShownClient {
+    id: String,
+    /// The name that the client gives itself.
+    name: String,
+    /// Who let it in.
+    user: String,
+    /// The address that its tokens are for.
+    resource: String,
+    /// When it has to be let in again, if it stays away until then.
+    expires: Option<String>,
+}
+
+impl ShownClient {
+    fn of(grant: &Grant) -> Self {
+        Self {
+            id: grant.client_id.clone(),
+            name: grant.client_name.clone(),
+            user: grant.user.name(),
+            resource: grant.resource.clone(),
+            expires: grant.expires().map(|expires| format!("{expires:.0}")),
+        }
+    }
 }
 
 /// The tokens.
@@ -102,17 +132,20 @@ pub(crate) async fn list(
     check(&caller)?;
     let tools = parts.executor.tools().listed();
     let shown = |token: &Arc<Token>| {
-        let (entry, bearer) = (token.entry(), token.caller());
+        let entry = token.entry();
+        let bearer = parts.access.bearer(token).ok();
+        let sees = |tool: &RegisteredTool| bearer.as_ref().is_some_and(|bearer| bearer.sees(tool));
         ShownToken {
             name: entry.name.clone(),
             tools: entry.tools.clone(),
-            visible: tools.iter().filter(|tool| bearer.sees(tool)).count(),
+            visible: tools.iter().filter(|tool| sees(tool)).count(),
             rate: entry.rate.map(|rate| rate.to_string()),
             concurrent: entry.concurrent,
             admin: entry.admin,
             approve: entry.approve,
             watch: entry.watch,
             created: format!("{:.0}", entry.created),
+            client: entry.oauth.as_deref().map(ShownClient::of),
         }
     };
     let tokens = parts.access.tokens().all().iter().map(shown).collect();
@@ -141,8 +174,10 @@ pub(crate) async fn tools(
     let Some(token) = tokens.iter().find(|token| token.entry().name == name) else {
         return Err(ApiError::NotFound(format!("there is no token `{name}`")));
     };
-    let (manager, bearer) = (parts.executor.tools(), token.caller());
-    let listed = manager.listed().into_iter().filter(|tool| bearer.sees(tool));
+    let manager = parts.executor.tools();
+    let bearer = parts.access.bearer(token).ok();
+    let sees = |tool: &RegisteredTool| bearer.as_ref().is_some_and(|bearer| bearer.sees(tool));
+    let listed = manager.listed().into_iter().filter(|tool| sees(tool));
     let shown = listed.map(|tool| VisibleTool {
         name: tool.name().to_string(),
         asks: manager

@@ -19,6 +19,7 @@ mod life;
 mod limits;
 mod log;
 mod manual;
+mod oauth;
 mod pages;
 mod openapi;
 mod peers;
