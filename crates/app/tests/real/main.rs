@@ -12,6 +12,7 @@ mod clients;
 mod config_by_command;
 mod console;
 mod gateways;
+mod oauth;
 mod prometheus;
 #[expect(dead_code, reason = "the other tests use all of it")]
 #[path = "../it/pty.rs"]
