@@ -76,11 +76,34 @@ fn policy(target: Option<&str>) -> HeaderValue {
     let mut text = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; \
                     frame-ancestors 'none'; form-action 'self'"
         .to_owned();
-    if let Some(target) = target {
+    // Hosts may have characters that end a directive.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '/' | '.' | '-' | '_');
+    match target {
         // Browsers apply it to where the response of a form leads, too. Addresses of version 6 are not sources.
-        let source = if target.contains('[') { "http:" } else { target };
-        let _ = write!(text, " {source}");
+        Some(target) if target.starts_with("http://[") => text.push_str(" http:"),
+        Some(target) if target.chars().all(is_plain) => _ = write!(text, " {target}"),
+        _ => {}
     }
     HeaderValue::from_str(&text)
         .unwrap_or(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // AU-4
+    #[test]
+    fn text_stays_text_and_a_target_adds_no_directive() {
+        let html = Html::default().text("<b>\"'&").hidden("a", "\">").0;
+        let expected =
+            "&lt;b&gt;&quot;&#39;&amp;<input type=\"hidden\" name=\"a\" value=\"&quot;&gt;\">\n";
+        assert_eq!(html, expected);
+        let policy = |target: &str| policy(Some(target)).to_str().unwrap().to_owned();
+        assert!(policy("https://a.example").ends_with("form-action 'self' https://a.example"));
+        assert!(policy("http://[::1]:1").ends_with("form-action 'self' http:"));
+        for wrong in ["https://a;sandbox", "https://a,b", "https://a *", "https://a'x'"] {
+            assert!(policy(wrong).ends_with("form-action 'self'"), "{wrong}");
+        }
+    }
 }
