@@ -1,5 +1,5 @@
-//! Sign-ins at a certified authorization server (npm `oidc-provider`), with a Chromium that signs in and consents, to a server on the
-//! Python SDK and to one on the TypeScript SDK that wants tokens bound to a key.
+//! Sign-ins at a certified authorization server (npm `oidc-provider`), with a Chromium that signs in and consents, to servers on the
+//! Python SDK (streamable HTTP, HTTP+SSE) and to one on the TypeScript SDK that wants tokens bound to a key.
 
 use std::{
     collections::BTreeSet,
@@ -30,7 +30,7 @@ struct World {
     /// What commands printed.
     printed: String,
     _outside: TempDir,
-    _processes: [Ending; 3],
+    _processes: [Ending; 4],
 }
 
 impl World {
@@ -39,14 +39,12 @@ impl World {
         let secrets = outside.path().join("secrets");
         let (provider, issuer) = node("provider.mjs", secrets.to_str().unwrap());
         let (typescript, bound) = node("resource.mjs", &issuer);
-        let port = free_port();
-        let mut python = Command::new(part("mcp-python/venv/bin/python"));
-        python.arg(Path::new(SCRIPTS).join("resource.py")).args([&issuer, &port.to_string()]);
-        let python = Ending(python.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
-        wait_for("the Python server", || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+        let (plain, port) = python(&issuer, "streamable-http");
+        let (old, old_port) = python(&issuer, "sse");
         let config = format!(
             "[mcp]\nretry_attempts = 1\n[servers.plain]\nurl = \"http://127.0.0.1:{port}/mcp\"\n\
-             [servers.bound]\nurl = \"{bound}\"\n"
+             [servers.bound]\nurl = \"{bound}\"\n\
+             [servers.old]\nurl = \"http://127.0.0.1:{old_port}/sse\"\ntype = \"sse\"\n"
         );
         fs::write(home.path().join("switchboard.toml"), config).unwrap();
         let browser = home.path().join("browser");
@@ -57,7 +55,7 @@ impl World {
         fs::write(&browser, script).unwrap();
         fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
         let printed = String::new();
-        let processes = [provider, typescript, python];
+        let processes = [provider, typescript, plain, old];
         Self { home, secrets, issuer, printed, _outside: outside, _processes: processes }
     }
 
@@ -140,6 +138,17 @@ impl World {
     }
 }
 
+/// Starts the server on the Python SDK, and returns its port.
+fn python(issuer: &str, transport: &str) -> (Ending, u16) {
+    let port = free_port();
+    let mut python = Command::new(part("mcp-python/venv/bin/python"));
+    let script = Path::new(SCRIPTS).join("resource.py");
+    python.arg(script).args([issuer, &port.to_string(), transport]);
+    let python = Ending(python.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+    wait_for("the Python server", || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+    (python, port)
+}
+
 /// Starts a script that prints one line when it is ready, and returns that.
 fn node(script: &str, argument: &str) -> (Ending, String) {
     let mut command = Command::new(part(NODE));
@@ -164,9 +173,11 @@ fn a_person_signs_in_at_a_real_authorization_server() {
     world.fails(&["call", "plain__whoami"], "switchboard login plain");
     world.succeeds(&["login", "plain"], &format!("signed in at {issuer}"));
     world.succeeds(&["login", "bound"], &format!("signed in at {issuer}"));
+    world.succeeds(&["login", "old"], &format!("signed in at {issuer}"));
     for round in 0..3 {
         world.succeeds(&["call", "plain__whoami"], "You are ada");
         world.succeeds(&["call", "bound__whoami"], "You are ada, bound to a key");
+        world.succeeds(&["call", "old__whoami"], "You are ada");
         // Access tokens are good for 8 s; what comes then needs a new one.
         if round < 2 {
             thread::sleep(Duration::from_secs(9));

@@ -1,4 +1,4 @@
-"""A server on the Python SDK that wants tokens of an authorization server: resource.py ISSUER PORT."""
+"""A server on the Python SDK that wants tokens of an authorization server: resource.py ISSUER PORT streamable-http | sse."""
 
 import sys
 
@@ -8,8 +8,8 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 
-ISSUER, PORT = sys.argv[1], int(sys.argv[2])
-RESOURCE = f"http://127.0.0.1:{PORT}/mcp"
+ISSUER, PORT, TRANSPORT = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+RESOURCE = f"http://127.0.0.1:{PORT}/{'sse' if TRANSPORT == 'sse' else 'mcp'}"
 
 
 class Introspection:
@@ -51,4 +51,4 @@ def whoami() -> str:
 
 
 if __name__ == "__main__":
-    server.run("streamable-http", port=PORT)
+    server.run(TRANSPORT, port=PORT)
