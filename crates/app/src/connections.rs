@@ -94,16 +94,20 @@ impl App {
             announce: Arc::new(announce),
             guard: guard.ok(),
             protocols: Arc::new(known_protocols()),
-            oauth: sign_ins(),
+            oauth: sign_ins(loaded),
             retries_permanent: needs.runs_on(),
         }
     }
 }
 
-/// Returns what signing in to servers needs; `None` if there is no folder for the vault.
-fn sign_ins() -> Option<OauthDeps> {
-    let http =
-        HttpClient::new().inspect_err(|error| tracing::warn!(%error, "no server is signed in to"));
+/// Returns what signing in to servers needs; `None` if there is no folder for the vault, or HTTPS cannot be used here.
+fn sign_ins(loaded: &Loaded) -> Option<OauthDeps> {
+    let http = HttpClient::new().inspect_err(|error| {
+        // A clean system may have no certificates, and without remote servers needs none.
+        if loaded.enabled_servers().any(|(_, config)| config.url.is_some()) {
+            tracing::warn!(%error, "no server can be signed in to");
+        }
+    });
     Some(OauthDeps { http: http.ok()?, vault: vault::open().ok()? })
 }
 

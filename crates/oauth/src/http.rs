@@ -52,7 +52,10 @@ impl HttpClient {
                 .timeout(TIMEOUT)
                 .redirect(redirect::Policy::none())
         };
-        let unusable = |error: reqwest::Error| Error::Metadata(error.to_string());
+        let unusable = |error: reqwest::Error| {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+            Error::Metadata(format!("{error}{}", cause.unwrap_or_default()))
+        };
         let direct = builder().no_proxy().build().map_err(unusable)?;
         let proxied = builder().build().map_err(unusable)?;
         let public = builder().dns_resolver(Arc::new(PublicResolver)).build().map_err(unusable)?;

@@ -155,6 +155,22 @@ fn a_program_that_echoes_is_no_server() {
 }
 
 #[test]
+fn without_certificates_only_remote_servers_are_affected() {
+    let without = |config: &str| {
+        Place::with_config(config)
+            .variable("SSL_CERT_FILE", "/nonexistent")
+            .variable("SSL_CERT_DIR", "/nonexistent")
+            .run(&["tools", "--json"])
+    };
+    let ran = without(&section("time", ""));
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    let remote = "[servers.docs]\nurl = \"http://127.0.0.1:9/mcp\"\n";
+    let ran = without(&format!("{NO_DELAY}{remote}"));
+    assert!(ran.stderr.contains("no server can be signed in to"), "{ran:?}");
+    assert!(ran.stderr.contains("certificates"), "{ran:?}");
+}
+
+#[test]
 fn attempts_are_logged() {
     // MC-2
     let place = Place::with_config(&format!("{NO_DELAY}{DEAD}")).variable("RUST_LOG", "info");
