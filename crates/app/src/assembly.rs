@@ -238,7 +238,7 @@ fn telemetry(loaded: &Loaded, problems: &mut Vec<String>) -> Option<TelemetryExp
     })
 }
 
-/// Returns the problems of `[mcp]` and of the servers' settings.
+/// Returns the problems of `[mcp]` and of the servers' and APIs' settings.
 fn servers(loaded: &Loaded) -> Vec<String> {
     let mut problems = Vec::new();
     if loaded.settings.mcp.retry_attempts == 0 {
@@ -249,6 +249,7 @@ fn servers(loaded: &Loaded) -> Vec<String> {
         let place = loaded.place_of_section("mcp");
         problems.push(format!("{place}: `mcp.connect_timeout`: nothing connects within 0s"));
     }
+    problems.extend(apis(loaded));
     let separator = &loaded.settings.executor.separator;
     for (name, config) in loaded.enabled_servers() {
         let problem = server_problem(name, config, separator);
@@ -257,6 +258,21 @@ fn servers(loaded: &Loaded) -> Vec<String> {
         }));
     }
     problems
+}
+
+/// Returns the problems of the APIs' settings; those of skipped ones are not complete yet.
+fn apis(loaded: &Loaded) -> impl Iterator<Item = String> {
+    let used = loaded.settings.apis.iter();
+    let used = used.filter(|(name, _)| !loaded.skipped.apis.contains_key(*name));
+    used.filter_map(|(name, config)| {
+        let problem = match loaded.settings.servers.contains_key(name) {
+            true => Err("a server has this name".to_owned()),
+            false => config.check(name, &loaded.settings.executor.separator),
+        };
+        problem
+            .err()
+            .map(|problem| format!("{}: API `{name}`: {problem}", loaded.place_of_api(name)))
+    })
 }
 
 fn server_problem(name: &str, config: &ServerConfig, separator: &str) -> Option<String> {

@@ -23,6 +23,7 @@ pub(crate) mod token;
 mod secret;
 mod login;
 mod sign_in_view;
+mod api_view;
 mod approve;
 pub(crate) mod calls;
 mod policy;

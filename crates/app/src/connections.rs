@@ -7,6 +7,7 @@ mod waiting;
 
 use std::{sync::Arc, time::Duration};
 
+use switchboard_apis::{Api, Apis};
 use switchboard_mcp_client::{
     KnownProtocols, OauthDeps, Server, ServerDeps, ServerFailure, Servers,
 };
@@ -31,9 +32,10 @@ pub(crate) use needs::Needs;
 /// How long to wait until it is known which workers are there.
 const WORKERS_KNOWN: Duration = Duration::from_secs(5);
 
-/// The servers of the config, of which only the needed ones run, and the workers of its cluster.
+/// The servers and APIs of the config, of which only the needed ones run, and the workers of its cluster.
 pub(crate) struct Connections {
     servers: Arc<Servers>,
+    apis: Arc<Apis>,
     /// The groups of workers, if there is a cluster and the command needs them.
     groups: Option<Arc<Groups>>,
     /// The failures of servers that people have been told.
@@ -62,12 +64,15 @@ impl App {
             false => None,
         };
         let servers = Arc::new(Servers::start(configs, self.executor.tools(), &around)?);
+        let (apis, skipped) = (&loaded.settings.apis, &loaded.skipped.apis);
+        let is_needed = |name: &str| needs.includes(name);
+        let apis = Arc::new(Apis::start(apis, skipped, self.executor.tools(), is_needed)?);
         let groups = match cluster {
             Some(cluster) => Some(Arc::new(Groups::start(cluster, self.executor.tools()).await?)),
             None => None,
         };
         let startup_wait = loaded.settings.mcp.startup_wait.0;
-        Ok(Connections { servers, groups, given_up, startup_wait, shipper: None })
+        Ok(Connections { servers, apis, groups, given_up, startup_wait, shipper: None })
     }
 
     fn surroundings(
@@ -146,7 +151,9 @@ impl Connections {
         commit: impl FnOnce(Vec<(Arc<str>, ServerSettings)>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let exchange = self.servers.prepare(app.configs(loaded, Needs::AsSet)?)?;
+        let apis = self.apis.prepare(&loaded.settings.apis, &loaded.skipped.apis);
         let mut servers = exchange.settings();
+        servers.extend(apis.settings());
         for (name, group) in self.groups.iter().flat_map(|groups| groups.settings()) {
             // If a server and a group have the same name, the server wins.
             if !servers.iter().any(|(server, _)| *server == name) {
@@ -155,7 +162,13 @@ impl Connections {
         }
         commit(servers)?;
         self.servers.exchange(exchange);
+        self.apis.exchange(apis);
         Ok(())
+    }
+
+    /// Returns the APIs, in the order of the config.
+    pub(crate) fn apis(&self) -> Vec<Arc<Api>> {
+        self.apis.all()
     }
 
     /// Returns the servers themselves.

@@ -45,6 +45,7 @@ pub(crate) fn load_asking(cli: &Cli, question: TrustPrompt) -> anyhow::Result<Lo
         loaded.replay = Some(read(file)?);
         // Nothing real is started.
         loaded.settings.servers.clear();
+        loaded.settings.apis.clear();
         loaded.skipped = Skipped::default();
         loaded.settings.cluster.nats = None;
     }

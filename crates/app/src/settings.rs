@@ -36,6 +36,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use switchboard_agent::Config as AgentConfig;
+use switchboard_apis::ApiConfig;
 use switchboard_audit::Config as AuditConfig;
 use switchboard_gateway::Config as ServeConfig;
 use switchboard_local::{BuiltinsConfig, Faults, ToolDefinition};
@@ -79,6 +80,9 @@ pub(crate) struct Settings {
     /// `[servers.*]`, in the order of the file.
     #[schemars(with = "BTreeMap<String, ServerConfig>")]
     pub(crate) servers: IndexMap<String, ServerConfig>,
+    /// `[apis.*]`, in the order of the file.
+    #[schemars(with = "BTreeMap<String, ApiConfig>")]
+    pub(crate) apis: IndexMap<String, ApiConfig>,
     /// `[audit]`
     pub(crate) audit: AuditConfig,
     /// `[serve]`
@@ -112,6 +116,8 @@ pub(crate) struct Loaded {
     tools: Vec<usize>,
     /// The lines of the servers, by name.
     servers: BTreeMap<String, usize>,
+    /// The lines of the APIs, by name.
+    apis: BTreeMap<String, usize>,
     /// The lines of the models, by name.
     models: BTreeMap<String, usize>,
     /// What cannot be used because a value is missing.
@@ -149,6 +155,11 @@ impl Loaded {
         self.place(self.servers.get(name))
     }
 
+    /// `file:line` of an API, for messages.
+    pub(crate) fn place_of_api(&self, name: &str) -> String {
+        self.place(self.apis.get(name))
+    }
+
     /// `file:line` of a model, for messages.
     pub(crate) fn place_of_model(&self, name: &str) -> String {
         self.place(self.models.get(name))
@@ -179,9 +190,11 @@ impl Loaded {
         self.advice_to_enable(server)
     }
 
-    /// Whether tools may come from elsewhere: from servers, or from workers of a cluster.
+    /// Whether tools may come from elsewhere: from servers, APIs, or workers of a cluster.
     pub(crate) fn has_others(&self) -> bool {
-        self.enabled_servers().next().is_some() || self.settings.cluster.nats.is_some()
+        self.enabled_servers().next().is_some()
+            || !self.settings.apis.is_empty()
+            || self.settings.cluster.nats.is_some()
     }
 
     fn place(&self, line: Option<&usize>) -> String {
@@ -353,6 +366,7 @@ fn read(
                 ("servers", NodeContent::Table(servers)) => {
                     loaded.servers = lines_of("servers", servers)?
                 }
+                ("apis", NodeContent::Table(apis)) => loaded.apis = lines_of("apis", apis)?,
                 ("models", NodeContent::Table(models)) => {
                     loaded.models = lines_of("models", models)?
                 }
@@ -361,6 +375,8 @@ fn read(
         }
     }
     loaded.settings = Settings::deserialize(root)?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    loaded.settings.apis.values_mut().for_each(|api| api.set_folder(folder));
     for (name, reason) in &skipped.servers {
         if let Some(server) = loaded.settings.servers.get_mut(name) {
             server.skipped = Some(reason.clone());

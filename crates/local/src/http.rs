@@ -1,7 +1,7 @@
 //! Tools that send one HTTP request (SPEC TK-2).
 //!
-//! `request.rs` makes a [`HttpRequest`](request::HttpRequest) of the arguments, `exchange.rs` sends it and bounds what comes
-//! back, `answer.rs` makes the result of it. Neither of the latter two knows of templates.
+//! `request.rs` makes a [`HttpRequest`] of the arguments, `exchange.rs` sends it and bounds what comes back, `answer.rs` makes
+//! the result of it. Neither of the latter two knows of templates: tools that make their requests in other ways use them, too.
 
 mod answer;
 mod body;
@@ -15,9 +15,13 @@ mod url;
 use serde_json::Value;
 use switchboard_toolcall::{BoxFuture, CallContext, Tool, ToolError, ToolOutput, ToolSpec};
 
-pub(crate) use request::RequestTemplate;
+pub use answer::output;
+pub use exchange::{HttpExchange, HttpResponse};
+pub use failure::HttpFailure;
+pub use request::{HttpRequest, header_name, header_value};
+pub use url::{check_segment, encoded};
 
-use exchange::HttpExchange;
+pub(crate) use request::RequestTemplate;
 
 #[cfg(test)]
 mod tests;
@@ -42,7 +46,7 @@ impl HttpTool {
         let request = self.template.fill(&args)?;
         let response = self.exchange.send(request).await;
         let response = response.map_err(|failure| failure.explain(&self.spec.name))?;
-        answer::of(&self.spec.name, response)
+        answer::output(&self.spec.name, response)
     }
 }
 

@@ -26,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("telemetry", &["runtime", "toolcall"]),
     ("workers", &["runtime", "toolcall"]),
     ("local", &["math", "process", "toolcall"]),
+    ("apis", &["local", "runtime", "toolcall"]),
     ("mcp-wire", &["toolcall"]),
     ("mcp-client", &["mcp-wire", "oauth", "process", "runtime", "toolcall"]),
     ("mcp-server", &["mcp-wire", "runtime", "toolcall"]),
@@ -55,6 +56,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "access",
             "agent",
+            "apis",
             "approvals",
             "audit",
             "cluster",

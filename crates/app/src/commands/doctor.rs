@@ -135,7 +135,8 @@ async fn probe(
     loaded: &Loaded,
     connections: &Connections,
 ) -> anyhow::Result<Findings> {
-    let servers = servers::probe(app, connections, is_watched(doctor.json)).await;
+    let mut servers = servers::probe(app, connections, is_watched(doctor.json)).await;
+    servers.extend(servers::apis(app, loaded, connections));
     let mut checks = checks::of_tools(loaded, app);
     checks.extend(servers.iter().map(ServerReport::check));
     let models = models::probe(app, loaded).await;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use switchboard_audit::{Filter, Record, ToolStats};
 use switchboard_mcp_client::{ServerState, TransportKind};
 
-use super::{calls, lists, sign_in_view};
+use super::{api_view, calls, lists, sign_in_view};
 use crate::{
     assembly::App,
     cli::{Cli, LogsArgs, RestartArgs, ServersArgs},
@@ -114,7 +114,10 @@ impl ServerRow {
             let row = Self::new(name, state.name().to_owned(), kind(server.kind()).to_owned());
             Self { tools, error, sign_in, ..row }
         };
-        connections.all().iter().map(|server| row(server)).collect()
+        let apis = connections.apis();
+        let apis =
+            apis.iter().map(|api| Self::of_gateway(&api_view::of(api, app.executor.tools())));
+        connections.all().iter().map(|server| row(server)).chain(apis).collect()
     }
 
     fn new(name: String, state: String, kind: String) -> Self {

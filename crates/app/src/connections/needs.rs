@@ -39,7 +39,9 @@ impl<'a> Needs<'a> {
         let is_meant = |server: &str, own: Option<&str>| server == prefix || own == Some(prefix);
         let meant = loaded.enabled_servers();
         let meant = meant.filter(|(server, config)| is_meant(server, config.prefix.as_deref()));
-        match meant.map(|(server, _)| server.as_str()).collect::<Vec<_>>()[..] {
+        let apis = loaded.settings.apis.keys().filter(|api| api.as_str() == prefix);
+        let meant = meant.map(|(server, _)| server).chain(apis);
+        match meant.map(String::as_str).collect::<Vec<_>>()[..] {
             [server] => Self::One(server),
             // The tools of servers without a prefix may have the separator in their own names.
             [] if !servers.any(|(_, config)| config.prefix.as_deref() == Some("")) => {

@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use switchboard_apis::{ApiState, Apis};
 use switchboard_mcp_client::{Server, ServerFailure, ServerState, Servers};
 use switchboard_toolcall::{BoxFuture, HumanDuration};
 use switchboard_voice::ToolServers;
 use switchboard_workers::Groups;
-use tokio::sync::OnceCell;
+use tokio::{sync::OnceCell, time::timeout};
 
 use super::{Connections, WORKERS_KNOWN};
 use crate::{
@@ -20,13 +21,14 @@ impl Connections {
     pub(crate) async fn settled(&self, is_watched: bool) {
         let work = async {
             let limit = self.startup_wait;
-            let (missing, groups) =
-                tokio::join!(self.servers.settled_within(limit), self.groups_settled());
+            let apis = timeout(limit, self.apis.settled());
+            let (missing, groups, _) =
+                tokio::join!(self.servers.settled_within(limit), self.groups_settled(), apis);
             if let Err(error) = groups {
                 tracing::warn!("tools of workers are missing: {error}");
             }
             self.told().await;
-            tell_missing(&missing, limit);
+            tell_missing(&missing, &self.apis, limit);
         };
         if is_watched { spinner::watch(|| self.waiting(), work).await } else { work.await }
     }
@@ -63,6 +65,7 @@ impl Connections {
     pub(crate) fn voice_servers(&self) -> Arc<dyn ToolServers> {
         Arc::new(VoiceServers {
             servers: self.servers.clone(),
+            apis: self.apis.clone(),
             groups: self.groups.clone(),
             groups_known: OnceCell::new(),
             limit: self.startup_wait,
@@ -85,7 +88,10 @@ impl Connections {
     pub(crate) fn waiting(&self) -> String {
         let all = self.all();
         let away = all.iter().filter(|server| matches!(server.state(), ServerState::Connecting));
-        let away: Vec<_> = away.map(|server| &**server.name()).collect();
+        let apis = self.apis();
+        let loading = apis.iter().filter(|api| api.state() == ApiState::Loading);
+        let away = away.map(|server| &**server.name());
+        let away: Vec<_> = away.chain(loading.map(|api| &**api.name())).collect();
         match &away[..] {
             [] => "looking for workers…".to_owned(),
             [one] => format!("connecting to {one}…"),
@@ -98,12 +104,15 @@ impl Connections {
     }
 }
 
-/// Says on stderr which servers the command no longer waits for.
-fn tell_missing(missing: &[Arc<Server>], limit: Duration) {
-    if missing.is_empty() {
+/// Says on stderr which servers and APIs the command no longer waits for.
+fn tell_missing(missing: &[Arc<Server>], apis: &Apis, limit: Duration) {
+    let apis = apis.all();
+    let loading = apis.iter().filter(|api| api.state() == ApiState::Loading);
+    let names = missing.iter().map(|server| &**server.name());
+    let names: Vec<_> = names.chain(loading.map(|api| &**api.name())).collect();
+    if names.is_empty() {
         return;
     }
-    let names: Vec<_> = missing.iter().map(|server| &**server.name()).collect();
     let (names, limit) = (terminal::text::one_line(&names.join(", ")), HumanDuration(limit));
     terminal::tell(&format!(
         "⚠️ Continuing without {names}: not connected within {limit} (`[mcp] startup_wait`)"
@@ -113,6 +122,7 @@ fn tell_missing(missing: &[Arc<Server>], limit: Duration) {
 /// The servers that a question to `voice` waits for.
 struct VoiceServers {
     servers: Arc<Servers>,
+    apis: Arc<Apis>,
     groups: Option<Arc<Groups>>,
     /// Set once the workers have been looked for, whether or not that succeeded.
     groups_known: OnceCell<()>,
@@ -122,7 +132,9 @@ struct VoiceServers {
 impl ToolServers for VoiceServers {
     fn connecting(&self) -> Vec<String> {
         let servers = self.servers.connecting(self.limit);
-        servers.iter().map(|server| server.name().to_string()).collect()
+        let apis = self.apis.all().into_iter().filter(|api| api.state() == ApiState::Loading);
+        let names = servers.iter().map(|server| server.name().to_string());
+        names.chain(apis.map(|api| api.name().to_string())).collect()
     }
 
     fn settled(&self) -> BoxFuture<'_, ()> {
@@ -135,11 +147,15 @@ impl ToolServers for VoiceServers {
                     tracing::warn!("tools of workers are missing: {error}");
                 }
             });
-            let (missing, ()) =
-                tokio::join!(self.servers.settled_within(self.limit), async { _ = groups.await });
+            let apis = timeout(self.limit, self.apis.settled());
+            let (missing, (), _) = tokio::join!(
+                self.servers.settled_within(self.limit),
+                async { _ = groups.await },
+                apis
+            );
             // A server is reported once, not again at each question.
             if has_waited {
-                tell_missing(&missing, self.limit);
+                tell_missing(&missing, &self.apis, self.limit);
             }
         })
     }

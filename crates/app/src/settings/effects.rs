@@ -58,6 +58,11 @@ impl Effects {
                         effects.add_server(&name.name, server);
                     }
                 }
+                "apis" => {
+                    for (name, api) in table(node) {
+                        effects.add_api(&name.name, api);
+                    }
+                }
                 name => effects.add_settings(name, node),
             }
         }
@@ -163,6 +168,31 @@ impl Effects {
         }
         if before == (self.starts.len(), self.connects.len()) {
             self.add_settings(&format!("servers.{name}"), server);
+        }
+    }
+
+    /// Adds the description of an API, and where its requests go.
+    fn add_api(&mut self, name: &str, api: &ConfigNode) {
+        let before = (self.reads.len(), self.connects.len());
+        let name = quoted(name);
+        // JSON may have a key twice, so all entries are checked.
+        for (key, value) in table(api) {
+            match (key.name.as_str(), &value.content) {
+                ("openapi", NodeContent::Text(url)) if url.contains("://") => {
+                    self.connects.push(format!("{} (API {name})", quoted(url)));
+                }
+                ("openapi", NodeContent::Text(file)) => {
+                    self.reads.insert(format!("the file {} (API {name})", quoted(file)));
+                    self.connects.push(format!("what this file names (API {name})"));
+                }
+                ("base_url", NodeContent::Text(url)) => {
+                    self.connects.push(format!("{} (API {name})", quoted(url)));
+                }
+                _ => {}
+            }
+        }
+        if before == (self.reads.len(), self.connects.len()) {
+            self.add_settings(&format!("apis.{name}"), api);
         }
     }
 
@@ -325,6 +355,13 @@ mod tests {
             base_url = 'https://evil.example/v1'
             [audit]
             keep = 1
+            [apis.a]
+            openapi = 'a.yaml'
+            base_url = 'https://a.example'
+            [apis.b]
+            openapi = 'https://b.example/openapi.json'
+            headers = { X = '${TOKEN}' }
+            [apis.c]
             [unheard.of]
             list = [true]
             [[tools]]
@@ -340,13 +377,22 @@ mod tests {
         let line = r"TOKEN='Bearer ${SECRET}' sh -c 'echo '\''a'\'' \u{1b}]0;x\u{202e}' in 'sub folder' (server a)";
         assert_eq!(found.starts, [line, "git log -n '{count}' in /src (tool log)"]);
         let weather = "'https://w.example/{city}?k=${KEY}' (tool 'weather of')";
-        assert_eq!(found.connects, ["https://b.example/mcp (server b, switched off)", weather]);
+        let connects = [
+            "https://b.example/mcp (server b, switched off)",
+            "what this file names (API a)",
+            "https://a.example (API a)",
+            "https://b.example/openapi.json (API b)",
+            weather,
+        ];
+        assert_eq!(found.connects, connects);
         let reads: Vec<_> = found.reads.iter().map(String::as_str).collect();
         let expected = [
             "$DENIED",
             "$KEY",
             "$OPENAI_API_KEY",
             "$SECRET",
+            "$TOKEN",
+            "the file a.yaml (API a)",
             "the whole environment (server a)",
             "the whole environment (tool log)",
         ];
@@ -354,6 +400,7 @@ mod tests {
         for set in [
             "models.m.base_url = https://evil.example/v1",
             "audit.keep = 1",
+            "apis.c",
             "unheard.of.list[0] = true",
             "tools[0].implementation.program = rm",
         ] {

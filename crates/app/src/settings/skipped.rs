@@ -21,6 +21,8 @@ const TEXTS: [&str; 8] = ["command", "args", "env", "cwd", "url", "headers", "oa
 pub(crate) struct Skipped {
     /// Servers of `[servers.*]`.
     pub(crate) servers: IndexMap<String, String>,
+    /// APIs of `[apis.*]`.
+    pub(crate) apis: IndexMap<String, String>,
     /// Models of `[models.*]`, which are not among the settings.
     pub(crate) models: IndexMap<String, String>,
     /// Tools of `[[tools]]`, which are not among the settings, and built-in ones.
@@ -30,7 +32,12 @@ pub(crate) struct Skipped {
 impl Skipped {
     /// Says of each what is skipped and why: `Server 'docs' is skipped: the environment variable TOKEN is not set`.
     fn sentences(&self) -> impl Iterator<Item = String> {
-        let kinds = [("Server", &self.servers), ("Model", &self.models), ("Tool", &self.tools)];
+        let kinds = [
+            ("Server", &self.servers),
+            ("API", &self.apis),
+            ("Model", &self.models),
+            ("Tool", &self.tools),
+        ];
         kinds.into_iter().flat_map(|(kind, names)| {
             names.iter().map(move |(name, reason)| sentence(kind, name, reason))
         })
@@ -90,6 +97,7 @@ pub(super) fn fill(root: &mut ConfigNode, meaning: Meaning<'_>) -> Result<Skippe
             ("servers", NodeContent::Table(servers)) => {
                 fill_servers(servers, meaning, &mut skipped)
             }
+            ("apis", NodeContent::Table(apis)) => fill_apis(apis, meaning, &mut skipped.apis),
             ("models", NodeContent::Table(models)) => {
                 drop_unfilled(models, meaning, &mut skipped.models, |_| true)
             }
@@ -165,6 +173,22 @@ pub(super) fn fill_server(
     }
     settings.retain(|(key, _)| !unreadable.contains(&key.name));
     Ok(missing)
+}
+
+/// Fills in the APIs. A skipped one stays among the settings, because it keeps its name, and is shown.
+fn fill_apis(
+    apis: &mut [(ConfigKey, ConfigNode)],
+    meaning: Meaning<'_>,
+    skipped: &mut IndexMap<String, String>,
+) -> Result<(), ConfigProblem> {
+    for (name, api) in apis {
+        let filled = tolerating(meaning, |tolerant| substitute::variables(api, tolerant));
+        let missing = filled.map_err(|problem| problem.inside(PathStep::key(&name.name)))?;
+        if !missing.is_empty() {
+            skipped.insert(name.name.clone(), reason(&missing));
+        }
+    }
+    Ok(())
 }
 
 /// Removes the entries in which a value is missing, if they may be skipped.

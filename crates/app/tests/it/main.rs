@@ -18,6 +18,7 @@ mod definitions;
 mod programs;
 mod tools;
 mod servers;
+mod apis;
 mod connecting;
 mod skipped;
 mod foreign;

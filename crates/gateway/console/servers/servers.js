@@ -154,7 +154,7 @@ class Servers {
         { class: 'server-head' },
         h('h2', {}, opener(server, isOpen)),
         chip(server.state),
-        mayAdminister() && !server.workers && this.#acts(server),
+        mayAdminister() && isMcp(server) && this.#acts(server),
       ),
       server.origin &&
         h(
@@ -292,9 +292,17 @@ function opener(server, isOpen) {
   return h('a', { href, title, 'data-act': `open ${server.name}` }, arrow, server.name);
 }
 
+/**
+ * Whether it is an MCP server, neither a group of workers nor an API.
+ * @param {Server} server
+ */
+function isMcp(server) {
+  return !server.workers && server.kind !== 'openapi';
+}
+
 /** @param {Server} server */
 function hasMore(server) {
-  return !server.workers && !['skipped', 'disabled'].includes(server.state);
+  return isMcp(server) && !['skipped', 'disabled'].includes(server.state);
 }
 
 /**
@@ -337,7 +345,7 @@ function more(server) {
  * @returns {[string, string | null][]}
  */
 function starts(server) {
-  if (server.workers || server.state === 'disabled') return [];
+  if (!isMcp(server) || server.state === 'disabled') return [];
   const isTried = ['connecting', 'failed'].includes(server.state) && !server.server;
   return isTried ? [['Attempts', String(server.starts ?? 0)]] : [['Restarts', String(server.restarts ?? 0)]];
 }

@@ -44,7 +44,7 @@ pub(crate) struct ShownServer {
     /// `ready`, `connecting`, `idle`, `failed`, `stopped`, `disabled` in the config, or `skipped` where something that its
     /// settings need is missing.
     state: &'static str,
-    /// `stdio`, `http` or `sse`; `workers` if it is a group of workers.
+    /// `stdio`, `http` or `sse`; `workers` if it is a group of workers, `openapi` if it is an API.
     kind: &'static str,
     /// The command line of a stdio server, or the address of another, secrets taken out; none for who does not administer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub(crate) struct ShownServer {
     check: Option<String>,
     /// `legacy` or `modern`, if it is connected.
     era: Option<&'static str>,
-    /// The revision of MCP that was agreed on.
+    /// The revision of MCP that was agreed on; of an API, the version of OpenAPI.
     protocol: Option<String>,
     /// What it calls itself.
     server: Option<ServerInfo>,
@@ -246,7 +246,7 @@ fn origin(config: &ServerConfig) -> Option<String> {
     line.or_else(|| config.url.clone()).map(|text| redact::text(&text).into_owned())
 }
 
-/// The MCP servers of which the caller may see a tool, in the config's order; then the groups of workers.
+/// The MCP servers of which the caller may see a tool, in the config's order; then APIs and groups of workers.
 #[utoipa::path(
     get, path = "/api/servers", operation_id = "list_servers", tag = "servers",
     responses((status = 200, description = "The servers", body = Vec<ShownServer>), RejectedResponse)

@@ -40,9 +40,12 @@ enum BodyKind {
     Binary,
 }
 
-/// Returns the output of the call.
-pub(super) fn of(tool: &str, received: HttpResponse) -> Result<ToolOutput, ToolError> {
-    let HttpResponse { service, content_type, body } = received;
+/// Returns the output of a call: JSON parsed, text decoded, everything else as binary content.
+///
+/// # Errors
+/// The body is not the JSON that its type says.
+pub fn output(tool: &str, received: HttpResponse) -> Result<ToolOutput, ToolError> {
+    let HttpResponse { service, content_type, body, .. } = received;
     let content_type = content_type.as_deref();
     let (media_type, _) = parts(content_type);
     let Some(text) = text(content_type, &body) else {

@@ -19,25 +19,30 @@ const MAX_REFUSAL: usize = 64 * 1024;
 /// How many redirects are followed.
 const MAX_REDIRECTS: usize = 5;
 
-/// The way to one server.
-pub(super) struct HttpExchange {
+/// The way to one server. Its connections are shared by all requests.
+pub struct HttpExchange {
     origin: Url,
     client: OnceLock<Client>,
 }
 
-/// An answer that does not say no.
+/// A response whose status is below 400.
 #[derive(Debug)]
-pub(super) struct HttpResponse {
-    /// The server, as people know it.
-    pub(super) service: String,
+pub struct HttpResponse {
+    /// Host and port of the server, for messages.
+    pub service: String,
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
     /// The content type.
-    pub(super) content_type: Option<String>,
-    pub(super) body: Vec<u8>,
+    pub content_type: Option<String>,
+    /// The whole body.
+    pub body: Vec<u8>,
 }
 
 impl HttpExchange {
-    /// The way to the server at this origin.
-    pub(super) fn with(origin: &Url) -> Self {
+    /// Creates the way to the server at this origin. Does not connect.
+    pub fn with(origin: &Url) -> Self {
         Self { origin: origin.clone(), client: OnceLock::new() }
     }
 
@@ -48,7 +53,7 @@ impl HttpExchange {
     ///
     /// # Cancel safety
     /// Dropping the future closes the connection; the server may have acted already.
-    pub(super) async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpFailure> {
+    pub async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpFailure> {
         let service = service(&self.origin);
         let fail = |error| HttpFailure::network(&service, error);
         let HttpRequest { method, url, headers, body } = request;
@@ -70,9 +75,10 @@ impl HttpExchange {
             return Err(HttpFailure::Encoded { service, encoding });
         }
         let content_type = header(response.headers(), &CONTENT_TYPE);
+        let headers = response.headers().clone();
         let (body, is_whole) = read(response, MAX_BODY).await;
         match is_whole {
-            Ok(true) => Ok(HttpResponse { service, content_type, body }),
+            Ok(true) => Ok(HttpResponse { service, status, headers, content_type, body }),
             Ok(false) => Err(HttpFailure::TooLong { service }),
             Err(error) => Err(HttpFailure::broken_off(&service, error)),
         }
@@ -124,8 +130,9 @@ async fn refusal(service: String, response: Response) -> HttpFailure {
     let status: StatusCode = response.status();
     let retry_after = header(response.headers(), &RETRY_AFTER);
     let content_type = header(response.headers(), &CONTENT_TYPE);
+    let headers = response.headers().clone();
     let (body, _) = read(response, MAX_REFUSAL).await;
-    HttpFailure::Status { service, status, retry_after, content_type, body }
+    HttpFailure::Status { service, status, headers, retry_after, content_type, body }
 }
 
 /// Reads the body up to `most` bytes; says whether that was all of it.

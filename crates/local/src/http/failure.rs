@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use reqwest::StatusCode;
+use reqwest::{StatusCode, header::HeaderMap};
 use switchboard_toolcall::{ErrorKind, ToolError};
 
 use super::{answer, exchange::MAX_BODY};
@@ -10,17 +10,20 @@ use super::{answer, exchange::MAX_BODY};
 /// How much of a body an error shows, in characters.
 const SHOWN: usize = 2000;
 
-/// Why there is no result.
+/// Why there is no result. `service` is the server's host and port.
 #[derive(Debug)]
-pub(super) enum HttpFailure {
+#[expect(missing_docs, reason = "the fields say what they are")]
+#[non_exhaustive]
+pub enum HttpFailure {
     /// No connection.
     Unreachable { service: String, error: reqwest::Error },
     /// The answer ended before its end, or is not HTTP.
     BrokenOff { service: String, error: reqwest::Error },
-    /// The answer says no.
+    /// The status is 400 or more.
     Status {
         service: String,
         status: StatusCode,
+        headers: HeaderMap,
         retry_after: Option<String>,
         content_type: Option<String>,
         body: Vec<u8>,
@@ -51,7 +54,7 @@ impl HttpFailure {
     }
 
     /// The error that the caller of the tool reads.
-    pub(super) fn explain(self, tool: &str) -> ToolError {
+    pub fn explain(self, tool: &str) -> ToolError {
         match self {
             Self::Unreachable { service, error } => {
                 let hint = format!("Reason: {}", root(&error));
@@ -64,7 +67,7 @@ impl HttpFailure {
                 );
                 ToolError::new(ErrorKind::Unavailable, text).caused_by(error)
             }
-            Self::Status { service, status, retry_after, content_type, body } => {
+            Self::Status { service, status, retry_after, content_type, body, .. } => {
                 let wait = retry_after.map(|wait| format!(" (Retry-After: {wait})"));
                 let said = match answer::text(content_type.as_deref(), &body) {
                     Some(text) => shortened(text.trim()),

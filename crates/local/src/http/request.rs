@@ -18,11 +18,15 @@ const OURS: [&str; 6] =
 
 /// A request that can be sent.
 #[derive(Debug)]
-pub(crate) struct HttpRequest {
-    pub(crate) method: Method,
-    pub(crate) url: Url,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Option<Vec<u8>>,
+pub struct HttpRequest {
+    /// The method.
+    pub method: Method,
+    /// The whole URL.
+    pub url: Url,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body, if there is one.
+    pub body: Option<Vec<u8>>,
 }
 
 /// A request as the definition says it.
@@ -75,7 +79,7 @@ impl RequestTemplate {
         let mut headers = HeaderMap::new();
         for (name, template) in &self.headers {
             if let Some(value) = template.fill(args) {
-                headers.insert(name.clone(), header_value(template, &value, args)?);
+                headers.insert(name.clone(), filled_header(template, &value, args)?);
             }
         }
         let body = self.body.as_ref().and_then(|body| body.fill(args));
@@ -101,11 +105,7 @@ fn header(
     parameters: &Parameters,
 ) -> Result<(HeaderName, Template), DefinitionProblem> {
     let wrong = |problem: String| DefinitionProblem::new(format!("headers.{name}"), problem);
-    let header = HeaderName::from_bytes(name.as_bytes());
-    let header = header.map_err(|_| wrong("this is no name of a header".to_owned()))?;
-    if OURS.contains(&header.as_str()) {
-        return Err(wrong("this header is set as the request needs it".to_owned()));
-    }
+    let header = header_name(name).map_err(|problem| wrong(problem.to_owned()))?;
     if text.contains(char::is_control) {
         return Err(wrong("a header has no line breaks or control characters".to_owned()));
     }
@@ -116,16 +116,36 @@ fn header(
     Ok((header, template))
 }
 
-fn header_value(
+/// Returns the name of a header that a definition may set.
+///
+/// # Errors
+/// It is no name of a header, or one that says how the request is sent.
+pub fn header_name(name: &str) -> Result<HeaderName, &'static str> {
+    let header = HeaderName::from_bytes(name.as_bytes());
+    let header = header.map_err(|_| "this is no name of a header")?;
+    match OURS.contains(&header.as_str()) {
+        true => Err("this header is set as the request needs it"),
+        false => Ok(header),
+    }
+}
+
+fn filled_header(
     template: &Template,
     value: &str,
     args: &TemplateArguments,
 ) -> Result<HeaderValue, ToolError> {
+    let is_wrong = |name: &&str| {
+        given(args, name).is_some_and(|value| text_of(value).contains(char::is_control))
+    };
+    header_value(template.arguments().find(is_wrong).unwrap_or_default(), value)
+}
+
+/// Returns the value of a header that is made of the argument `name`.
+///
+/// # Errors
+/// It has line breaks or other control characters.
+pub fn header_value(name: &str, value: &str) -> Result<HeaderValue, ToolError> {
     HeaderValue::from_bytes(value.as_bytes()).map_err(|error| {
-        let is_wrong = |name: &&str| {
-            given(args, name).is_some_and(|value| text_of(value).contains(char::is_control))
-        };
-        let name = template.arguments().find(is_wrong).unwrap_or_default();
         let what = match value.contains(['\r', '\n']) {
             true => "a line break",
             false => "a control character",

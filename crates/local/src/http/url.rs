@@ -90,8 +90,8 @@ impl UrlTemplate {
     }
 }
 
-/// Encodes a value for a URL.
-pub(super) fn encoded(value: &str) -> Cow<'_, str> {
+/// Encodes a value for path or query of a URL: everything with a meaning there.
+pub fn encoded(value: &str) -> Cow<'_, str> {
     utf8_percent_encode(value, ENCODED).into()
 }
 
@@ -101,17 +101,26 @@ fn segment(template: &Template, args: &TemplateArguments) -> Result<String, Tool
     }
     let filled = template.fill_with(args, encoded).unwrap_or_default();
     let Some(name) = template.arguments().next() else { return Ok(filled) };
+    check_segment(name, &filled)?;
+    Ok(filled)
+}
+
+/// Checks a segment of a path that the argument `name` stands in, encoded or not.
+///
+/// # Errors
+/// It is empty, or is or holds a dot segment: it would change the path.
+pub fn check_segment(name: &str, filled: &str) -> Result<(), ToolError> {
     if filled.is_empty() {
         return Err(ToolError::invalid(format_args!(
             "'{name}' must not be empty: it stands in the path of the URL"
         )));
     }
-    if is_dotted(&filled) {
+    if is_dotted(filled) {
         return Err(ToolError::invalid(format_args!(
             "'{name}' must not contain the path segment '.' or '..': it stands in the path of the URL"
         )));
     }
-    Ok(filled)
+    Ok(())
 }
 
 /// Whether the text is, or holds, a dot segment, encoded or not.

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use super::{CheckStatus, DoctorCheck};
 use crate::{
     assembly::App,
-    commands::{sign_in_view, zwave},
+    commands::{api_view, sign_in_view, zwave},
     connections::Connections,
     own_gateway::OwnGateway,
     settings::Loaded,
@@ -80,6 +80,13 @@ pub(super) async fn probe(
     let reports =
         servers.map(|(server, time)| ServerReport::of(&server, time, &tools, connections));
     join_all(reports.map(|report| report.with_health(app))).await
+}
+
+/// Makes a report of each API.
+pub(super) fn apis(app: &App, loaded: &Loaded, connections: &Connections) -> Vec<ServerReport> {
+    let tools = app.executor.tools().all();
+    let shown = connections.apis().into_iter().map(|api| api_view::of(&api, app.executor.tools()));
+    shown.map(|api| ServerReport::of_gateway(&api, &tools, loaded)).collect()
 }
 
 /// Asks the running gateway how its servers are, as soon as they are connected or have failed.

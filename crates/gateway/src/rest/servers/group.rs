@@ -1,4 +1,4 @@
-//! Groups of workers, which are shown as servers.
+//! Groups of workers and APIs, which are shown as servers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use switchboard_access::Caller;
 use switchboard_runtime::{KnownServer, redact};
 use utoipa::ToSchema;
 
-use super::{ShownServer, is_visible, sees_errors};
+use super::{ServerInfo, ShownServer, is_visible, sees_errors};
 use crate::gateway::Parts;
 
 /// A worker of a group.
@@ -23,7 +23,7 @@ pub(crate) struct ShownWorker {
     started: u64,
 }
 
-/// Returns the groups that have a tool that the caller may see.
+/// Returns the groups and APIs that have a tool that the caller may see.
 pub(super) fn all<'a>(
     parts: &'a Parts,
     caller: &'a Caller,
@@ -33,36 +33,51 @@ pub(super) fn all<'a>(
     visible.filter_map(|server| shown(&server, parts, caller))
 }
 
-/// Returns the group, as its link describes it; `None` if it is an MCP server.
+/// Returns the group or API, as its link describes it; `None` if it is an MCP server.
 fn shown(server: &KnownServer, parts: &Parts, caller: &Caller) -> Option<ShownServer> {
     let status = server.link.as_ref()?.status();
-    if status["type"] != "workers" {
-        return None;
-    }
+    let kind = match status["type"].as_str() {
+        Some("workers") => "workers",
+        Some("openapi") => "openapi",
+        _ => return None,
+    };
     let tools = parts.executor.tools().listed();
     let own = tools.iter().filter(|tool| tool.spec().server() == Some(&server.name));
     let error = status["error"].as_str().map(|error| redact::text(error).into_owned());
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let state = match status["state"].as_str() {
+        Some("connecting") => "connecting",
+        Some("idle") => "idle",
+        Some("skipped") => "skipped",
+        _ if error.is_none() => "ready",
+        _ => "failed",
+    };
+    let info = status.get("server").filter(|info| info.is_object());
+    // The reasons contain names of operations.
+    let sees_skipped_tools = sees_errors(caller) || !caller.visibility().hides_tools();
+    let skipped = status["skipped_tools"].as_array().filter(|_| sees_skipped_tools);
     Some(ShownServer {
         name: server.name.to_string(),
-        state: if error.is_none() { "ready" } else { "failed" },
+        state,
         error: error.filter(|_| sees_errors(caller)),
-        kind: "workers",
+        kind,
         origin: None,
         check: None,
         era: None,
-        protocol: None,
-        server: None,
+        protocol: text(&status["protocol"]),
+        server: info
+            .map(|info| ServerInfo { name: text(&info["name"]), version: text(&info["version"]) }),
         capabilities: None,
         since: None,
         starts: 0,
         restarts: 0,
         error_at: None,
         tools: own.filter(|tool| caller.sees(tool)).count(),
-        skipped_tools: Vec::new(),
+        skipped_tools: skipped.into_iter().flatten().filter_map(text).collect(),
         clients: 0,
         stderr: None,
         sign_in: None,
-        workers: sees_errors(caller).then(|| workers(&status["workers"])),
+        workers: (kind == "workers" && sees_errors(caller)).then(|| workers(&status["workers"])),
     })
 }
 

@@ -1,0 +1,30 @@
+//! Operations of HTTP APIs as tools (SPEC TK-3): OpenAPI 3.0, 3.1 and Swagger 2, in JSON or YAML.
+//!
+//! `document.rs` reads a description, `operation.rs` makes a tool of each operation or says why not: `parameter.rs` and
+//! `body.rs` read what goes into the request, `schema.rs` turns schemas into JSON Schema. At a call `request.rs` makes the
+//! request, `switchboard_local::http` sends it, `hints.rs` tells about pages and limits. An [`Api`] is a server of the
+//! `ToolManager`, as MCP servers and groups of workers are.
+
+mod api;
+mod apis;
+mod base_url;
+mod body;
+mod config;
+mod document;
+mod hints;
+mod load;
+mod multipart;
+mod name;
+mod operation;
+mod parameter;
+mod request;
+mod response_schema;
+mod schema;
+mod style;
+mod tool;
+mod yaml;
+
+pub use api::{Api, ApiInfo, ApiState};
+pub use apis::{Apis, PreparedApis};
+pub use config::ApiConfig;
+pub use load::{Description, SkippedOperation};

@@ -1,0 +1,16 @@
+//! An API of the config, in the form in which REST shows servers.
+
+use serde_json::{Value, json};
+use switchboard_apis::Api;
+use switchboard_runtime::{ServerLink, ToolManager};
+
+/// Returns what `GET /api/servers` would say of it.
+pub(super) fn of(api: &Api, tools: &ToolManager) -> Value {
+    let listed = tools.listed();
+    let own = listed.iter().filter(|tool| tool.spec().server() == Some(api.name()));
+    let mut shown = api.status();
+    shown["kind"] = shown["type"].take();
+    shown["name"] = json!(&**api.name());
+    shown["tools"] = json!(own.count());
+    shown
+}
