@@ -44,9 +44,6 @@ impl Access {
                 1 => format!("{}{slug}", super::PREFIX),
                 _ => format!("{}{slug}-{number}", super::PREFIX),
             };
-            if known.iter().any(|token| token.entry().name == name) {
-                continue;
-            }
             let family = secret::random()?;
             let code = GrantSecret::new(SecretKind::Code, family, &name)?;
             let grant = Grant::pending(request, person.user.clone(), &code);

@@ -5,9 +5,9 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    thread,
 };
 
 use serde_json::{Value, json};
@@ -49,24 +49,26 @@ impl OAuthGateway {
         format!("{}/mcp", self.url)
     }
 
-    /// A program of the person, whose browser is `xdg-open`.
+    /// A program of the person.
     fn program(&self, path: impl AsRef<std::ffi::OsStr>) -> Command {
-        let bin = self.folder.path().join("bin");
-        fs::create_dir_all(&bin).unwrap();
-        let script = format!(
-            "#!/bin/sh\nexec '{}' {FOLDER}/browser.py --visit \"$1\"\n",
-            python().display()
-        );
-        for opener in ["xdg-open", "x-www-browser"].map(|name| bin.join(name)) {
-            fs::write(&opener, &script).unwrap();
-            fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
-        }
         let mut command = program(path, self.folder.path());
         command.env("TOKEN", &self.token).env("HOME", self.folder.path().join("home"));
-        command.env("SWITCHBOARD_PARTS", part(".")).env("DISPLAY", ":9");
+        command.env("SWITCHBOARD_PARTS", part("."));
         // The inspector opens a browser without a terminal only if it is told to.
         command.env("MCP_AUTO_OPEN_ENABLED", "true");
         command
+    }
+
+    /// Opens the address of the gateway that a program shows in this line, if it shows one.
+    fn opens(&self) -> impl Fn(&str) + Send + 'static {
+        let (start, token) = (format!("{}/oauth/authorize?", self.url), self.token.clone());
+        move |line| {
+            let Some(at) = line.find(&start) else { return };
+            let address = line[at..].split_whitespace().next().unwrap();
+            let mut browser = Command::new(python());
+            browser.env("TOKEN", &token).arg(format!("{FOLDER}/browser.py"));
+            said(browser.args(["--visit", address]));
+        }
     }
 
     /// Checks that the client stands among the tokens, and ends it.
@@ -186,14 +188,10 @@ fn with_a_person(gateway: &OAuthGateway, program: &Path, words: &[&str]) -> Stri
     let mut command = gateway.program("sh");
     command.args(["-c", "exec \"$@\" 2>&1", "sh"]).arg(program).args(words);
     let mut running = Ending(command.stdout(Stdio::piped()).spawn().unwrap());
-    let mut whole = String::new();
+    let (mut whole, open) = (String::new(), gateway.opens());
     let lines = BufReader::new(running.0.stdout.take().unwrap()).lines();
     for line in lines.map_while(Result::ok) {
-        if let Some(at) = line.find(&format!("{}/oauth/authorize?", gateway.url)) {
-            let address = line[at..].split_whitespace().next().unwrap();
-            let mut browser = gateway.program(python());
-            said(browser.arg(format!("{FOLDER}/browser.py")).args(["--visit", address]));
-        }
+        open(&line);
         whole.push_str(&line);
         whole.push('\n');
     }
@@ -249,7 +247,11 @@ fn mcp_remote_signs_in() {
     let mut command = gateway.program(node());
     command.arg(part("mcp-remote/node_modules/.bin/mcp-remote")).arg(gateway.mcp());
     command.arg("--allow-http").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut running = Ending(command.spawn().unwrap());
+    let mut running = Ending(command.stderr(Stdio::piped()).spawn().unwrap());
+    let (told, open) = (running.0.stderr.take().unwrap(), gateway.opens());
+    thread::spawn(move || {
+        BufReader::new(told).lines().map_while(Result::ok).for_each(|line| open(&line))
+    });
     let mut sent = running.0.stdin.take().unwrap();
     let mut lines = BufReader::new(running.0.stdout.take().unwrap()).lines();
     let mut ask = |message: Value, is_answered: bool| -> Value {
