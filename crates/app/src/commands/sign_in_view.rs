@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use switchboard_mcp_client::{Server, SignInStatus};
 
-/// `signed in at https://auth.example, scopes read write, until 2026-11-18T03:00:00Z, then renewed`
+/// `signed in as ada@example.com at https://auth.example, scopes read write, until 2026-11-18T03:00:00Z, then renewed`
 pub(super) fn sentence(status: &SignInStatus) -> String {
     of_json(&shown(status)).unwrap_or_default()
 }
@@ -28,7 +28,9 @@ pub(super) fn of_json(shown: &Value) -> Option<String> {
         if scopes.is_empty() { String::new() } else { format!(", scopes {}", scopes.join(" ")) };
     let until = shown["until"].as_str().map(|until| format!(", until {until}")).unwrap_or_default();
     let then = if shown["renews"] == true { ", then renewed" } else { "" };
-    Some(format!("signed in at {}{scopes}{until}{then}", shown["issuer"].as_str()?))
+    let account = shown["account"].as_str();
+    let account = account.map(|account| format!(" as {account}")).unwrap_or_default();
+    Some(format!("signed in{account} at {}{scopes}{until}{then}", shown["issuer"].as_str()?))
 }
 
 fn shown(status: &SignInStatus) -> Value {
@@ -36,8 +38,31 @@ fn shown(status: &SignInStatus) -> Value {
     json!({
         "state": "signed_in",
         "issuer": status.issuer,
+        "account": status.account,
         "scopes": status.scopes,
         "until": until.map(|until| format!("{until:.0}")),
         "renews": status.renews,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // AU-1
+    #[test]
+    fn people_read_who_is_signed_in() {
+        let mut status = SignInStatus {
+            issuer: "https://auth.example".to_owned(),
+            account: Some("ada@example.com".to_owned()),
+            scopes: vec!["read".to_owned()],
+            until: None,
+            renews: true,
+        };
+        let whole =
+            "signed in as ada@example.com at https://auth.example, scopes read, then renewed";
+        assert_eq!(sentence(&status), whole);
+        status.account = None;
+        assert_eq!(sentence(&status), whole.replace(" as ada@example.com", ""));
+    }
 }
