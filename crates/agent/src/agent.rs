@@ -39,6 +39,7 @@ pub struct RequestOptions {
 
 /// The outcome of a run.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct AgentOutcome {
     /// The model's answer, if it gave one.
     pub answer: Option<String>,
@@ -70,6 +71,7 @@ impl AgentOutcome {
 
 /// Why the loop stopped (ML-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StopCause {
     /// The model said something without calling anything.
     Answer,

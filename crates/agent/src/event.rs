@@ -11,6 +11,7 @@ pub type AgentEvents = Arc<dyn Fn(AgentEvent) + Send + Sync>;
 
 /// Something that happened. Each call that starts also finishes, unless [`Agent::run`](crate::Agent::run) is dropped.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum AgentEvent {
     /// More of the model's text.
     Text(String),

@@ -1,10 +1,6 @@
 //! Lets requests in: everything but health passes here first.
 
-use std::{
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::sync::Arc;
 
 use axum::{
     body::Body,
@@ -12,10 +8,9 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use bytes::Bytes;
 use http::{HeaderName, HeaderValue, header, request};
 use http_body_util::Limited;
-use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use hyper::body::{Body as _, Incoming};
 use serde_json::json;
 use switchboard_access::{Access, AdmittedRequest, Caller, ConnectionUser, QuotaPermit, Rejection};
 use switchboard_mcp_server::{Admission, Permit};
@@ -24,8 +19,7 @@ use switchboard_toolcall::BoxFuture;
 
 use crate::{
     Config,
-    body_timeout::{BodyTimeout, TimedBody},
-    credential_stream,
+    bodies::{BodyTimeout, QuotaBody, TimedBody, end_with_credential},
     error::ApiError,
     gateway::Parts,
     metadata,
@@ -85,7 +79,7 @@ pub(crate) async fn admit(
     if let Some(caller) = logged {
         response.extensions_mut().insert(caller);
     }
-    held(credential_stream::bound(response, &parts, credential), share)
+    held(end_with_credential(response, &parts, credential), share)
 }
 
 /// Like [`admit`], for what everybody may have: checks only the host name and the origin.
@@ -152,7 +146,7 @@ pub(crate) async fn mcp(
     if parts.config.access_log {
         response.extensions_mut().insert(caller);
     }
-    held(credential_stream::bound(response, parts, credential), share)
+    held(end_with_credential(response, parts, credential), share)
 }
 
 fn mcp_caller(caller: &Caller) -> switchboard_mcp_server::McpCaller {
@@ -197,7 +191,7 @@ pub(crate) fn peer(request: &request::Parts) -> ConnectionUser {
 /// Returns the response, which holds the caller's permit until it has been sent.
 fn held(response: Response, share: QuotaPermit) -> Response {
     match share.is_counted() {
-        true => response.map(|body| Body::new(ShareBody { body, _share: share })),
+        true => response.map(|body| Body::new(QuotaBody::new(body, share))),
         false => response,
     }
 }
@@ -214,30 +208,4 @@ fn bounded(body: Body, config: &Config) -> (Body, Option<BodyTimeout>) {
 /// Returns how large a body may be, in bytes.
 fn most(config: &Config) -> usize {
     usize::try_from(config.max_body.0).unwrap_or(usize::MAX)
-}
-
-/// A body that holds its caller's permit until it is sent, or the client is gone.
-struct ShareBody {
-    body: Body,
-    _share: QuotaPermit,
-}
-
-impl hyper::body::Body for ShareBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

@@ -39,6 +39,7 @@ pub use eras::Era;
 pub use list::{List, ListResult};
 pub use message::{
     IncomingMessage, NotJsonRpc, RequestParams, UnreadableMessage, parse, parse_of_client,
+    without_server_info,
 };
 pub use method::Method;
 pub use outgoing::{AsJson, JsonText, Outgoing, flatten, write_request};
@@ -47,17 +48,5 @@ pub use server_change::ServerChange;
 pub use server_request::{ServerRequest, ServerRequestHandler};
 pub use upstreams::{Upstream, Upstreams};
 
-use serde_json::{Map, Value};
-
 /// The prefix of the protocol's own `_meta` keys.
 pub const META: &str = "io.modelcontextprotocol/";
-
-/// Removes `serverInfo` from a result: it is meant for one hop only.
-pub fn without_server_info(fields: &mut Map<String, Value>) {
-    if let Some(Value::Object(meta)) = fields.get_mut("_meta") {
-        meta.remove(&format!("{META}serverInfo"));
-        if meta.is_empty() {
-            fields.remove("_meta");
-        }
-    }
-}

@@ -305,5 +305,15 @@ fn our_id(id: &RawValue) -> Option<u64> {
     id.get().trim_matches('"').parse().ok()
 }
 
+/// Removes `serverInfo` from a result: it is meant for one hop only.
+pub fn without_server_info(fields: &mut Map<String, Value>) {
+    if let Some(Value::Object(meta)) = fields.get_mut("_meta") {
+        meta.remove(&format!("{}serverInfo", crate::META));
+        if meta.is_empty() {
+            fields.remove("_meta");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -146,6 +146,7 @@ pub struct Turn {
 /// Why a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StopReason {
     /// The answer is complete.
     Answer,
@@ -188,6 +189,7 @@ impl Sum for Usage {
 
 /// What happens while a turn comes.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ModelEvent {
     /// More of the answer. Text that looks like a leaked call is held back until it is known to be none.
     Text(String),

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// How many files a call may pass, and how many forms its arguments may take.
-const MOST_FILES: usize = 55;
+const MOST_FILES: usize = 53;
 const MOST_FORMS: usize = 7;
 
 /// Types of other crates that arguments are in.
