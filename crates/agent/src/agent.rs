@@ -71,7 +71,6 @@ impl AgentOutcome {
 
 /// Why the loop stopped (ML-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum StopCause {
     /// The model said something without calling anything.
     Answer,

@@ -72,7 +72,7 @@ pub enum AgentEvent {
 }
 
 impl AgentEvent {
-    /// Converts an event of a model's client. Usage is reported once, with the whole turn.
+    /// Converts an event of a model's client. Returns `None` for usage, which is reported once, with the whole turn.
     pub(crate) fn of_model(event: switchboard_models::ModelEvent) -> Option<Self> {
         use switchboard_models::ModelEvent as Model;
         Some(match event {
@@ -81,7 +81,8 @@ impl AgentEvent {
             Model::CallSeen { name } => Self::CallSeen { name },
             Model::Retry { reason, after } => Self::Retry { reason, after },
             Model::Warning(text) => Self::Warning(text),
-            Model::Usage(_) => return None,
+            // Usage, and what later versions may add.
+            _ => return None,
         })
     }
 }

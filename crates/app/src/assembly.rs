@@ -300,7 +300,7 @@ fn server_problem(name: &str, config: &ServerConfig, separator: &str) -> Option<
 pub(crate) fn policy(
     loaded: &Loaded,
     applies_serve_rules: bool,
-) -> Result<Box<dyn Policy>, String> {
+) -> Result<Arc<dyn Policy>, String> {
     let rules = rules(loaded)?;
     let (serve, policy) = (&loaded.settings.serve, &loaded.settings.policy);
     let (allow_if, deny_if): (&[String], &[String]) = match applies_serve_rules {
@@ -308,12 +308,12 @@ pub(crate) fn policy(
         false => (&[], &[]),
     };
     if allow_if.is_empty() && deny_if.is_empty() && policy.ask_if.is_empty() {
-        return Ok(Box::new(rules));
+        return Ok(Arc::new(rules));
     }
     let wrong = |section, error| format!("{}: {error}", loaded.place_of_section(section));
     let rules = RuleSet::new(allow_if, deny_if, rules).map_err(|error| wrong("serve", error))?;
     let rules = rules.ask_if(&policy.ask_if, policy.ask_timeout.0);
-    Ok(Box::new(rules.map_err(|error| wrong("policy", error))?))
+    Ok(Arc::new(rules.map_err(|error| wrong("policy", error))?))
 }
 
 /// The rules of `[policy]`.

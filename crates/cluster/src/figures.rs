@@ -93,7 +93,7 @@ impl Figures {
         registry.register("nats_connected", help, figures.connected.clone());
         let help = "How often a connection to NATS was made";
         registry.register("nats_connections", help, figures.connections.clone());
-        let help = "Lines of the journal that were shipped to the fleet";
+        let help = "Lines of the journal that were shipped to the cluster";
         registry.register("records_shipped", help, figures.shipped.clone());
         let help = "How often records could not be shipped and were tried again";
         registry.register("records_ship_failures", help, figures.failures.clone());

@@ -146,7 +146,6 @@ pub struct Turn {
 /// Why a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum StopReason {
     /// The answer is complete.
     Answer,

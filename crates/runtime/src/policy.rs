@@ -330,17 +330,17 @@ impl Policy for RulePolicy {
 }
 
 /// A policy that can be replaced while calls run.
-pub struct SwapPolicy(ArcSwap<Box<dyn Policy>>);
+pub struct SwapPolicy(ArcSwap<Arc<dyn Policy>>);
 
 impl SwapPolicy {
     /// Starts with this policy.
     pub fn new(policy: impl Policy + 'static) -> Self {
-        Self(ArcSwap::from_pointee(Box::new(policy)))
+        Self(ArcSwap::from_pointee(Arc::new(policy)))
     }
 
     /// Replaces the policy.
     pub fn swap(&self, policy: impl Policy + 'static) {
-        self.0.store(Arc::new(Box::new(policy)));
+        self.0.store(Arc::new(Arc::new(policy)));
     }
 }
 
@@ -370,25 +370,6 @@ impl Policy for SwapPolicy {
 
     fn approval_options(&self) -> ApprovalOptions {
         self.0.load().approval_options()
-    }
-}
-
-impl<P: Policy + ?Sized> Policy for Box<P> {
-    fn check<'a>(
-        &'a self,
-        tool: &'a RegisteredTool,
-        args: &'a Value,
-        cx: &'a CallContext,
-    ) -> PolicyCheck<'a> {
-        (**self).check(tool, args, cx)
-    }
-
-    fn standing(&self, tool: &RegisteredTool) -> Verdict {
-        (**self).standing(tool)
-    }
-
-    fn approval_options(&self) -> ApprovalOptions {
-        (**self).approval_options()
     }
 }
 

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum VoiceEvent {
     /// The state changed.
     State(VoiceState),

@@ -36,7 +36,7 @@ pub struct Config {
     pub key: Option<ClusterSecrets>,
     /// On how many servers each bucket and stream is replicated: 1, 3 or 5.
     pub replicas: usize,
-    /// Whether this node ships its records to the cluster (`switchboard calls --fleet`).
+    /// Whether this node ships its records to the cluster (`switchboard calls --cluster`).
     pub ship_records: bool,
     /// Retries of durable calls.
     pub jobs: jobs::Config,

@@ -40,11 +40,11 @@ pub(crate) struct CallsArgs {
     pub(crate) follow: bool,
 
     /// Show the calls of all nodes of `[cluster]`, not of this one alone
-    #[arg(long)]
-    pub(crate) fleet: bool,
+    #[arg(long, alias = "fleet")]
+    pub(crate) cluster: bool,
 
     /// Print an array of {id, tool, server, arguments, outcome, error_kind, duration_ms, started, …}, newest first;
-    /// with --follow one object a line, with --fleet each has a node: {id, host}
+    /// with --follow one object a line, with --cluster each has a node: {id, host}
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) struct CallsArgs {
 impl CallsArgs {
     /// Whether options of the list are set, which subcommands do not take.
     pub(crate) fn is_about_list(&self) -> bool {
-        let asks = self.follow || self.fleet || self.json || self.limit.is_some();
+        let asks = self.follow || self.cluster || self.json || self.limit.is_some();
         asks || self.filters != Filters::default()
     }
 }
@@ -141,8 +141,8 @@ pub(crate) struct ShowCallArgs {
     pub(crate) id: String,
 
     /// Look for it among the calls of all nodes of `[cluster]`
-    #[arg(long)]
-    pub(crate) fleet: bool,
+    #[arg(long, alias = "fleet")]
+    pub(crate) cluster: bool,
 
     /// Print one object: what `calls --json` has, and result, error, hint, stages_ms, artifacts, journal; of a queued call
     /// what `GET /api/calls/ID` gives
@@ -156,8 +156,8 @@ pub(crate) struct StatsArgs {
     pub(crate) filters: Filters,
 
     /// Count the calls of all nodes of `[cluster]`
-    #[arg(long)]
-    pub(crate) fleet: bool,
+    #[arg(long, alias = "fleet")]
+    pub(crate) cluster: bool,
 
     /// Print an array of {tool, calls, failures, p50_ms, p95_ms, p99_ms, bytes}
     #[arg(long)]

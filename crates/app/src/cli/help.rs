@@ -21,7 +21,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     ("Clients", &["serve", "connect", "token"]),
     ("Records and approvals", &["calls", "approve", "policy"]),
-    ("Home and fleet", &["voice", "zwave", "worker"]),
+    ("Home and cluster", &["voice", "zwave", "worker"]),
     ("Set-up", &["init", "config", "secret", "trust", "completions", "help"]),
 ];
 

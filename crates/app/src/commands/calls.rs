@@ -1,7 +1,7 @@
 //! `switchboard calls`: what was called and what came of it (SPEC RC-2).
 
 mod export;
-mod fleet;
+mod cluster_records;
 mod follow;
 mod gc;
 pub(super) mod list;

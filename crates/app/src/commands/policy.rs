@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 use switchboard_audit::{Reader, Record};
 use switchboard_gateway::{PolicyReport, policy_report};
-use switchboard_runtime::{Policy as _, RegisteredTool, RulePolicy, Verdict, policy::PolicyCheck};
+use switchboard_runtime::{Policy, RegisteredTool, RulePolicy, Verdict, policy::PolicyCheck};
 use switchboard_toolcall::CallContext;
 use unicode_width::UnicodeWidthStr;
 
@@ -55,9 +55,9 @@ struct RuleCheck<'a> {
     /// Decides by names and annotations only.
     rules: RulePolicy,
     /// Decides by arguments, too.
-    policy: Box<dyn switchboard_runtime::Policy>,
+    policy: Arc<dyn Policy>,
     /// The same with `[serve] allow_if` and `deny_if`, for calls through the gateway.
-    served: Box<dyn switchboard_runtime::Policy>,
+    served: Arc<dyn Policy>,
     known: HashMap<String, Arc<RegisteredTool>>,
     separator: &'a str,
 }

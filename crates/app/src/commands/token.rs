@@ -23,12 +23,12 @@ pub(super) fn run(token: &TokenArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     on_runtime(async {
         let cluster = cluster::connect(&loaded).await?;
         let mut visit = cluster.as_ref().map(ClusterView::new);
-        let fleet = match &mut visit {
+        let cluster = match &mut visit {
             Some(visit) => Some(visit.tokens().await?),
             None => None,
         };
-        let own = if fleet.is_some() { open_if_possible()? } else { open()? };
-        let tokens = TokenStores { own, fleet };
+        let own = if cluster.is_some() { open_if_possible()? } else { open()? };
+        let tokens = TokenStores { own, cluster };
         match &token.action {
             TokenAction::New(new) => create(&tokens, new).await?,
             TokenAction::List { json } => list(&tokens, *json)?,
@@ -133,17 +133,17 @@ fn client(grant: &Grant) -> String {
 /// Signs tokens of the cluster by name; without a name, lists those that are not signed. Anybody with write
 /// access to NATS may have put an entry there, so no entry is signed unless a person names it.
 async fn sign(tokens: &TokenStores, names: &[String]) -> anyhow::Result<()> {
-    let fleet = tokens
-        .fleet
+    let cluster = tokens
+        .cluster
         .as_ref()
         .context("only tokens of a cluster are signed: set `nats` and `key` in [cluster]")?;
-    if !fleet.has_key() {
+    if !cluster.has_key() {
         bail!(
             "there is nothing to sign with: set `key` in [cluster] (`openssl rand -base64 32` makes one)"
         );
     }
     if names.is_empty() {
-        let unsigned = fleet.unsigned().await?;
+        let unsigned = cluster.unsigned().await?;
         for entry in &unsigned {
             terminal::print(&line(entry))?;
         }
@@ -155,7 +155,7 @@ async fn sign(tokens: &TokenStores, names: &[String]) -> anyhow::Result<()> {
         });
     }
     for name in names {
-        terminal::print(&line(&fleet.sign(name).await?))?;
+        terminal::print(&line(&cluster.sign(name).await?))?;
     }
     Ok(())
 }

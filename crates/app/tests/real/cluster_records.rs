@@ -16,12 +16,12 @@ use tempfile::TempDir;
 use crate::serving::{Ending, http, part, switchboard, wait_for};
 
 /// A NATS of a test's own.
-struct Fleet {
+struct TestCluster {
     nats: Nats,
     _folder: TempDir,
 }
 
-impl Fleet {
+impl TestCluster {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let parts = part("nats").parent().unwrap().to_owned();
@@ -74,12 +74,12 @@ fn own(folder: &Path) -> Vec<(String, String)> {
 }
 
 fn of_fleet(folder: &Path) -> Option<Vec<(String, String)>> {
-    asked(folder, &["calls", "--fleet", "--json", "--limit", "0"]).as_ref().map(outcomes)
+    asked(folder, &["calls", "--cluster", "--json", "--limit", "0"]).as_ref().map(outcomes)
 }
 
-/// Waits until the fleet has what both journals have, each call once.
+/// Waits until the cluster has what both journals have, each call once.
 fn agree(one: &Path, other: &Path) -> Vec<(String, String)> {
-    wait_for("the fleet's records are those of both journals", || {
+    wait_for("the cluster's records are those of both journals", || {
         let found = of_fleet(one)?;
         let each: BTreeMap<_, _> = found.iter().cloned().collect();
         let both: BTreeMap<_, _> = own(one).into_iter().chain(own(other)).collect();
@@ -90,8 +90,8 @@ fn agree(one: &Path, other: &Path) -> Vec<(String, String)> {
 // RC-1, RC-2
 #[test]
 fn the_fleet_has_what_both_journals_have() {
-    let mut fleet = Fleet::start();
-    let (one, other) = (fleet.node(), fleet.node());
+    let mut cluster = TestCluster::start();
+    let (one, other) = (cluster.node(), cluster.node());
     let (one, other) = (one.path(), other.path());
     let (first, second) = (serve(one), serve(other));
     for _ in 0..5 {
@@ -101,12 +101,12 @@ fn the_fleet_has_what_both_journals_have() {
     assert_eq!(agree(one, other).len(), 10);
 
     // Nothing is lost while the broker is away, and nothing waits for it.
-    fleet.nats.kill();
+    cluster.nats.kill();
     for _ in 0..20 {
         call(&first.1, "echo");
         call(&second.1, "echo");
     }
-    fleet.nats.restart();
+    cluster.nats.restart();
     assert_eq!(agree(one, other).len(), 50);
 
     // Killed in mid-call: it is seen in flight, and as unknown as soon as anybody looks after the store.
@@ -129,10 +129,10 @@ fn the_fleet_has_what_both_journals_have() {
     assert_eq!(unknown.0, id);
     assert_eq!(agree(one, other).len(), 52);
 
-    let shown = asked(other, &["calls", "show", "--fleet", &id, "--json"]).unwrap();
+    let shown = asked(other, &["calls", "show", "--cluster", &id, "--json"]).unwrap();
     assert_eq!((&shown["tool"], &shown["outcome"]), (&json!("mock"), &json!("outcome_unknown")));
     assert!(shown["node"]["id"].is_string() && shown["node"]["host"].is_string());
-    let stats = asked(other, &["calls", "stats", "--fleet", "--json"]).unwrap();
+    let stats = asked(other, &["calls", "stats", "--cluster", "--json"]).unwrap();
     let calls = stats.as_array().unwrap().iter().map(|tool| tool["calls"].as_u64().unwrap());
     assert_eq!(calls.sum::<u64>(), 52);
     follows(other, &second.1);
@@ -141,7 +141,7 @@ fn the_fleet_has_what_both_journals_have() {
 
 /// `--follow` shows what ends on another node.
 fn follows(folder: &Path, address: &str) {
-    let words = ["calls", "--fleet", "--follow", "--json"];
+    let words = ["calls", "--cluster", "--follow", "--json"];
     let mut command = switchboard(folder, &words);
     let mut process = Ending(command.stdout(Stdio::piped()).spawn().unwrap());
     let mut lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
@@ -185,7 +185,7 @@ fn who_cannot_be_asked_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let run = |config: &str| {
         fs::write(folder.path().join("switchboard.toml"), config).unwrap();
-        let mut command: Command = switchboard(folder.path(), &["calls", "--fleet"]);
+        let mut command: Command = switchboard(folder.path(), &["calls", "--cluster"]);
         let output = command.output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };

@@ -1,4 +1,4 @@
-//! Two gateways of one fleet behind a balancer, with a real NATS between them: whatever a request needs is known wherever it
+//! Two gateways of one cluster behind a balancer, with a real NATS between them: whatever a request needs is known wherever it
 //! arrives, and one that is killed takes nothing along.
 
 mod balancer;
@@ -30,7 +30,7 @@ ask = ["weather"]
 "#;
 
 /// Two gateways, each as on a machine of its own.
-struct Fleet {
+struct TestCluster {
     gateways: Vec<Serving>,
     folders: [TempDir; 2],
     balancer: String,
@@ -38,7 +38,7 @@ struct Fleet {
     _kept: TempDir,
 }
 
-impl Fleet {
+impl TestCluster {
     fn start(config: &str) -> Self {
         let kept = TempDir::new().unwrap();
         let nats = Nats::start(&part("."), kept.path());
@@ -118,23 +118,23 @@ fn bearer(secret: &str) -> String {
 // GW-2
 #[test]
 fn a_token_and_its_rate_hold_over_both() {
-    let mut fleet = Fleet::start("[serve]\nrequire_token = true\n");
+    let mut cluster = TestCluster::start("[serve]\nrequire_token = true\n");
     // The second is made later: where it is known, the first is.
-    let few = fleet.run(0, &["token", "new", "--json", "--name", "few", "--rate", "6/d"]);
+    let few = cluster.run(0, &["token", "new", "--json", "--name", "few", "--rate", "6/d"]);
     let few = few["token"].as_str().unwrap().to_owned();
-    let secret = fleet.token("ada", &["--watch"]);
-    assert_eq!(ask(&fleet.balancer, "GET", "/api/tools", "", "").status, 401);
-    let asked = || bearing(&fleet.balancer, "/api/tools", &few).status;
+    let secret = cluster.token("ada", &["--watch"]);
+    assert_eq!(ask(&cluster.balancer, "GET", "/api/tools", "", "").status, 401);
+    let asked = || bearing(&cluster.balancer, "/api/tools", &few).status;
     let statuses: Vec<_> = (0..12).map(|_| asked()).collect();
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 6, "{statuses:?}");
     assert_eq!(statuses.iter().filter(|status| **status == 429).count(), 6, "{statuses:?}");
-    let listed = fleet.run(1, &["token", "list", "--json"]);
+    let listed = cluster.run(1, &["token", "list", "--json"]);
     let names = listed.as_array().unwrap().iter().map(|token| token["name"].clone());
     assert_eq!(names.collect::<Vec<_>>(), ["ada", "few"]);
 
     // While NATS is away, what is known holds.
-    fleet.nats.kill();
-    for gateway in &fleet.gateways {
+    cluster.nats.kill();
+    for gateway in &cluster.gateways {
         let ready = || bearing(&gateway.address, "/readyz", &secret).json();
         let degraded = wait_for("it to be noticed", || ready()["degraded"].get(0).cloned());
         assert_eq!(
@@ -143,14 +143,14 @@ fn a_token_and_its_rate_hold_over_both() {
         );
         assert_eq!(bearing(&gateway.address, "/api/tools", &secret).status, 200);
     }
-    fleet.nats.restart();
-    for gateway in &fleet.gateways {
+    cluster.nats.restart();
+    for gateway in &cluster.gateways {
         let ready = || ask(&gateway.address, "GET", "/readyz", "", "").json()["status"] == "ready";
         wait_for("it to be back", || ready().then_some(()));
     }
 
-    fleet.run(1, &["token", "revoke", "ada"]);
-    for gateway in &fleet.gateways {
+    cluster.run(1, &["token", "revoke", "ada"]);
+    for gateway in &cluster.gateways {
         let gone =
             || (bearing(&gateway.address, "/api/tools", &secret).status == 401).then_some(());
         wait_for("the token to be gone", gone);
@@ -165,40 +165,41 @@ fn waiting(gateway: &Serving, secret: &str) -> Vec<Value> {
 
 #[test]
 fn a_call_that_is_held_at_one_is_decided_at_the_other() {
-    let mut fleet = Fleet::start(&format!("{WEATHER}[serve]\nrequire_token = true\n"));
-    let secret = fleet.token("ada", &["--approve"]);
+    let mut cluster = TestCluster::start(&format!("{WEATHER}[serve]\nrequire_token = true\n"));
+    let secret = cluster.token("ada", &["--approve"]);
     let call = |city: &str| {
-        let (address, head) = (fleet.gateways[0].address.clone(), bearer(&secret));
+        let (address, head) = (cluster.gateways[0].address.clone(), bearer(&secret));
         let body = json!({ "city": city }).to_string();
         thread::spawn(move || ask(&address, "POST", "/api/tools/weather/call", &head, &body))
     };
-    let held = |fleet: &Fleet| {
-        let first = || waiting(&fleet.gateways[1], &secret).into_iter().next();
+    let held = |cluster: &TestCluster| {
+        let first = || waiting(&cluster.gateways[1], &secret).into_iter().next();
         wait_for("a call to wait", first)["id"].as_str().unwrap().to_owned()
     };
     // Through the other gateway.
     let called = call("Paris");
-    let path = format!("/api/approvals/{}", held(&fleet));
+    let path = format!("/api/approvals/{}", held(&cluster));
     let word = json!({"decision": "allow"}).to_string();
-    let decide = || ask(&fleet.gateways[1].address, "POST", &path, &bearer(&secret), &word).status;
+    let decide =
+        || ask(&cluster.gateways[1].address, "POST", &path, &bearer(&secret), &word).status;
     assert_eq!(decide(), 200);
     let answer = called.join().unwrap();
     assert_eq!((answer.status, &answer.json()["result"]), (200, &json!({"temp": 21})));
     assert_eq!(decide(), 409, "once and for all");
     // By somebody at another machine's terminal, for good.
     let called = call("Rome");
-    let id = held(&fleet);
-    let listed = fleet.run(1, &["approve", "--json"]);
+    let id = held(&cluster);
+    let listed = cluster.run(1, &["approve", "--json"]);
     assert_eq!(listed[0]["id"], *id, "{listed}");
-    let decided = fleet.run(1, &["approve", &id[..4], "--always", "--json"]);
+    let decided = cluster.run(1, &["approve", &id[..4], "--always", "--json"]);
     assert_eq!(decided["decision"], "allow");
     assert_eq!(called.join().unwrap().status, 200);
     assert_eq!(call("Rome").join().unwrap().status, 200, "nobody is asked again");
     // The gateway where it waits is killed.
     let called = call("Oslo");
-    held(&fleet);
-    drop(fleet.gateways.remove(0));
-    let gone = || waiting(&fleet.gateways[0], &secret).is_empty().then_some(());
+    held(&cluster);
+    drop(cluster.gateways.remove(0));
+    let gone = || waiting(&cluster.gateways[0], &secret).is_empty().then_some(());
     wait_for("the call to be gone", gone);
     assert!(called.join().is_err(), "nobody answered");
 }
@@ -206,11 +207,11 @@ fn a_call_that_is_held_at_one_is_decided_at_the_other() {
 // GW-2
 #[test]
 fn whoever_signs_in_at_one_has_signed_in_at_both() {
-    let fleet = Fleet::start("[serve]\nrequire_token = true\n");
-    let secret = fleet.token("ada", &[]);
-    let own = format!("X-Switchboard: console\r\nOrigin: http://{}\r\n", fleet.balancer);
+    let cluster = TestCluster::start("[serve]\nrequire_token = true\n");
+    let secret = cluster.token("ada", &[]);
+    let own = format!("X-Switchboard: console\r\nOrigin: http://{}\r\n", cluster.balancer);
     let word = json!({ "token": secret }).to_string();
-    let opened = ask(&fleet.balancer, "POST", "/api/session", &own, &word);
+    let opened = ask(&cluster.balancer, "POST", "/api/session", &own, &word);
     assert_eq!(opened.status, 200, "{}", opened.body);
     let cookie = opened.header("set-cookie").split(';').next().unwrap();
     assert!(cookie.starts_with("switchboard_switchboard="), "{cookie}");
@@ -218,36 +219,36 @@ fn whoever_signs_in_at_one_has_signed_in_at_both() {
         let head = format!("Cookie: {cookie}\r\n");
         ask(address, "GET", "/api/session", &head, "").json()["signed_in"] == true
     };
-    for gateway in &fleet.gateways {
+    for gateway in &cluster.gateways {
         assert!(signed_in(&gateway.address), "at once");
     }
     let head = format!("{own}Cookie: {cookie}\r\n");
-    assert_eq!(ask(&fleet.balancer, "DELETE", "/api/session", &head, "").status, 204);
-    for gateway in &fleet.gateways {
+    assert_eq!(ask(&cluster.balancer, "DELETE", "/api/session", &head, "").status, 204);
+    for gateway in &cluster.gateways {
         wait_for("the session to be over", || (!signed_in(&gateway.address)).then_some(()));
     }
 }
 
 /// A session of the legacy era.
 struct Session<'a> {
-    fleet: &'a Fleet,
+    cluster: &'a TestCluster,
     head: String,
 }
 
 impl<'a> Session<'a> {
-    fn open(fleet: &'a Fleet) -> Self {
+    fn open(cluster: &'a TestCluster) -> Self {
         let accept = "Accept: application/json, text/event-stream\r\n";
         let params = json!({
             "protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"},
         });
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-        let address = &fleet.gateways[0].address;
+        let address = &cluster.gateways[0].address;
         let opened = ask(address, "POST", "/mcp", accept, &body.to_string());
         assert_eq!(opened.status, 200, "{}", opened.body);
         let id = opened.header("mcp-session-id");
         let head = format!("{accept}Mcp-Session-Id: {id}\r\nMcp-Protocol-Version: 2025-06-18\r\n");
-        Self { fleet, head }
+        Self { cluster, head }
     }
 
     /// The status and the text of a call.
@@ -259,7 +260,7 @@ impl<'a> Session<'a> {
     }
 
     fn end(&self) {
-        let ended = ask(&self.fleet.balancer, "DELETE", "/mcp", &self.head, "").status;
+        let ended = ask(&self.cluster.balancer, "DELETE", "/mcp", &self.head, "").status;
         assert!((200..300).contains(&ended), "{ended}");
     }
 }
@@ -267,22 +268,22 @@ impl<'a> Session<'a> {
 // GW-1
 #[test]
 fn a_legacy_session_outlives_the_gateway_that_opened_it() {
-    let mut fleet = Fleet::start("");
-    let session = Session::open(&fleet);
-    for gateway in &fleet.gateways {
+    let mut cluster = TestCluster::start("");
+    let session = Session::open(&cluster);
+    for gateway in &cluster.gateways {
         let (status, body) = session.call(&gateway.address);
         assert!(status == 200 && body.contains("42"), "{status}: {body}");
     }
-    let ended = Session::open(&fleet);
+    let ended = Session::open(&cluster);
     ended.end();
-    for gateway in &fleet.gateways {
+    for gateway in &cluster.gateways {
         wait_for("the end of it", || (ended.call(&gateway.address).0 == 404).then_some(()));
     }
     let head = session.head.clone();
-    drop(fleet.gateways.remove(0));
-    let session = Session { fleet: &fleet, head };
+    drop(cluster.gateways.remove(0));
+    let session = Session { cluster: &cluster, head };
     for _ in 0..4 {
-        let (status, body) = session.call(&fleet.balancer);
+        let (status, body) = session.call(&cluster.balancer);
         assert!(status == 200 && body.contains("42"), "{status}: {body}");
     }
 }
@@ -291,13 +292,13 @@ fn a_legacy_session_outlives_the_gateway_that_opened_it() {
 #[test]
 fn the_sdks_go_through_the_balancer_in_each_mode() {
     let server = part("mcp-python/venv/bin/mcp-server-time");
-    let fleet = Fleet::start(&format!(
+    let cluster = TestCluster::start(&format!(
         "[servers.time]\ncommand = '{}'\nargs = ['--local-timezone', 'UTC']\n",
         server.display()
     ));
-    let url = format!("http://{}/mcp", fleet.balancer);
+    let url = format!("http://{}/mcp", cluster.balancer);
     let modules = part("mcp-clients/node_modules");
-    let folder = fleet.folders[0].path();
+    let folder = cluster.folders[0].path();
     for mode in ["legacy", "auto"] {
         let python = part("mcp-python/venv/bin/python");
         listed_and_called(&client(folder, python, "python_client.py", &[mode, &url]));

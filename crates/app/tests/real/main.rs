@@ -31,7 +31,7 @@ mod last_words;
 mod voice_waits;
 mod microphone;
 mod voice;
-mod fleet_records;
+mod cluster_records;
 mod three_nodes;
 
 /// What the terminal of the other tests needs.

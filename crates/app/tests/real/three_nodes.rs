@@ -118,8 +118,8 @@ fn the_example_of_the_manual_runs() {
         assert!(first.contains("accepts us as user `"), "{first}");
     }
     let listed = |expected: usize| {
-        let words = ["calls", "--fleet", "--json"];
-        wait_for("the calls of the fleet", || {
+        let words = ["calls", "--cluster", "--json"];
+        wait_for("the calls of the cluster", || {
             // A call whose records were left in the journal is shipped with the next one.
             let (list, _) = here.asked(configs[0], &words);
             (list.as_array().map(Vec::len) >= Some(expected)).then_some(())
@@ -128,7 +128,7 @@ fn the_example_of_the_manual_runs() {
     assert!(here.asked(configs[0], &["call", "echo", "--json"]).1);
     wait_for("the first call is shipped", || {
         here.asked(configs[0], &["call", "echo", "--json"]);
-        let (list, _) = here.asked(configs[0], &["calls", "--fleet", "--json"]);
+        let (list, _) = here.asked(configs[0], &["calls", "--cluster", "--json"]);
         list.as_array().is_some_and(|list| !list.is_empty()).then_some(())
     });
     listed(1);
@@ -137,7 +137,7 @@ fn the_example_of_the_manual_runs() {
     assert!(here.asked(configs[1], &["call", "resize", "url=x", "--json"]).1);
     wait_for("a call is shipped without the first server", || {
         here.asked(configs[1], &["call", "resize", "url=x", "--json"]);
-        let output = here.command(configs[0], &["calls", "--fleet", "--json"]).output().unwrap();
+        let output = here.command(configs[0], &["calls", "--cluster", "--json"]).output().unwrap();
         String::from_utf8_lossy(&output.stdout).contains("\"resize\"").then_some(())
     });
 }

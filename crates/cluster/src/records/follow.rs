@@ -110,9 +110,9 @@ impl ClusterFollower {
     fn tell(&mut self, error: Option<&dyn std::error::Error>) {
         match error {
             Some(cause) if self.is_well => {
-                warn!(%cause, "the records of the fleet cannot be read; trying again");
+                warn!(%cause, "the records of the cluster cannot be read; trying again");
             }
-            None if !self.is_well => info!("the records of the fleet can be read again"),
+            None if !self.is_well => info!("the records of the cluster can be read again"),
             _ => {}
         }
         self.is_well = error.is_none();

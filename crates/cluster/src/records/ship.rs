@@ -186,7 +186,7 @@ impl Shipper {
         };
         self.connected(stop).await?;
         make(&self.cluster, self.max_age).await?;
-        info!(node = %export.node().id, "ships records to the fleet");
+        info!(node = %export.node().id, "ships records to the cluster");
         self.progress.set_node(Some(export.node().clone()));
         let mut looks = 0;
         loop {

@@ -11,7 +11,7 @@ use switchboard_audit::{self as audit, CallOutcome, Record};
 use switchboard_cluster::records;
 use switchboard_workers::jobs::JobChange;
 
-use super::{failed, fleet, format, list, open, queued};
+use super::{cluster_records, failed, format, list, open, queued};
 use crate::{
     cli::{CallsArgs, Cli},
     interrupt::{INTERRUPTED, Interrupted, unless_interrupted},
@@ -72,8 +72,8 @@ async fn earlier(calls: &CallsArgs, loaded: &Loaded) -> anyhow::Result<Vec<Recor
     let Some(limit) = calls.limit else { return Ok(Vec::new()) };
     let mut filter = calls.filters.filter(loaded.settings.executor.slow_call);
     filter.limit = (limit > 0).then_some(limit);
-    let mut records = match calls.fleet {
-        true => fleet::listed(&filter, loaded, |_| ()).await?,
+    let mut records = match calls.cluster {
+        true => cluster_records::listed(&filter, loaded, |_| ()).await?,
         false => open(loaded)?.list(&filter).map_err(failed)?,
     };
     records.retain(|record| record.outcome != CallOutcome::Running);
@@ -84,13 +84,13 @@ async fn earlier(calls: &CallsArgs, loaded: &Loaded) -> anyhow::Result<Vec<Recor
 /// Whose calls are followed.
 enum FollowSource {
     Here(Box<audit::RecordFollower>),
-    Fleet(Box<records::ClusterFollower>),
+    Cluster(Box<records::ClusterFollower>),
 }
 
 impl FollowSource {
     async fn begin(calls: &CallsArgs, loaded: &Loaded) -> anyhow::Result<Self> {
-        Ok(match calls.fleet {
-            true => Self::Fleet(Box::new(fleet::follow(loaded).await?)),
+        Ok(match calls.cluster {
+            true => Self::Cluster(Box::new(cluster_records::follow(loaded).await?)),
             false => Self::Here(Box::new(open(loaded)?.follow().map_err(failed)?)),
         })
     }
@@ -98,7 +98,7 @@ impl FollowSource {
     async fn next(&mut self) -> anyhow::Result<Vec<Record>> {
         match self {
             Self::Here(follow) => follow.next().await.map_err(failed),
-            Self::Fleet(follow) => Ok(vec![follow.next().await]),
+            Self::Cluster(follow) => Ok(vec![follow.next().await]),
         }
     }
 }

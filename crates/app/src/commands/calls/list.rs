@@ -11,7 +11,7 @@ use switchboard_audit::Record;
 use switchboard_toolcall::CallId;
 use unicode_width::UnicodeWidthStr;
 
-use super::{failed, fleet, format, open};
+use super::{cluster_records, failed, format, open};
 use crate::{
     cli::{CallsArgs, Cli},
     settings::Loaded,
@@ -38,8 +38,8 @@ pub(super) fn run(calls: &CallsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Resu
     };
     // One more, to know whether there are more.
     filter.limit = Some(most.saturating_add(1));
-    let mut records = match calls.fleet {
-        true => fleet::list(&filter, loaded, calls.json)?,
+    let mut records = match calls.cluster {
+        true => cluster_records::list(&filter, loaded, calls.json)?,
         false => open(loaded)?.list(&filter).map_err(failed)?,
     };
     let has_more = records.len() > most;
@@ -87,7 +87,7 @@ fn table(records: &[Record], paint: Paint) -> String {
         .map(|(record, id)| {
             let tool = text::shorten_name(&record.tool, *NAMES.end());
             let outcome = record.outcome.code().to_owned();
-            let node = record.node.as_ref().map(fleet::short).unwrap_or_default();
+            let node = record.node.as_ref().map(cluster_records::short).unwrap_or_default();
             let took = format::duration_of(record);
             [id.clone(), format::ago(record.started, now), tool, outcome, took, node]
         })

@@ -11,7 +11,7 @@ use switchboard_audit::CallDetail;
 use switchboard_runtime::{Approval, Ruling, record::Stages};
 use switchboard_toolcall::CallId;
 
-use super::{failed, fleet, format, open, queued};
+use super::{cluster_records, failed, format, open, queued};
 use crate::{
     cli::{Cli, ShowCallArgs},
     runtime::on_runtime,
@@ -51,8 +51,8 @@ pub(super) fn run(call: &ShowCallArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Re
 
 /// Returns the record of the call, from this node or from all.
 fn recorded(call: &ShowCallArgs, loaded: &Loaded) -> anyhow::Result<CallDetail> {
-    if call.fleet {
-        let mut found = fleet::show(&call.id, CANDIDATES + 1, loaded, call.json)?;
+    if call.cluster {
+        let mut found = cluster_records::show(&call.id, CANDIDATES + 1, loaded, call.json)?;
         let ids: Vec<_> = found.iter().map(|detail| detail.record.id).collect();
         the_one(&ids, &call.id)?;
         return Ok(found.remove(0));

@@ -9,7 +9,7 @@ use std::{
 use switchboard_audit::{CallActivity, ToolStats};
 use unicode_width::UnicodeWidthStr;
 
-use super::{failed, fleet, format, open};
+use super::{cluster_records, failed, format, open};
 use crate::{
     cli::{Cli, StatsArgs},
     settings::Loaded,
@@ -29,8 +29,8 @@ const PARTS: usize = 24;
 
 pub(super) fn run(stats: &StatsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
     let filter = stats.filters.filter(loaded.settings.executor.slow_call);
-    if stats.fleet {
-        let records = fleet::list(&filter, loaded, stats.json)?;
+    if stats.cluster {
+        let records = cluster_records::list(&filter, loaded, stats.json)?;
         return show(stats, &ToolStats::of(&records), || Ok(None), cli);
     }
     let mut reader = open(loaded)?;

@@ -210,7 +210,7 @@ async fn workers(cluster: &Cluster) -> Vec<DoctorCheck> {
         Err(_) => return vec![broken("cluster workers", "the servers do not say who is there")],
     };
     if present.is_empty() {
-        let note = "none is there; `switchboard worker --group NAME` offers tools to the fleet";
+        let note = "none is there; `switchboard worker --group NAME` offers tools to the cluster";
         return vec![check("cluster workers", CheckStatus::Info, note)];
     }
     let mut groups = BTreeMap::<&str, Vec<&Presence>>::new();

@@ -8,7 +8,7 @@ use switchboard_cluster::{ClusterTokens, Error};
 /// Where a command looks for tokens. If there is a cluster, new tokens are created there.
 pub(super) struct TokenStores {
     pub(super) own: Arc<Tokens>,
-    pub(super) fleet: Option<ClusterTokens>,
+    pub(super) cluster: Option<ClusterTokens>,
 }
 
 impl TokenStores {
@@ -17,11 +17,11 @@ impl TokenStores {
     /// # Errors
     /// The name is taken, a setting is invalid, or the token cannot be stored.
     pub(super) async fn create(&self, new: NewToken) -> Result<String, Error> {
-        let Some(fleet) = &self.fleet else { return Ok(self.own.create(new)?) };
+        let Some(cluster) = &self.cluster else { return Ok(self.own.create(new)?) };
         // Records identify callers by name, so a token of this machine must not have the same one.
         match self.own.all().iter().any(|token| token.entry().name == new.name) {
             true => Err(TokensError::Taken(new.name).into()),
-            false => fleet.create(new).await,
+            false => cluster.create(new).await,
         }
     }
 
@@ -30,11 +30,11 @@ impl TokenStores {
     /// # Errors
     /// There is no token of this name, or it cannot be changed.
     pub(super) async fn revoke(&self, name: &str) -> Result<(), Error> {
-        let Some(fleet) = &self.fleet else { return Ok(self.own.revoke(name)?) };
-        match (fleet.revoke(name).await, self.own.revoke(name)) {
+        let Some(cluster) = &self.cluster else { return Ok(self.own.revoke(name)?) };
+        match (cluster.revoke(name).await, self.own.revoke(name)) {
             (Err(Error::Token(TokensError::Unknown(_))), own) => Ok(own?),
             (Ok(()), Err(TokensError::Unknown(_))) => Ok(()),
-            (fleet, own) => fleet.and(own.map_err(Error::from)),
+            (cluster, own) => cluster.and(own.map_err(Error::from)),
         }
     }
 
@@ -42,7 +42,7 @@ impl TokenStores {
     pub(super) fn all(&self) -> Vec<TokenEntry> {
         let own = self.own.all();
         let mut all: Vec<_> = own.iter().map(|token| token.entry().clone()).collect();
-        all.extend(self.fleet.iter().flat_map(ClusterTokens::all));
+        all.extend(self.cluster.iter().flat_map(ClusterTokens::all));
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all
     }
