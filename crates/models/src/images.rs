@@ -58,7 +58,7 @@ impl Images {
     }
 
     /// Remembers what the provider told.
-    pub(crate) fn tell(&self, takes_images: Option<bool>) {
+    pub(crate) fn set_takes_images(&self, takes_images: Option<bool>) {
         // What it told first holds as long as this client does.
         let _ = self.told.set(takes_images);
     }

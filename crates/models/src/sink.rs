@@ -60,14 +60,14 @@ impl<'a> Sink<'a> {
     /// More of the model's thoughts.
     pub(crate) fn reasoning(&mut self, delta: &str) {
         if self.live && !delta.is_empty() {
-            self.tell(ModelEvent::Reasoning(delta.to_owned()));
+            self.emit(ModelEvent::Reasoning(delta.to_owned()));
         }
     }
 
     /// A call has begun.
     pub(crate) fn call(&mut self, wire_name: &str) {
         if self.live && !wire_name.is_empty() {
-            self.tell(ModelEvent::CallSeen { name: self.names.tool_name(wire_name).to_owned() });
+            self.emit(ModelEvent::CallSeen { name: self.names.tool_name(wire_name).to_owned() });
         }
     }
 
@@ -80,14 +80,14 @@ impl<'a> Sink<'a> {
     /// The turn is complete: passes on the text that was held back, unless it was a call.
     pub(crate) fn finish(&mut self, whole: &TurnSummary<'_>) {
         if !self.live && !whole.reasoning.is_empty() {
-            self.tell(ModelEvent::Reasoning(whole.reasoning.to_owned()));
+            self.emit(ModelEvent::Reasoning(whole.reasoning.to_owned()));
         }
         if !whole.recovered {
             self.pass(self.text.len());
         }
         if !self.live || whole.recovered {
             for name in &whole.calls {
-                self.tell(ModelEvent::CallSeen { name: (*name).to_owned() });
+                self.emit(ModelEvent::CallSeen { name: (*name).to_owned() });
             }
         }
         (self.events)(ModelEvent::Usage(whole.usage));
@@ -116,11 +116,11 @@ impl<'a> Sink<'a> {
         if end > self.passed {
             let text = self.text[self.passed..end].to_owned();
             self.passed = end;
-            self.tell(ModelEvent::Text(text));
+            self.emit(ModelEvent::Text(text));
         }
     }
 
-    fn tell(&mut self, event: ModelEvent) {
+    fn emit(&mut self, event: ModelEvent) {
         self.shown = true;
         (self.events)(event);
     }

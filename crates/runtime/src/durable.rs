@@ -56,7 +56,7 @@ pub trait DurableCalls: Send + Sync {
     }
 
     /// Returns for how long a call can be looked up after it was queued, `None` if it is never forgotten.
-    fn kept(&self) -> Option<Duration> {
+    fn retention(&self) -> Option<Duration> {
         None
     }
 }

@@ -217,16 +217,16 @@ impl CallRecord {
 
     /// Returns how long people took: to decide about the call, and to answer its tool's questions (EX-7).
     pub(crate) fn waited(&self) -> Duration {
-        self.held() + self.asked()
+        self.held_time() + self.question_time()
     }
 
     /// Returns how long a person took to decide about the call.
-    fn held(&self) -> Duration {
+    fn held_time(&self) -> Duration {
         self.approval.get().map_or(Duration::ZERO, |approval| approval.held)
     }
 
     /// Returns how long the tool's questions were unanswered.
-    fn asked(&self) -> Duration {
+    fn question_time(&self) -> Duration {
         self.answers.get().map_or(Duration::ZERO, |answers| answers.total())
     }
 
@@ -336,7 +336,7 @@ impl CallRecord {
 
     /// Returns when the timeout started: after an approval, unless the caller set the limit.
     pub(crate) fn runs_from(&self, cx: &CallContext) -> Instant {
-        let held = if cx.timeout.is_none() { self.held() } else { Duration::ZERO };
+        let held = if cx.timeout.is_none() { self.held_time() } else { Duration::ZERO };
         self.marks.started + held
     }
 
@@ -355,7 +355,7 @@ impl CallRecord {
     fn finish(&self, result: Option<&ToolResult>) -> RecordClose<'_> {
         let error_kind = result.map_or(Some(ErrorKind::Cancelled), ToolResult::error_kind);
         let duration = result.map_or_else(|| self.elapsed(), |result| result.elapsed);
-        let stages = self.marks.stages(self.held(), self.asked());
+        let stages = self.marks.stages(self.held_time(), self.question_time());
         // Until the tool is found its server connects, which is logged separately.
         let since_found = duration.saturating_sub(stages.open + stages.lookup);
         let is_slow = since_found > self.config.slow_call.0;

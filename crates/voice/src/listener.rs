@@ -106,7 +106,7 @@ impl Listener {
                 self.fail(Stage::Source, failure).await?;
             }
             if !is_live {
-                return self.tell(ListenerEvent::End).await;
+                return self.send(ListenerEvent::End).await;
             }
             sleep(pause).await;
             pause = (pause * 2).min(PAUSES.1);
@@ -159,7 +159,7 @@ impl Listener {
                 called = called => match called {
                     Some(Ok(word)) => {
                         self.trouble = None;
-                        return self.tell(ListenerEvent::Called(word)).await;
+                        return self.send(ListenerEvent::Called(word)).await;
                     }
                     Some(Err(error)) => {
                         // The source may have ended, not the wake word service.
@@ -202,15 +202,15 @@ impl Listener {
             };
             match frame {
                 AudioFrame::Sound(frame) => match activity.push(&frame) {
-                    Some(ActivityEvent::Onset) => self.tell(ListenerEvent::Onset).await?,
-                    Some(ActivityEvent::Speech) => self.tell(ListenerEvent::Speech).await?,
+                    Some(ActivityEvent::Onset) => self.send(ListenerEvent::Onset).await?,
+                    Some(ActivityEvent::Speech) => self.send(ListenerEvent::Speech).await?,
                     Some(ActivityEvent::Ended(ending)) => return self.end(Some(ending)).await,
                     None if activity.is_open() || matches!(self.gate, Gate::Open) => {}
                     None => {
                         left -= 1;
                         if left == 0 {
                             let reason = "nothing was said after the call".to_owned();
-                            return self.tell(ListenerEvent::Ignored(reason)).await;
+                            return self.send(ListenerEvent::Ignored(reason)).await;
                         }
                     }
                 },
@@ -227,20 +227,20 @@ impl Listener {
         match ending {
             Some(SpeechEnd::Utterance(clip)) => {
                 let (answered, awaited) = oneshot::channel();
-                self.tell(ListenerEvent::Utterance(clip, answered)).await?;
+                self.send(ListenerEvent::Utterance(clip, answered)).await?;
                 if !self.source.is_live() {
                     // The other end may be gone.
                     let _ = awaited.await;
                 }
                 Ok(())
             }
-            Some(SpeechEnd::Ignored(reason)) => self.tell(ListenerEvent::Ignored(reason)).await,
+            Some(SpeechEnd::Ignored(reason)) => self.send(ListenerEvent::Ignored(reason)).await,
             None => Ok(()),
         }
     }
 
-    async fn tell(&mut self, heard: ListenerEvent) -> Result<(), ListenerClosed> {
-        self.heard.send(heard).await.map_err(|_| ListenerClosed)
+    async fn send(&mut self, event: ListenerEvent) -> Result<(), ListenerClosed> {
+        self.heard.send(event).await.map_err(|_| ListenerClosed)
     }
 
     /// Reports a failure, unless it was reported already.
@@ -249,7 +249,7 @@ impl Listener {
             return Ok(());
         }
         self.trouble = Some(error.clone());
-        self.tell(ListenerEvent::Failed(stage, error)).await
+        self.send(ListenerEvent::Failed(stage, error)).await
     }
 }
 

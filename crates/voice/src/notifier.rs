@@ -29,11 +29,11 @@ impl Notifier {
         Self { watcher, mqtt, board: Mutex::default() }
     }
 
-    pub(crate) fn tell(&self, news: VoiceEvent) {
+    pub(crate) fn notify(&self, event: VoiceEvent) {
         if let Some(mqtt) = &self.mqtt {
-            mqtt.publish(&news);
+            mqtt.publish(&event);
         }
-        (self.watcher)(&news);
+        (self.watcher)(&event);
     }
 
     /// Reports a failure.
@@ -42,7 +42,7 @@ impl Notifier {
         if stage.costs_an_answer() {
             self.board.lock().unwrap_or_else(PoisonError::into_inner).failures += 1;
         }
-        self.tell(VoiceEvent::Failure(FailureEvent { stage, error, timestamp: now() }));
+        self.notify(VoiceEvent::Failure(FailureEvent { stage, error, timestamp: now() }));
     }
 
     /// Returns how many answers were lost.
@@ -79,6 +79,6 @@ impl Notifier {
             board.shown = Some(state.clone());
             state
         };
-        self.tell(VoiceEvent::State(state));
+        self.notify(VoiceEvent::State(state));
     }
 }

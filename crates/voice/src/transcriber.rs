@@ -135,7 +135,7 @@ impl BackgroundTranscriber {
         }
         self.turn = None;
         let ended = VoiceSummary { failures: self.notifier.failures() };
-        self.notifier.tell(VoiceEvent::State(VoiceState::Offline));
+        self.notifier.notify(VoiceEvent::State(VoiceState::Offline));
         if let Some(mqtt) = &self.mqtt {
             mqtt.close().await;
         }
@@ -172,7 +172,7 @@ impl BackgroundTranscriber {
             Some(ListenerEvent::Speech) if self.barge_in => self.hush(),
             Some(ListenerEvent::Speech) => {}
             Some(ListenerEvent::Called(word)) => {
-                self.notifier.tell(VoiceEvent::Called(word));
+                self.notifier.notify(VoiceEvent::Called(word));
                 self.hush();
             }
             Some(ListenerEvent::Utterance(clip, answered)) => {
@@ -198,7 +198,7 @@ impl BackgroundTranscriber {
     }
 
     fn ignore(&self, reason: String) {
-        self.notifier.tell(VoiceEvent::Ignored(reason));
+        self.notifier.notify(VoiceEvent::Ignored(reason));
         self.notifier.recording(false);
     }
 

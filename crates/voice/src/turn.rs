@@ -69,7 +69,7 @@ impl TurnPipeline {
             TurnInput::Spoken { clip, source } => {
                 let text = self.transcribe(&clip).await.map_err(|error| (Stage::Stt, error))?;
                 if text.is_empty() {
-                    self.notifier.tell(VoiceEvent::Ignored("nothing was understood".to_owned()));
+                    self.notifier.notify(VoiceEvent::Ignored("nothing was understood".to_owned()));
                     return Ok(None);
                 }
                 let duration = seconds(clip.duration());
@@ -79,7 +79,7 @@ impl TurnPipeline {
                     source: source.clone(),
                     duration,
                 };
-                self.notifier.tell(VoiceEvent::Transcription(transcription));
+                self.notifier.notify(VoiceEvent::Transcription(transcription));
                 (text, source)
             }
             TurnInput::Typed(text) => (text, "request".to_owned()),
@@ -88,7 +88,7 @@ impl TurnPipeline {
         self.wait_for_tools().await;
         let notifier = self.notifier.clone();
         let events = move |event| match event {
-            AgentEvent::CallStarted { name, .. } => notifier.tell(VoiceEvent::Calling(name)),
+            AgentEvent::CallStarted { name, .. } => notifier.notify(VoiceEvent::Calling(name)),
             AgentEvent::CallFinished { name, outcome, content, .. } if outcome != "ok" => {
                 notifier.fail(Stage::Tool, format!("{name}: {content}"));
             }
@@ -96,7 +96,7 @@ impl TurnPipeline {
         };
         let reply =
             self.assistant.answer(&text, events).await.map_err(|error| (Stage::Model, error))?;
-        self.notifier.tell(VoiceEvent::Answer(AnswerEvent {
+        self.notifier.notify(VoiceEvent::Answer(AnswerEvent {
             question: text,
             answer: reply.answer.clone(),
             timestamp: now(),

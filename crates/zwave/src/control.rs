@@ -143,7 +143,7 @@ pub(crate) async fn run(
         let value = last_level.unwrap_or(FULL).into();
         outcome = write.carry_out(&ControlWrite { value, ..telling }, end).await?;
     }
-    Ok(told(device, order, outcome, write.seen.as_ref(), within))
+    Ok(report(device, order, outcome, write.seen.as_ref(), within))
 }
 
 /// Why a write failed, or its outcome is unknown.
@@ -212,7 +212,7 @@ fn cannot(device: Device<'_>, action: ControlAction) -> ToolError {
     ToolError::invalid(format!("'{}' is not for {path}, which is {what}; {way_out}", action.word()))
 }
 
-fn told(
+fn report(
     device: Device<'_>,
     ControlOrder { action, level }: ControlOrder,
     outcome: WriteOutcome,

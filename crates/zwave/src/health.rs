@@ -34,7 +34,7 @@ impl HealthCache {
             && report.made.elapsed() < KEPT
             && report.hops == network.hops()
         {
-            return report.told();
+            return report.text();
         }
         let began = Instant::now();
         let outcome = network.nodes().await.map(|nodes| counts(&nodes));
@@ -44,7 +44,7 @@ impl HealthCache {
             hops: network.hops(),
             outcome,
         };
-        last.insert(report).told()
+        last.insert(report).text()
     }
 }
 
@@ -56,7 +56,7 @@ fn counts(nodes: &[ZwaveNode]) -> Vec<(NodeStatus, usize)> {
 }
 
 impl HealthReport {
-    fn told(&self) -> ToolText {
+    fn text(&self) -> ToolText {
         let age = self.made.elapsed().as_secs();
         let milliseconds = (self.latency.as_secs_f64() * 10_000.0).round() / 10.0;
         let mut way = Map::new();

@@ -23,17 +23,17 @@ pub(crate) async fn read(network: &dyn Network, device: Device<'_>) -> ToolText 
             reading.updated = network.updated(device.node(), &reading.id).await;
         }
     }
-    told(device, &readings, stale_because(&device), time::now())
+    report(device, &readings, stale_because(&device), time::now())
 }
 
 /// Returns the last known values, for when they cannot be read now.
 pub(crate) fn remembered(device: Device<'_>, reason: &str) -> ToolText {
     let readings: Vec<_> =
         device.node().values.iter().filter(|reading| is_measured(reading)).cloned().collect();
-    told(device, &readings, Some(reason.to_owned()), time::now())
+    report(device, &readings, Some(reason.to_owned()), time::now())
 }
 
-fn told(
+fn report(
     device: Device<'_>,
     readings: &[ValueReading],
     stale: Option<String>,

@@ -102,7 +102,7 @@ fn watcher(
                 return;
             }
             AgentEvent::Warning(text) => data(&head.warning(text)),
-            happened if include_calls => match calls::told(&happened) {
+            happened if include_calls => match calls::call_event(&happened) {
                 Some(event) => event,
                 None => return,
             },

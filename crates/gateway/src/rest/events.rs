@@ -71,13 +71,14 @@ pub(crate) async fn stream(
 ) -> Result<Response, ApiError> {
     let Query(wanted) = wanted.map_err(|wrong| ApiError::BadRequest(wrong.body_text()))?;
     let last = headers.get("last-event-id").map(|last| last.to_str().unwrap_or_default());
-    let told = draining.ends(told(&parts, caller, last.filter(|last| !last.is_empty())));
+    let events =
+        draining.ends(visible_events(&parts, caller, last.filter(|last| !last.is_empty())));
     let feed = parts.feed.clone();
     Ok(match wanted.batch {
-        None => answer(told.map(move |told| one(&feed, &told))),
+        None => answer(events.map(move |event| one(&feed, &event))),
         Some(HumanDuration(pause)) if is_batch(pause) => {
-            let batches = tokio_stream::StreamExt::chunks_timeout(told, MOST, pause);
-            answer(batches.flat_map(move |told| stream::iter(batch(&feed, told))))
+            let batches = tokio_stream::StreamExt::chunks_timeout(events, MOST, pause);
+            answer(batches.flat_map(move |events| stream::iter(batch(&feed, events))))
         }
         Some(pause) => {
             let text = format!("batch: {pause} is not within 10ms and 5s");
@@ -91,7 +92,7 @@ fn is_batch(pause: Duration) -> bool {
 }
 
 /// Returns the events since the last one that was seen, then those from now on.
-fn told(
+fn visible_events(
     parts: &Arc<Parts>,
     caller: Caller,
     last: Option<&str>,
@@ -103,16 +104,16 @@ fn told(
     let past = past.into_iter().map(WatchedEvent::Event);
     let live = BroadcastStream::new(live).map(move |event| match event {
         Ok(event) => WatchedEvent::Event(event),
-        // A slow reader is told how much it missed.
+        // A slow reader learns how much it missed.
         Err(BroadcastStreamRecvError::Lagged(missed)) => {
             WatchedEvent::Missed(Some(missed).filter(|_| counts))
         }
     });
     let tools = parts.executor.tools().clone();
-    let told = stream::iter(missed.into_iter().chain(past)).chain(live);
-    told.filter(move |told| {
-        future::ready(match told {
-            WatchedEvent::Event(event) => is_told(event, &caller, &tools),
+    let events = stream::iter(missed.into_iter().chain(past)).chain(live);
+    events.filter(move |event| {
+        future::ready(match event {
+            WatchedEvent::Event(event) => is_visible(event, &caller, &tools),
             WatchedEvent::Missed(_) => true,
         })
     })
@@ -120,7 +121,7 @@ fn told(
 
 /// Whether the caller may know of the event. Events about held calls also go to callers that may decide about them;
 /// questions go only to the caller of the call.
-fn is_told(event: &FeedEvent, caller: &Caller, tools: &ToolManager) -> bool {
+fn is_visible(event: &FeedEvent, caller: &Caller, tools: &ToolManager) -> bool {
     if event.is_private {
         return event.caller == caller.name;
     }
@@ -130,26 +131,26 @@ fn is_told(event: &FeedEvent, caller: &Caller, tools: &ToolManager) -> bool {
 }
 
 /// Returns one message.
-fn one(feed: &Feed, told: &WatchedEvent) -> sse::Event {
-    match told {
+fn one(feed: &Feed, event: &WatchedEvent) -> sse::Event {
+    match event {
         WatchedEvent::Event(event) => sse::Event::default().id(feed.name(event)).data(&event.json),
         WatchedEvent::Missed(missed) => named("missed", &json!({"missed": missed, "tool": null})),
     }
 }
 
 /// Returns one message for all events, and one for what was missed.
-fn batch(feed: &Feed, told: Vec<WatchedEvent>) -> Vec<sse::Event> {
+fn batch(feed: &Feed, events: Vec<WatchedEvent>) -> Vec<sse::Event> {
     let mut messages = Vec::new();
     let mut array = String::new();
     let mut last = None;
-    for told in &told {
-        match told {
+    for watched in &events {
+        match watched {
             WatchedEvent::Event(event) => {
                 array.push(if array.is_empty() { '[' } else { ',' });
                 array.push_str(&event.json);
                 last = Some(event);
             }
-            WatchedEvent::Missed(_) => messages.push(one(feed, told)),
+            WatchedEvent::Missed(_) => messages.push(one(feed, watched)),
         }
     }
     if let Some(last) = last {

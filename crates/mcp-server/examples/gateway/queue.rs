@@ -127,7 +127,7 @@ impl DurableCalls for MemoryQueue {
         Box::pin(std::future::ready(Ok(asked)))
     }
 
-    fn kept(&self) -> Option<Duration> {
+    fn retention(&self) -> Option<Duration> {
         Some(Duration::from_secs(3600))
     }
 }

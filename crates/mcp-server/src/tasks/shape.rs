@@ -23,7 +23,7 @@ impl Tasks {
         }
         put("createdAt", time(call.queued).into());
         put("lastUpdatedAt", time(call.changed).into());
-        put("ttlMs", self.queue.kept().map_or(Value::Null, millis));
+        put("ttlMs", self.queue.retention().map_or(Value::Null, millis));
         put("pollIntervalMs", millis(self.poll));
         fields
     }

@@ -59,7 +59,7 @@ fn a_line_stands_where_an_image_is_not_sent() {
     assert_eq!(sent(&of("blind", Some(false)), &messages).0, lines);
     let told = of("told", None);
     assert!(told.is_in_question(&messages));
-    told.tell(Some(false));
+    told.set_takes_images(Some(false));
     assert!(!told.is_in_question(&messages));
     assert_eq!(sent(&told, &messages).0, lines);
     let unchanged = (vec!["This?+".to_owned(), "++".to_owned()], Vec::new());
@@ -96,7 +96,7 @@ fn what_was_refused_is_not_sent_again_in_this_process() {
 #[test]
 fn each_image_is_warned_of_once() {
     let blind = of("warns", None);
-    blind.tell(Some(false));
+    blind.set_takes_images(Some(false));
     let shown = user("This?", vec![image("AAAA")]);
     let one = "the model takes no images; it reads a line that names the image";
     assert_eq!(sent(&blind, std::slice::from_ref(&shown)).1, [one]);

@@ -47,8 +47,8 @@ pub(super) async fn connect(
     let (reader, writer) = connected
         .map_err(|_| unreachable(format!("no connection within {} s", limit.as_secs_f32()).into()))?
         .map_err(|error| unreachable(error.into()))?;
-    let hearing = EventReader { service: service.name.clone(), stream: BufReader::new(reader) };
-    Ok((hearing, EventWriter { service: service.name.clone(), stream: writer }))
+    let reader = EventReader { service: service.name.clone(), stream: BufReader::new(reader) };
+    Ok((reader, EventWriter { service: service.name.clone(), stream: writer }))
 }
 
 type Halves = (Half<dyn AsyncRead + Send + Unpin>, Half<dyn AsyncWrite + Send + Unpin>);
@@ -108,12 +108,12 @@ impl EventReader {
 
 impl EventWriter {
     /// Sends one event.
-    pub(super) async fn tell(&mut self, event: WyomingEvent) -> Result<(), SpeechError> {
-        let told = async {
+    pub(super) async fn send(&mut self, event: WyomingEvent) -> Result<(), SpeechError> {
+        let sent = async {
             event.write(&mut self.stream).await?;
             self.stream.flush().await
         };
-        told.await.map_err(|error| broken(&self.service, error))
+        sent.await.map_err(|error| broken(&self.service, error))
     }
 }
 

@@ -40,10 +40,10 @@ impl crate::Recogniser for WyomingRecogniser {
 
 impl WyomingRecogniser {
     async fn ask(&self, clip: &Clip) -> Result<String, SpeechError> {
-        let (mut hearing, mut telling) = connect(&self.service).await?;
-        let mut answer = Box::pin(hearing.next_of(&["transcript"]));
+        let (mut reader, mut writer) = connect(&self.service).await?;
+        let mut answer = Box::pin(reader.next_of(&["transcript"]));
         let trouble = async {
-            match self.send(&mut telling, clip).await {
+            match self.send(&mut writer, clip).await {
                 Ok(()) => pending().await,
                 Err(error) => error,
             }
@@ -56,12 +56,12 @@ impl WyomingRecogniser {
         Ok(event.text("text").unwrap_or_default().trim().to_owned())
     }
 
-    async fn send(&self, telling: &mut EventWriter, clip: &Clip) -> Result<(), SpeechError> {
-        telling.tell(WyomingEvent::new("transcribe", json!(self.wishes))).await?;
-        telling.tell(WyomingEvent::audio_start(clip.format)).await?;
+    async fn send(&self, writer: &mut EventWriter, clip: &Clip) -> Result<(), SpeechError> {
+        writer.send(WyomingEvent::new("transcribe", json!(self.wishes))).await?;
+        writer.send(WyomingEvent::audio_start(clip.format)).await?;
         for samples in clip.samples.chunks(BLOCK) {
-            telling.tell(WyomingEvent::audio_chunk(clip.format, samples)).await?;
+            writer.send(WyomingEvent::audio_chunk(clip.format, samples)).await?;
         }
-        telling.tell(WyomingEvent::audio_stop()).await
+        writer.send(WyomingEvent::audio_stop()).await
     }
 }

@@ -38,23 +38,23 @@ impl crate::Synthesiser for WyomingSynthesiser {
 
 impl WyomingSynthesiser {
     async fn start(&self, text: &str) -> Result<WyomingSpeech, SpeechError> {
-        let (hearing, mut telling) = connect(&self.service).await?;
+        let (reader, mut writer) = connect(&self.service).await?;
         let mut wish = json!({"text": text});
         if !self.voice.is_empty() {
             wish["voice"] = json!(self.voice);
         }
-        let told = telling.tell(WyomingEvent::new("synthesize", wish));
-        timeout(self.service.timeout, told).await.unwrap_or_else(|_| Err(silent(&self.service)))?;
-        Ok(WyomingSpeech { service: self.service.clone(), hearing, _telling: telling })
+        let sent = writer.send(WyomingEvent::new("synthesize", wish));
+        timeout(self.service.timeout, sent).await.unwrap_or_else(|_| Err(silent(&self.service)))?;
+        Ok(WyomingSpeech { service: self.service.clone(), reader, _writer: writer })
     }
 }
 
 /// An answer in progress.
 struct WyomingSpeech {
     service: WyomingService,
-    hearing: EventReader,
+    reader: EventReader,
     /// Open as long as the answer: closed early, it would mean that we left.
-    _telling: EventWriter,
+    _writer: EventWriter,
 }
 
 impl Clips for WyomingSpeech {
@@ -64,7 +64,7 @@ impl Clips for WyomingSpeech {
 
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Clip>, SpeechError>> {
         Box::pin(async {
-            let waiting = self.hearing.next_of(&["audio-chunk", "audio-stop"]);
+            let waiting = self.reader.next_of(&["audio-chunk", "audio-stop"]);
             let event = timeout(self.service.timeout, waiting).await;
             let event = event.unwrap_or_else(|_| Err(silent(&self.service)))?;
             if event.kind == "audio-stop" {

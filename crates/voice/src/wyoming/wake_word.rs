@@ -30,12 +30,12 @@ impl crate::WakeWord for WyomingWakeWord {
         blocks: &'a mut (dyn Blocks + Send),
     ) -> BoxFuture<'a, Result<String, SpeechError>> {
         Box::pin(async move {
-            let (mut hearing, mut telling) = connect(&self.service).await?;
+            let (mut reader, mut writer) = connect(&self.service).await?;
             let names = if self.words.is_empty() { json!(null) } else { json!(self.words) };
-            self.tell(&mut telling, WyomingEvent::new("detect", json!({"names": names}))).await?;
-            self.tell(&mut telling, WyomingEvent::audio_start(Format::SPEECH)).await?;
+            self.send(&mut writer, WyomingEvent::new("detect", json!({"names": names}))).await?;
+            self.send(&mut writer, WyomingEvent::audio_start(Format::SPEECH)).await?;
             // Held over the blocks, because half an event that was read must not be lost.
-            let mut detection = pin!(hearing.next_of(&["detection", "not-detected"]));
+            let mut detection = pin!(reader.next_of(&["detection", "not-detected"]));
             let event = loop {
                 tokio::select! {
                     // A silent service is fine: it may be hours until the word is said.
@@ -43,10 +43,10 @@ impl crate::WakeWord for WyomingWakeWord {
                     block = blocks.next() => match block {
                         Some(samples) => {
                             let chunk = WyomingEvent::audio_chunk(Format::SPEECH, &samples);
-                            self.tell(&mut telling, chunk).await?;
+                            self.send(&mut writer, chunk).await?;
                         }
                         None => {
-                            self.tell(&mut telling, WyomingEvent::audio_stop()).await?;
+                            self.send(&mut writer, WyomingEvent::audio_stop()).await?;
                             let last = timeout(self.service.timeout, detection).await;
                             break last.unwrap_or_else(|_| Err(silent(&self.service)))?;
                         }
@@ -64,13 +64,9 @@ impl crate::WakeWord for WyomingWakeWord {
 
 impl WyomingWakeWord {
     /// A service that takes no more samples detects nothing; it must not block the speaker.
-    async fn tell(
-        &self,
-        telling: &mut EventWriter,
-        event: WyomingEvent,
-    ) -> Result<(), SpeechError> {
-        let told = timeout(self.service.timeout, telling.tell(event)).await;
-        told.unwrap_or_else(|_| {
+    async fn send(&self, writer: &mut EventWriter, event: WyomingEvent) -> Result<(), SpeechError> {
+        let sent = timeout(self.service.timeout, writer.send(event)).await;
+        sent.unwrap_or_else(|_| {
             let limit = self.service.timeout.as_secs_f32();
             Err(refused(&self.service.name, format!("has taken no sound for {limit} s")))
         })

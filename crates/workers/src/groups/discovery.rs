@@ -58,7 +58,7 @@ async fn look(shared: &Arc<GroupsInner>) -> Result<(), Error> {
     let store = cluster.bucket(Bucket::Workers).await?;
     let refused = || Error::refused("say which workers are there");
     let mut watched = store.watch().await.map_err(refused())?;
-    let is_empty = kept(store).await? == 0;
+    let is_empty = count_entries(store).await? == 0;
     let mut first = (!is_empty).then(BTreeSet::new);
     if is_empty {
         shared.looked.send_replace(true);
@@ -103,7 +103,7 @@ async fn look(shared: &Arc<GroupsInner>) -> Result<(), Error> {
     }
 }
 
-async fn kept(store: &dyn KeyValue) -> Result<u64, Error> {
+async fn count_entries(store: &dyn KeyValue) -> Result<u64, Error> {
     let refused = Error::refused("say how many workers there are");
     store.count().await.map_err(refused)
 }
@@ -211,7 +211,7 @@ async fn count(shared: &Arc<GroupsInner>, store: &dyn KeyValue) -> Result<(), Er
     }
     // Servers that elect a leader deliver nothing, and accept nothing from workers either.
     let unable = Error::refused("say which workers are there in time");
-    timeout(ANSWERED, kept(store)).await.map_err(|elapsed| unable(elapsed.into()))??;
+    timeout(ANSWERED, count_entries(store)).await.map_err(|elapsed| unable(elapsed.into()))??;
     for group in groups {
         if group.lapse() {
             show(shared, group).await;

@@ -213,7 +213,7 @@ impl JobAttempt<'_> {
     }
 
     async fn settle(&self, mine: &OwnedJob, result: &ToolResult) -> Result<(), Error> {
-        let kept = mine.kept().await;
+        let kept = mine.state().await;
         let cut_short = result.error_kind() == Some(ErrorKind::Cancelled);
         if mine.is_lost() {
             // Another worker owns it, or it has ended: this outcome is discarded.

@@ -52,7 +52,7 @@ impl OwnedJob {
     }
 
     /// Returns the last known state.
-    pub(crate) async fn kept(&self) -> JobState {
+    pub(crate) async fn state(&self) -> JobState {
         self.entry.lock().await.kept.clone()
     }
 
@@ -175,7 +175,7 @@ async fn note(
             }
         });
         match noted.await {
-            Ok(true) if mine.kept().await.wants_cancel => cancel.cancel(),
+            Ok(true) if mine.state().await.wants_cancel => cancel.cancel(),
             Ok(true) => {}
             Ok(false) => {
                 cancel.cancel();

@@ -97,14 +97,14 @@ impl JobQueue {
             }
             kept.changes();
             if within(state::update(cluster, kept.clone(), revision)).await?.is_some() {
-                self.tell(&kept).await;
+                self.announce(&kept).await;
                 return Ok(true);
             }
         }
     }
 
     /// Notifies the worker of the call; if the notice is lost, the worker sees the state soon.
-    async fn tell(&self, kept: &JobState) {
+    async fn announce(&self, kept: &JobState) {
         let cluster = self.jobs.cluster();
         if kept.state.is_over() {
             // Delete the message, which would only be delivered to be skipped.
@@ -133,7 +133,7 @@ impl DurableCalls for JobQueue {
         Box::pin(async move { Ok(self.give_up(id).await?) })
     }
 
-    fn kept(&self) -> Option<Duration> {
+    fn retention(&self) -> Option<Duration> {
         Bucket::Calls.max_age()
     }
 }

@@ -100,7 +100,7 @@ impl MqttConnection {
                     let up = BrokerState::Up(client.clone(), Instant::now());
                     self.state.send_modify(|state| state.broker = up);
                 }
-                Ok(Event::Incoming(Packet::Publish(message))) => self.heard(&message),
+                Ok(Event::Incoming(Packet::Publish(message))) => self.receive(&message),
                 Ok(_) => {}
                 Err(error) => return error.to_string(),
             }
@@ -124,7 +124,7 @@ impl MqttConnection {
         was_up
     }
 
-    fn heard(&self, message: &Publish) {
+    fn receive(&self, message: &Publish) {
         let topic = String::from_utf8_lossy(&message.topic);
         let Some(topic) = topic.strip_prefix(&*self.prefix).and_then(|rest| rest.strip_prefix('/'))
         else {
@@ -231,7 +231,7 @@ mod tests {
     fn hear(connection: &MqttConnection, topic: &str, payload: &str, retain: bool) {
         let mut message = Publish::new(topic, QoS::AtLeastOnce, payload);
         message.retain = retain;
-        connection.heard(&message);
+        connection.receive(&message);
     }
 
     // HM-1

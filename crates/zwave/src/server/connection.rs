@@ -131,7 +131,7 @@ impl ServerConnection {
                 message = messages.next() => match message {
                     Some(Ok(message)) => {
                         heard = tokio::time::Instant::now();
-                        self.heard(&message);
+                        self.receive(&message);
                         Ok(())
                     }
                     Some(Err(error)) => return error.to_string(),
@@ -169,7 +169,7 @@ impl ServerConnection {
         was_up
     }
 
-    fn heard(&self, message: &Message) {
+    fn receive(&self, message: &Message) {
         let Some(message) = message.to_text().ok().and_then(|text| serde_json::from_str(text).ok())
         else {
             return;

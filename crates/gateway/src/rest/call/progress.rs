@@ -26,13 +26,13 @@ pub(super) fn watched() -> (Progress, Sender<Event>, Receiver<Event>) {
     let questions = sender.clone();
     let progress = Progress::to(move |update| {
         // A slow reader misses this report, and gets a later one.
-        let _ = sender.try_send(named("progress", &told(&update)));
+        let _ = sender.try_send(named("progress", &progress_json(&update)));
     });
     (progress, questions, reports)
 }
 
 /// Converts a report to JSON.
-pub(crate) fn told(update: &ProgressUpdate) -> Value {
+pub(crate) fn progress_json(update: &ProgressUpdate) -> Value {
     let ProgressUpdate { progress, total, message } = update;
     json!({"progress": progress, "total": total, "message": message})
 }

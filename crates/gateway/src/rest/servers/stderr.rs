@@ -47,10 +47,10 @@ pub(crate) async fn follow(
     // A slow reader misses lines, as the log itself does.
     let live = BroadcastStream::new(live).filter_map(|line| ready(line.ok()));
     let lines = draining.ends(stream::iter(kept).chain(live));
-    Ok(answer(lines.map(|line| told(&line))))
+    Ok(answer(lines.map(|line| line_event(&line))))
 }
 
-fn told(line: &StderrLine) -> Event {
-    let told = json!({"line": redact::text(&line.text), "at": timestamp(line.at)});
-    Event::default().data(told.to_string())
+fn line_event(line: &StderrLine) -> Event {
+    let line_json = json!({"line": redact::text(&line.text), "at": timestamp(line.at)});
+    Event::default().data(line_json.to_string())
 }

@@ -38,7 +38,7 @@ impl Model for OllamaClient {
         Box::pin(async move {
             let exchange = &self.0;
             if exchange.images.is_in_question(request.messages) {
-                exchange.images.tell(show::can(&exchange.config, "vision").await);
+                exchange.images.set_takes_images(show::can(&exchange.config, "vision").await);
             }
             let first = exchange.ask(request, events).await?;
             if !was_swallowed(&first, request) {
