@@ -178,6 +178,8 @@ pub(crate) enum CliCommand {
   switchboard tools math_eval  one tool, with its parameters and schema
   switchboard tools 'get_*'    those whose name matches a glob
   switchboard tools volume     those with this text in name or description
+  switchboard tools --search 'rename a document'  those that do this, best first
+  switchboard tools --cost     what they cost in a model's context
   switchboard tools --all      those that `[policy]` denies, too
   switchboard tools --json     for programs")]
 pub(crate) struct ToolsArgs {
@@ -185,11 +187,24 @@ pub(crate) struct ToolsArgs {
     #[arg(add = ArgValueCandidates::new(completion::tool_names))]
     pub(crate) filter: Option<String>,
 
+    /// Find tools by what they do, in words of your own, best first
+    #[arg(long, value_name = "QUERY", conflicts_with_all = ["filter", "all"])]
+    pub(crate) search: Option<String>,
+
+    /// How many tools --search prints
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "search")]
+    pub(crate) limit: usize,
+
+    /// Show about how many tokens the definitions take in a model's context, and how often each tool was called in 30 days
+    #[arg(long, conflicts_with_all = ["filter", "all", "search"])]
+    pub(crate) cost: bool,
+
     /// List tools that `[policy]` denies, too, marked as denied
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Print a JSON array of {name, description, parameters, server?, annotations, denied?}
+    /// Print a JSON array of {name, description, parameters, server?, annotations, denied?}; with --search of {name,
+    /// description, score}; with --cost an object {total_tokens, servers}
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -13,7 +13,7 @@ use http_body_util::Limited;
 use hyper::body::{Body as _, Incoming};
 use serde_json::json;
 use switchboard_access::{Access, AdmittedRequest, Caller, ConnectionUser, QuotaPermit, Rejection};
-use switchboard_mcp_server::{Admission, Permit};
+use switchboard_mcp_server::{Admission, Discovery, McpCaller, Permit};
 use switchboard_mcp_wire::RpcError;
 use switchboard_toolcall::BoxFuture;
 
@@ -136,12 +136,17 @@ pub(crate) async fn mcp(
         Ok(admitted) => admitted,
         Err(rejection) => return metadata::rejected(&parts.access, &head, rejection),
     };
+    let discovery = match discovery(head.uri.query()) {
+        Ok(discovery) => discovery,
+        Err(error) => return error.into_response(),
+    };
     // Not boxed: most requests come this way.
     let (body, _) = TimedBody::new(body, parts.config.body_timeout.0);
     let body = Limited::new(body, most(&parts.config));
     let request = http::Request::from_parts(head, body);
     let admission = BatchAdmission { access: &parts.access, peer };
-    let answer = parts.mcp.handle_admitted(request, &mcp_caller(&caller), &admission).await;
+    let mcp_caller = McpCaller { discovery, ..mcp_caller(&caller) };
+    let answer = parts.mcp.handle_admitted(request, &mcp_caller, &admission).await;
     let mut response = answer.map(Body::new);
     if parts.config.access_log {
         response.extensions_mut().insert(caller);
@@ -149,11 +154,23 @@ pub(crate) async fn mcp(
     held(end_with_credential(response, parts, credential), share)
 }
 
-fn mcp_caller(caller: &Caller) -> switchboard_mcp_server::McpCaller {
-    switchboard_mcp_server::McpCaller {
+/// Returns what `?tools=search` or `?tools=list` asks for, if there is one.
+fn discovery(query: Option<&str>) -> Result<Option<Discovery>, ApiError> {
+    let mut pairs = query.unwrap_or_default().split('&');
+    match pairs.find_map(|pair| pair.strip_prefix("tools=")) {
+        None => Ok(None),
+        Some("search") => Ok(Some(Discovery::Search)),
+        Some("list") => Ok(Some(Discovery::List)),
+        Some(_) => Err(ApiError::BadRequest("`tools` is `search` or `list`".to_owned())),
+    }
+}
+
+fn mcp_caller(caller: &Caller) -> McpCaller {
+    McpCaller {
         name: caller.name.clone(),
         client: caller.client.clone(),
         claims: caller.claims.clone(),
+        discovery: None,
         visibility: caller.visibility().clone(),
     }
 }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use switchboard_toolcall::{HumanDuration, HumanSize};
 
 use switchboard_access::{JwtConfig, OAuthConfig};
+use switchboard_mcp_server::Discovery;
 
 use crate::tls::TlsConfig;
 
@@ -27,6 +28,10 @@ pub struct Config {
     pub jwt: Option<JwtConfig>,
     /// Makes the gateway its own authorization server, for clients that can only do OAuth.
     pub oauth: Option<OAuthConfig>,
+    /// Which tools MCP clients list: all, or `tool_search` and what calls the tools that it finds.
+    pub discovery: Discovery,
+    /// Globs of the tools that are listed besides `tool_search`.
+    pub pinned: Vec<String>,
     /// CEL expressions of which one must be true for a call; if there are none, every call passes.
     pub allow_if: Vec<String>,
     /// Expressions of which none may say yes to a call; stronger than `allow_if`.
@@ -84,6 +89,8 @@ impl Default for Config {
             require_token: false,
             jwt: None,
             oauth: None,
+            discovery: Discovery::List,
+            pinned: Vec::new(),
             allow_if: Vec::new(),
             deny_if: Vec::new(),
             tls: None,

@@ -6,6 +6,8 @@ use serde_json::Value;
 use switchboard_runtime::RegisteredTool;
 use switchboard_toolcall::Visibility;
 
+use crate::Discovery;
+
 /// The caller of a request; set by the embedder.
 #[derive(Clone, Debug, Default)]
 pub struct McpCaller {
@@ -15,6 +17,8 @@ pub struct McpCaller {
     pub client: Option<Arc<str>>,
     /// The claims of a trusted issuer about the caller, for policy; a JSON object.
     pub claims: Option<Arc<Value>>,
+    /// Which tools are listed to the caller; `None` for what the settings say.
+    pub discovery: Option<Discovery>,
     /// What the caller may know. A tool that it may not see is not listed, and a call of it fails as unknown.
     pub visibility: Visibility,
 }

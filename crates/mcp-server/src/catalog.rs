@@ -16,6 +16,7 @@ use tracing::debug;
 
 use super::{McpCaller, template};
 use lists::{Lists, ServerList};
+pub(crate) use tools::ListedTool;
 
 /// What can be listed.
 pub(crate) struct Catalog {

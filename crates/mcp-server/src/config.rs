@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use switchboard_toolcall::{HumanDuration, HumanSize};
+use switchboard_toolcall::{HumanDuration, HumanSize, ToolPatterns};
+
+use crate::Discovery;
 
 /// How we present ourselves, and how much we hold for clients.
 #[derive(Clone, Debug, Deserialize)]
@@ -17,6 +19,10 @@ pub struct Config {
     pub version: String,
     /// The `instructions` for clients.
     pub instructions: Option<String>,
+    /// Which tools are listed.
+    pub discovery: Discovery,
+    /// The tools that are listed besides search.
+    pub pinned: ToolPatterns,
     /// How many entries a page of a list has.
     pub page_size: usize,
     /// The largest message that is read.
@@ -55,6 +61,8 @@ impl Default for Config {
             title: "Switchboard".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             instructions: None,
+            discovery: Discovery::List,
+            pinned: ToolPatterns::default(),
             page_size: 1000,
             max_message: HumanSize(4 << 20),
             max_sessions: 10_000,

@@ -20,6 +20,7 @@
 //! ```
 
 mod caller;
+mod discovery;
 mod config;
 mod http;
 mod stdio;
@@ -57,6 +58,7 @@ pub use bridge::Bridge;
 pub use caller::McpCaller;
 pub use cluster_services::ClusterServices;
 pub use config::Config;
+pub use discovery::Discovery;
 pub use http::{Admission, McpBody, Permit};
 pub use seal::{Seal, WeakSecret};
 pub use session_peers::SessionPeers;

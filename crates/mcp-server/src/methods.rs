@@ -36,7 +36,7 @@ impl ServerInner {
             ("tools/call", _) => self.call_tool(&exchange, params).await?,
             ("tools/list", _) => self.list_tools(&exchange, params)?,
             ("ping", ExchangeClient::Legacy(_)) => MethodReply::empty(),
-            ("server/discover", ExchangeClient::Modern(_)) => self.discover(),
+            ("server/discover", ExchangeClient::Modern(_)) => self.discover(&exchange.caller),
             // Boxed, so that the future of a tool call, which is often moved, stays small.
             ("subscriptions/listen", ExchangeClient::Modern(_)) => {
                 Box::pin(self.listen(&exchange, &id, params)).await?

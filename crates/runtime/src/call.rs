@@ -66,7 +66,7 @@ impl ToolExecutor {
         record.opened()?;
         let tool = self.tools.find_for(record, cx).await?;
         record.found(&tool);
-        policy::check_tool(&*self.policy, &tool)?;
+        policy::check_tool(&*self.policy, &tool, cx)?;
         Ok(tool)
     }
 

@@ -31,6 +31,7 @@ mod builder;
 mod config;
 pub mod record;
 mod tools;
+mod tool_index;
 pub mod lookup;
 pub mod rename;
 mod fixed;
@@ -64,6 +65,7 @@ pub use record::{
     SpanOperation, Stages, Tracer,
 };
 pub use reuse::{fingerprint, key_conflict};
+pub use tool_index::FoundTool;
 pub use tools::{
     AddError, CheckedTools, KnownServer, RegisteredTool, ServerLink, ServerSettings, ToolManager,
     ToolWrapper,

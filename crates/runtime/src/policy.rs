@@ -87,9 +87,23 @@ pub struct AskFirst {
 }
 
 /// Refuses a tool that the policy denies for all arguments, before they are validated: the errors would reveal the
-/// schema of a tool that is not listed.
-pub(crate) fn check_tool(policy: &dyn Policy, tool: &RegisteredTool) -> Result<(), ToolError> {
-    policy.denial(tool).map_or(Ok(()), |rule| Err(denied(tool.name(), &rule)))
+/// schema of a tool that is not listed. Refuses one that may have side effects if the caller wants none.
+pub(crate) fn check_tool(
+    policy: &dyn Policy,
+    tool: &RegisteredTool,
+    cx: &CallContext,
+) -> Result<(), ToolError> {
+    if let Some(rule) = policy.denial(tool) {
+        return Err(denied(tool.name(), &rule));
+    }
+    if cx.read_only && !tool.spec().is_read_only() {
+        let name = tool.name();
+        let text = format!(
+            "Tool '{name}' is not annotated as read-only, and only such tools may be called here"
+        );
+        return Err(ToolError::new(ErrorKind::Denied, text));
+    }
+    Ok(())
 }
 
 fn denied(tool: &str, rule: &str) -> ToolError {

@@ -20,7 +20,7 @@ pub fn all(executor: &ToolExecutor) -> Vec<Arc<dyn Tool>> {
     let tools = Arc::downgrade(executor.tools());
     vec![
         Arc::new(read_result::tool(executor.artifacts().clone(), tools.clone())),
-        Arc::new(tool_search::tool(tools.clone())),
+        Arc::new(tool_search::tool(executor.history().clone(), tools.clone())),
         Arc::new(call_history::tool(executor.history().clone(), tools.clone())),
         Arc::new(server_status::tool(tools)),
     ]

@@ -19,6 +19,7 @@ use crate::{
     fixed,
     policy::Policy,
     registry::{RegisteredServer, Registry, Tools},
+    tool_index::ToolIndex,
     validate::{CheckSlots, SchemaBudget, SchemaCheck},
 };
 
@@ -40,6 +41,8 @@ pub struct ToolManager {
     late_discovery: OnceLock<Arc<dyn ServerLink>>,
     /// Increments with each change.
     version: watch::Sender<u64>,
+    /// Finds tools by what they do.
+    pub(crate) index: ToolIndex,
     /// Whether any tool's definition fixes arguments.
     pub(crate) fixes: AtomicBool,
 }
@@ -59,6 +62,7 @@ impl ToolManager {
             policy: None,
             late_discovery: OnceLock::new(),
             version: watch::Sender::new(0),
+            index: ToolIndex::default(),
             fixes: AtomicBool::new(false),
         }
     }

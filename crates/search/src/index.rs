@@ -3,6 +3,8 @@
 mod build;
 mod search;
 
+use std::collections::HashMap;
+
 use crate::{document::Document, lexicon::Lexicon, postings::Postings, vectors::Vectors};
 
 /// Finds tools by what they do.
@@ -18,10 +20,12 @@ pub struct Index {
     server_words: Postings,
     /// Each tool's name and server.
     tools: Vec<IndexedTool>,
+    /// The position of each tool, by its name.
+    documents: HashMap<Box<str>, u32>,
     /// The stems of servers' names.
     servers: Vec<Vec<u32>>,
     /// Whole names without separators, and initials, with the tools that have them.
-    short_names: std::collections::HashMap<String, Vec<u32>>,
+    short_names: HashMap<String, Vec<u32>>,
     /// The words that names are made of, for typos.
     name_words: Vec<String>,
 }
@@ -48,7 +52,17 @@ impl Index {
 
     /// Returns the tools that fit, best first.
     pub fn search(&self, query: &str) -> Vec<Found> {
-        search::search(self, query)
+        self.search_preferring(query, &[])
+    }
+
+    /// Like [`search`](Self::search); of tools that fit about as well, the `preferred` documents come first.
+    pub fn search_preferring(&self, query: &str, preferred: &[usize]) -> Vec<Found> {
+        search::search(self, query, preferred)
+    }
+
+    /// Returns the document of the tool with this name.
+    pub fn document(&self, name: &str) -> Option<usize> {
+        self.documents.get(name).map(|document| *document as usize)
     }
 
     /// Returns the name of a document's tool.

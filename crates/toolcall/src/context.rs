@@ -39,6 +39,8 @@ pub struct CallContext {
     pub conversation: Option<Arc<str>>,
     /// The idempotency key: a call that is repeated with the same key does not run again.
     pub idempotency_key: Option<Arc<str>>,
+    /// Whether only a tool that is annotated as read-only may run.
+    pub read_only: bool,
     /// Whether the caller wants the result without truncation.
     pub whole: bool,
     /// How a tool can ask the caller something during the call, if the caller accepts questions.

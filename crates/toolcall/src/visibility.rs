@@ -20,6 +20,15 @@ impl Visibility {
         Self { tools: Some(Arc::new(sees)), own_calls_only: false }
     }
 
+    /// Adds tools with these names.
+    #[must_use]
+    pub fn with_names(mut self, names: &'static [&'static str]) -> Self {
+        self.tools = self.tools.map(|sees| -> Arc<ToolFilter> {
+            Arc::new(move |name: &str| names.contains(&name) || sees(name))
+        });
+        self
+    }
+
     /// Limits it to the caller's own calls unless `watches` is true.
     #[must_use]
     pub fn watching(mut self, watches: bool) -> Self {

@@ -24,6 +24,7 @@ use switchboard_gateway::{
 };
 use switchboard_mcp_server::{self as server, Bridge, McpCaller};
 use switchboard_runtime::DurableCalls;
+use switchboard_toolcall::ToolPatterns;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -107,7 +108,8 @@ async fn over_stdio(
             connections.settled(false).await;
         }
         let (executor, servers) = (app.executor.clone(), connections.servers().clone());
-        let server = server::Server::new(executor, Some(servers), server::Config::default());
+        let config = mcp_config(&loaded.settings.serve)?;
+        let server = server::Server::new(executor, Some(servers), config);
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let (about, nobody_asks) = (About::default(), mpsc::channel(1).1);
         let served = server.serve_stdio_until(input, output, McpCaller::default(), &stop);
@@ -118,6 +120,12 @@ async fn over_stdio(
         Ok(ExitCode::SUCCESS)
     })
     .await
+}
+
+/// Returns the settings of the MCP server.
+fn mcp_config(serve: &switchboard_gateway::Config) -> anyhow::Result<server::Config> {
+    let pinned = ToolPatterns::new(&serve.pinned).context("`[serve] pinned`")?;
+    Ok(server::Config { discovery: serve.discovery, pinned, ..server::Config::default() })
 }
 
 /// The parts that the gateway shows: events, records, and calls that wait for a person.
@@ -161,7 +169,8 @@ async fn over_http(
         let queue = connections.queue(&app.executor);
         let queue = queue.map(|queue| Arc::new(queue) as Arc<dyn DurableCalls>);
         let servers = connections.servers().clone();
-        let mcp = membership.server(app.executor.clone(), servers.clone(), queue.clone()).await?;
+        let (executor, mcp_config) = (app.executor.clone(), mcp_config(&loaded.settings.serve)?);
+        let mcp = membership.server(executor, servers.clone(), queue.clone(), mcp_config).await?;
         if serve.json {
             let url = format!("http://{address}");
             let line =

@@ -1,6 +1,8 @@
 //! `switchboard tools`: lists the tools, or shows the details of one.
 
+mod cost;
 mod details;
+mod search;
 
 use std::{
     io::{self, IsTerminal},
@@ -36,19 +38,35 @@ pub(super) fn run(tools: &ToolsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let app = App::build(&loaded)?;
     let rules = assembly::rules(&loaded).map_err(anyhow::Error::msg)?;
     if !loaded.has_others() {
-        return show(tools, cli, &app, &rules, &loaded);
+        return on_runtime(unless_interrupted(print(tools, cli, &app, &rules, &loaded)));
     }
     if let Some(gateway) = OwnGateway::find(cli, &loaded) {
-        on_runtime(unless_interrupted(gateway.add_tools(&app, &loaded)))?;
-        return show(tools, cli, &app, &rules, &loaded);
+        return on_runtime(unless_interrupted(async {
+            gateway.add_tools(&app, &loaded).await?;
+            print(tools, cli, &app, &rules, &loaded).await
+        }));
     }
     with_servers(&app, &loaded, Needs::All, async |connections| {
         let work = async {
             connections.settled(is_watched(tools.json)).await;
-            show(tools, cli, &app, &rules, &loaded)
+            print(tools, cli, &app, &rules, &loaded).await
         };
         unless_interrupted(work).await
     })
+}
+
+async fn print(
+    tools: &ToolsArgs,
+    cli: &Cli,
+    app: &App,
+    rules: &RulePolicy,
+    loaded: &Loaded,
+) -> anyhow::Result<ExitCode> {
+    match &tools.search {
+        _ if tools.cost => cost::print(tools, app, loaded),
+        Some(query) => search::print(query, tools, cli, app, rules).await,
+        None => show(tools, cli, app, rules, loaded),
+    }
 }
 
 fn show(

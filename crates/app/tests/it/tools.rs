@@ -48,6 +48,70 @@ fn programs_get_the_whole_of_each_tool() {
     assert_eq!(tools[4]["annotations"]["read_only"], true);
 }
 
+// FT-1
+#[test]
+fn tools_are_found_by_what_they_do() {
+    let place = Place::with_config(TWO_MOCKS);
+    let found =
+        place.run(&["tools", "--search", "what time is it", "--limit", "2", "--json"]).json();
+    let found = found.as_array().unwrap();
+    assert_eq!(found.len(), 2);
+    let keys: Vec<_> = found[0].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["name", "description", "score"]);
+    assert_eq!(found[0]["name"], "get_current_datetime");
+    assert!(found[0]["score"].as_f64() > found[1]["score"].as_f64());
+    let lines = place.run(&["tools", "--search", "turn the music down"]);
+    assert!(lines.stdout.starts_with("control_speaker_volume\t"), "{lines:?}");
+    let none = place.run(&["tools", "--search", "xyzzy"]);
+    assert!(none.stdout.is_empty() && none.stderr.contains("no tool fits"), "{none:?}");
+    assert_eq!(place.run(&["tools", "--search", "xyzzy", "--json"]).json(), Value::Array(vec![]));
+}
+
+// FT-4
+#[test]
+fn what_definitions_cost_is_told() {
+    let place = Place::with_config(TWO_MOCKS);
+    place.run(&["call", "zeta"]);
+    place.run(&["call", "zeta"]);
+    let cost = place.run(&["tools", "--cost", "--json"]).json();
+    let servers = cost["servers"].as_array().unwrap();
+    assert_eq!(servers.len(), 1);
+    assert_eq!(servers[0]["server"], Value::Null);
+    let tools = servers[0]["tools"].as_array().unwrap();
+    let zeta = tools.iter().find(|tool| tool["name"] == "zeta").unwrap();
+    assert_eq!(zeta["calls_30d"], 2);
+    assert!((10..40).contains(&zeta["tokens"].as_u64().unwrap()), "{zeta}");
+    let sum: u64 = tools.iter().map(|tool| tool["tokens"].as_u64().unwrap()).sum();
+    assert_eq!(cost["total_tokens"], sum);
+    assert_eq!(servers[0]["tokens"], sum);
+    assert_eq!(tools.iter().find(|tool| tool["name"] == "alpha").unwrap()["calls_30d"], 0);
+    let lines = place.run(&["tools", "--cost"]).stdout;
+    assert!(lines.starts_with("local: 11 tools, about "), "{lines}");
+    assert!(lines.contains("zeta  2 calls in 30 days\n"), "{lines}");
+    assert!(lines.contains("alpha  not called in 30 days\n"), "{lines}");
+}
+
+// FT-4
+#[test]
+fn doctor_warns_of_more_tools_than_clients_take() {
+    let tool = |n: usize| {
+        format!(
+            "[[tools]]\nname = \"t{n}\"\ndescription = \"x\"\n\
+             implementation = {{ type = \"mock\", mock_response = 1 }}\n"
+        )
+    };
+    let told = |count: usize, serve: &str| {
+        let tools: String = (0..count).map(tool).collect();
+        Place::with_config(&format!("{serve}\n{tools}")).run(&["doctor"]).stdout
+    };
+    assert!(!told(20, "").contains("more than some clients take"));
+    let some = told(40, "");
+    assert!(some.contains("(Cursor: 40)"), "{some}");
+    let many = told(130, "");
+    assert!(many.contains("(Cursor: 40, VS Code and OpenAI's API: 128)"), "{many}");
+    assert!(!told(40, "[serve]\ndiscovery = \"search\"").contains("more than some clients take"));
+}
+
 #[test]
 fn a_filter_is_a_name_a_glob_or_a_text() {
     let place = Place::with_config(TWO_MOCKS);

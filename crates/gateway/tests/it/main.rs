@@ -10,6 +10,7 @@ mod chat;
 mod chats;
 mod calls;
 mod console;
+mod discovery;
 mod events;
 mod figures;
 mod forms;

@@ -21,6 +21,13 @@ impl ServerLink for Server {
         self.config.tool_settings(tool).timeout
     }
 
+    fn instructions(&self) -> Option<String> {
+        match self.state() {
+            ServerState::Ready(session) => session.instructions().map(str::to_owned),
+            _ => None,
+        }
+    }
+
     fn status(&self) -> Value {
         let state = self.state();
         let name = state.name();

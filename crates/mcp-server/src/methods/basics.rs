@@ -40,7 +40,7 @@ pub(crate) enum ClientTransport {
 
 impl ServerInner {
     /// Answers `server/discover`, a modern client's first request.
-    pub(super) fn discover(&self) -> MethodReply {
+    pub(super) fn discover(&self, caller: &McpCaller) -> MethodReply {
         let mut capabilities = self.capabilities();
         if self.tasks.is_some() {
             capabilities["extensions"] = json!({tasks::EXTENSION: {}});
@@ -52,8 +52,8 @@ impl ServerInner {
             ("ttlMs".to_owned(), json!(0)),
             ("cacheScope".to_owned(), json!("private")),
         ]);
-        if let Some(instructions) = &self.config.instructions {
-            fields.insert("instructions".to_owned(), instructions.as_str().into());
+        if let Some(instructions) = self.instructions(caller) {
+            fields.insert("instructions".to_owned(), instructions.into());
         }
         MethodReply::Fields(fields)
     }
@@ -76,8 +76,8 @@ impl ServerInner {
             "capabilities": self.capabilities(),
             "serverInfo": self.info,
         });
-        if let Some(instructions) = &self.config.instructions {
-            result["instructions"] = instructions.as_str().into();
+        if let Some(instructions) = self.instructions(caller) {
+            result["instructions"] = instructions.into();
         }
         let client = asked.client["name"].as_str().and_then(client_name);
         let capabilities = Value::Object(asked.capabilities);

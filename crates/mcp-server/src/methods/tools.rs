@@ -7,7 +7,8 @@ use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolResult};
 
 use super::{ListParams, read, unusable};
 use crate::{
-    ServerInner,
+    Discovery, ServerInner,
+    discovery::RequestedCall,
     exchange::Exchange,
     page,
     reply::{ListReply, MethodReply},
@@ -24,16 +25,24 @@ impl ServerInner {
         let params: ListParams = read(params)?;
         let all = self.catalog.tools();
         let caller = &exchange.caller;
-        let seen: Vec<_> = all.iter().filter(|listed| caller.sees(&listed.tool)).collect();
-        let key = |at: usize| &**seen[at].tool.name();
-        let page = page::page("tools", seen.len(), key, params.cursor()?, self.config.page_size)?;
-        Ok(MethodReply::List(ListReply {
-            key: "tools",
-            entries: seen[page.range].iter().map(|listed| listed.entry.clone()).collect(),
-            next: page.next,
-            ttl: 0,
-            private: caller.is_restricted(),
-        }))
+        let (cursor, size) = (params.cursor()?, self.config.page_size);
+        let (entries, next) = match self.discovery(caller) {
+            Discovery::List => {
+                let seen: Vec<_> = all.iter().filter(|listed| caller.sees(&listed.tool)).collect();
+                let key = |at: usize| &**seen[at].tool.name();
+                let page = page::page("tools", seen.len(), key, cursor, size)?;
+                let entries = seen[page.range].iter().map(|listed| listed.entry.clone());
+                (entries.collect(), page.next)
+            }
+            Discovery::Search => {
+                let listed = self.listed_for_search(&all, caller);
+                let page = page::page("tools", listed.len(), |at| &listed[at].0, cursor, size)?;
+                let entries = listed[page.range].iter().map(|(_, entry)| entry.clone());
+                (entries.collect(), page.next)
+            }
+        };
+        let private = caller.is_restricted();
+        Ok(MethodReply::List(ListReply { key: "tools", entries, next, ttl: 0, private }))
     }
 
     pub(super) async fn call_tool(
@@ -41,8 +50,16 @@ impl ServerInner {
         exchange: &Arc<Exchange>,
         params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
-        let call = tool_call(params)?;
-        let cx = exchange.context();
+        let mut cx = exchange.context();
+        let requested = self.requested(tool_call(params)?, &exchange.caller, &mut cx);
+        let is_through = matches!(requested, RequestedCall::Through(_));
+        let call = match requested {
+            RequestedCall::Direct(call) | RequestedCall::Through(call) => call,
+            RequestedCall::Invalid(call, error) => {
+                let result = self.executor.refuse(call, error, &cx).await;
+                return Ok(MethodReply::Tool(Box::new(result)));
+            }
+        };
         let result = match self.tasks.is_some() {
             true => {
                 // Boxed, so that the future of a call that is not queued stays small.
@@ -57,6 +74,8 @@ impl ServerInner {
             false => self.executor.execute(call, &cx).await,
         };
         match protocol_error(&result) {
+            // The tool that the client called exists: what it says of another one is a result.
+            _ if is_through => Ok(MethodReply::Tool(Box::new(self.with_schema(result)))),
             Some(error) => Err(error),
             None => Ok(MethodReply::Tool(Box::new(result))),
         }

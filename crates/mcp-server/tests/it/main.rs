@@ -14,6 +14,7 @@ mod stateless;
 mod claims;
 mod input;
 mod lists;
+mod discovery;
 mod tasks;
 mod session_adoption;
 mod upstreams;

@@ -1,18 +1,22 @@
 //! `tool_search`: finds tools by what they do.
 
-use std::{cmp::Reverse, sync::Weak};
+use std::sync::{Arc, Weak};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use switchboard_toolcall::{Annotations, CallContext, Tool, tool_fn};
 
-use crate::tools::{RegisteredTool, ToolManager};
+use crate::{
+    record::CallHistory,
+    tool_index::FoundTool,
+    tools::{RegisteredTool, ToolManager},
+};
 
-/// Finds the tools whose name or description has the given words.
+/// Finds tools by what they do. Say what you want to do, in a few words or a sentence; the best fit comes first, with its parameters as a JSON Schema.
 #[derive(Deserialize, JsonSchema)]
 struct ToolSearchRequest {
-    /// Words to look for, such as "weather forecast".
+    /// What the tool should do, such as "rename a file" or "what is the weather tomorrow".
     query: String,
     /// How many tools to return.
     #[serde(default = "default_limit")]
@@ -20,38 +24,53 @@ struct ToolSearchRequest {
 }
 
 fn default_limit() -> usize {
-    10
+    5
 }
 
-pub(super) fn tool(tools: Weak<ToolManager>) -> impl Tool {
+/// How many tools a search returns at most.
+const MOST: usize = 100;
+/// Callers know these already: what finds tools, and what reads long results.
+const NOT_FOUND: [&str; 2] = ["tool_search", "read_result"];
+/// How many of the latest calls tell what a caller prefers.
+const LOOKED_THROUGH: usize = 200;
+
+pub(super) fn tool(history: Arc<dyn CallHistory>, tools: Weak<ToolManager>) -> impl Tool {
     let search = move |request: ToolSearchRequest, cx: CallContext| {
-        std::future::ready(search(&tools, &request, &cx))
+        let (history, tools) = (history.clone(), tools.upgrade());
+        async move {
+            let called = called_before(&*history, &cx).await;
+            let most = request.limit.min(MOST);
+            let found = match tools {
+                Some(tools) => {
+                    let most = most.saturating_add(NOT_FOUND.len());
+                    tools.search(&request.query, most, &called, &cx.visibility).await
+                }
+                None => Vec::new(),
+            };
+            let found = found.iter().filter(|found| !NOT_FOUND.contains(&&**found.tool.name()));
+            json!({"tools": found.take(most).map(show).collect::<Vec<_>>()})
+        }
     };
     tool_fn("tool_search", search).annotate(Annotations::READ_ONLY)
 }
 
-fn search(tools: &Weak<ToolManager>, request: &ToolSearchRequest, cx: &CallContext) -> Value {
-    let mut all = tools.upgrade().map(|tools| tools.listed()).unwrap_or_default();
-    all.retain(|tool| tool.is_visible(&cx.visibility));
-    let words: Vec<_> = request.query.split_whitespace().map(str::to_lowercase).collect();
-    let mut found: Vec<_> = all.iter().map(|tool| (score(tool, &words), tool)).collect();
-    found.retain(|(score, _)| *score > 0);
-    // A stable sort keeps the tools' own order among equals.
-    found.sort_by_key(|(score, _)| Reverse(*score));
-    let tools = found.iter().take(request.limit).map(|(_, tool)| {
-        let spec = tool.spec();
-        json!({"name": &**tool.name(), "description": spec.description, "parameters": spec.parameters})
-    });
-    json!({"tools": tools.collect::<Vec<_>>()})
+/// Returns the names of tools that the caller called, as its latest calls have them. Without records, none.
+async fn called_before(history: &dyn CallHistory, cx: &CallContext) -> Vec<Arc<str>> {
+    let calls = history.recent(LOOKED_THROUGH).await.unwrap_or_default().into_iter();
+    let own = calls.filter(|call| call.start.caller == cx.caller);
+    let mut names: Vec<Arc<str>> = own.map(|call| call.start.tool.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
-/// A word in the name counts for more than one in the description.
-fn score(tool: &RegisteredTool, words: &[String]) -> usize {
-    let name = tool.name().to_lowercase();
-    let description = tool.spec().description.to_lowercase();
-    let word_score = |word: &String| {
-        3 * usize::from(name.contains(word.as_str()))
-            + usize::from(description.contains(word.as_str()))
-    };
-    words.iter().map(word_score).sum()
+fn show(found: &FoundTool) -> Value {
+    let tool: &RegisteredTool = &found.tool;
+    let spec = tool.spec();
+    json!({
+        "name": &**tool.name(),
+        "description": spec.description,
+        "parameters": spec.parameters,
+        "read_only": spec.is_read_only(),
+    })
 }

@@ -23,6 +23,11 @@ pub trait ServerLink: Send + Sync {
     /// Returns the server's status, for people and models.
     fn status(&self) -> Value;
 
+    /// Returns the server's instructions for models, once it is connected.
+    fn instructions(&self) -> Option<String> {
+        None
+    }
+
     /// Returns how often the server was started or connected to.
     fn starts(&self) -> u64 {
         0

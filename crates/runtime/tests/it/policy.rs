@@ -192,8 +192,28 @@ async fn what_is_denied_is_neither_listed_nor_found_nor_suggested() {
     tools.changed();
     assert!(version.has_changed().unwrap());
     assert_eq!(listed(), ["tool_search", "files__delete_file"]);
-    assert_eq!(found(&executor).await, ["tool_search", "files__delete_file"]);
+    assert_eq!(found(&executor).await, ["files__delete_file"]);
     assert!(hint("files__delete_fil").contains("files__delete_file"));
+}
+
+// FT-2
+#[tokio::test]
+async fn a_caller_that_wants_no_side_effects_gets_none() {
+    let executor = ToolExecutor::default();
+    executor.tools().add(Fake::echoes("write")).unwrap();
+    executor.tools().add(Fake::echoes("look").read_only()).unwrap();
+    let cx = CallContext { read_only: true, ..CallContext::default() };
+    let call =
+        async |name: &str| executor.execute(ToolCall::new(name, serde_json::Map::new()), &cx).await;
+    assert_eq!(call("look").await.error_kind(), None);
+    let refused = call("write").await;
+    assert_eq!(refused.error_kind(), Some(ErrorKind::Denied));
+    assert!(refused.text().contains("not annotated as read-only"), "{}", refused.text());
+    let recorded = executor.history().recent(1).await.unwrap().remove(0);
+    assert_eq!(
+        (&*recorded.start.tool, recorded.end.unwrap().0),
+        ("write", Some(ErrorKind::Denied))
+    );
 }
 
 #[test]

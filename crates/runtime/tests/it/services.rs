@@ -70,6 +70,71 @@ async fn tool_search_finds_by_name_and_description() {
     assert_eq!(none.text(), r#"{"tools":[]}"#);
 }
 
+/// The names that `tool_search` finds.
+async fn found(executor: &ToolExecutor, query: &str) -> Vec<String> {
+    let found = executor.call("tool_search", json!({"query": query, "limit": 100})).await;
+    let tools = found.value().unwrap()["tools"].as_array().unwrap().clone();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+// FT-1
+#[tokio::test]
+async fn tool_search_follows_changes() {
+    let (executor, _) = test_executor().await;
+    assert!(!found(&executor, "brew a coffee").await.contains(&"kitchen__brew".to_owned()));
+    executor.tools().add_server("kitchen", ServerSettings::default()).unwrap();
+    let tool = |name: &str, description: &str| -> Arc<dyn Tool> {
+        let description = description.to_owned();
+        Fake::echoes(name).of_server("kitchen").with(|spec| spec.description = description).shared()
+    };
+    executor.tools().set_server_tools("kitchen", vec![tool("brew", "Makes coffee")]);
+    assert_eq!(found(&executor, "brew a coffee").await[0], "kitchen__brew");
+    // More than are indexed on a serving thread.
+    let many = (0..200).map(|n| tool(&format!("t{n}"), "Washes dishes")).collect();
+    executor.tools().set_server_tools("kitchen", many);
+    assert!(!found(&executor, "brew a coffee").await.contains(&"kitchen__brew".to_owned()));
+    assert_eq!(found(&executor, "wash the dishes").await.len(), 100, "at most");
+}
+
+// FT-1
+#[tokio::test]
+async fn tool_search_tells_how_to_call_what_it_finds() {
+    let (executor, _) = test_executor().await;
+    let schema = json!({"type": "object", "properties": {"cups": {"type": "integer"}}});
+    let brew = Fake::echoes("brew").parameters(schema.clone());
+    executor.tools().add(brew.with(|spec| spec.description = "Makes coffee".into())).unwrap();
+    executor.tools().add(Fake::echoes("taste").read_only()).unwrap();
+    let result = executor.call("tool_search", json!({"query": "coffee", "limit": 1})).await;
+    let tools = json!([{
+        "name": "brew", "description": "Makes coffee", "parameters": schema, "read_only": false,
+    }]);
+    assert_eq!(result.value().unwrap()["tools"], tools);
+    let result = executor.call("tool_search", json!({"query": "taste", "limit": 1})).await;
+    assert_eq!(result.value().unwrap()["tools"][0]["read_only"], true);
+    let none = executor.call("tool_search", json!({"query": "coffee", "limit": 0})).await;
+    assert_eq!(none.text(), r#"{"tools":[]}"#);
+}
+
+// FT-1
+#[tokio::test]
+async fn what_a_caller_called_before_comes_first() {
+    let (executor, _) = test_executor().await;
+    for server in ["north", "south"] {
+        executor.tools().add_server(server, ServerSettings::default()).unwrap();
+        let tool = Fake::echoes("brew").of_server(server).shared();
+        executor.tools().set_server_tools(server, vec![tool]);
+    }
+    let before = found(&executor, "brew").await;
+    executor.call(&before[1], json!({})).await;
+    let after = found(&executor, "brew").await;
+    assert_eq!((&after[0], &after[1]), (&before[1], &before[0]));
+    // Others' calls say nothing of this caller.
+    let ada = CallContext::for_caller("ada");
+    let call = ToolCall::new("tool_search", Map::from_iter([("query".to_owned(), json!("brew"))]));
+    let result = executor.execute(call, &ada).await;
+    assert_eq!(result.value().unwrap()["tools"][0]["name"], *before[0]);
+}
+
 // LT-2
 #[tokio::test]
 async fn call_history_shows_the_latest_first() {

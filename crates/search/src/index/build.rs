@@ -93,6 +93,7 @@ pub(super) fn build(documents: &[Document<'_>]) -> Index {
         tools: tools
             .map(|(document, server)| IndexedTool { name: document.name.into(), server: *server })
             .collect(),
+        documents: (0..).zip(documents).map(|(at, one)| (one.name.into(), at)).collect(),
         servers: servers.name_stems(&lexicon),
         short_names: HashMap::new(),
         name_words: Vec::new(),

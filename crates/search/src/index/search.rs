@@ -17,6 +17,7 @@ const CONCEPT: f32 = 0.08;
 const SERVER_NAME: f32 = 0.25;
 const SERVER_WORD: f32 = 0.02;
 const SHORT_NAME: f32 = 2.0;
+const PREFERRED: f32 = 0.05;
 /// What a word that was corrected counts.
 const CORRECTED: f32 = 0.7;
 /// How close a tool's vector is to the question's if no word is common to both and it is found nevertheless.
@@ -26,7 +27,7 @@ const MOST_WORDS: usize = 64;
 /// How many words of a question are corrected.
 const MOST_CORRECTED: usize = 4;
 
-pub(super) fn search(index: &Index, query: &str) -> Vec<Found> {
+pub(super) fn search(index: &Index, query: &str, preferred: &[usize]) -> Vec<Found> {
     let texts: Vec<_> = words::first(query, MOST_WORDS).collect();
     let asked: Vec<Word> = texts.iter().map(|text| index.lexicon.analyse(text)).collect();
     let mut scores = Scores::new(index.tools.len());
@@ -54,6 +55,11 @@ pub(super) fn search(index: &Index, query: &str) -> Vec<Found> {
             .then_some(Found { document, score: common + server + cosine })
     });
     let mut found: Vec<_> = found.collect();
+    if !preferred.is_empty() {
+        for one in found.iter_mut().filter(|found| preferred.contains(&found.document)) {
+            one.score += PREFERRED;
+        }
+    }
     // A stable sort keeps the tools' own order among equals.
     found.sort_by(|one, other| other.score.total_cmp(&one.score));
     found

@@ -95,6 +95,21 @@ fn the_instructions_of_a_server_are_searched() {
 
 // FT-1
 #[test]
+fn of_equals_the_preferred_one_comes_first() {
+    let tools =
+        [tool("a", "run", "Runs it."), tool("b", "run", "Runs it."), tool("c", "x", "Runs it.")];
+    let documents = tools.each_ref().map(|tool| Document::new(&tool.name, tool));
+    let index = Index::build(&documents);
+    assert_eq!(index.search("run")[0].document, 0);
+    let preferred = index.document("b__run").unwrap();
+    assert_eq!(index.search_preferring("run", &[preferred])[0].document, 1);
+    let preferred = index.document("c__x").unwrap();
+    assert_ne!(index.search_preferring("run", &[preferred])[0].document, 2, "it fits worse");
+    assert_eq!(index.document("c__y"), None);
+}
+
+// FT-1
+#[test]
 fn typos_are_forgiven() {
     assert_eq!(first("screnshot"), "shots__take_screenshot");
     assert_eq!(first("delte fiel"), "files__delete_file");
@@ -127,5 +142,5 @@ fn tokens_are_counted() {
     assert_eq!(counter.count("the time"), 2);
     let text = "Returns what is in a file. ".repeat(100);
     let count = counter.count(&text);
-    assert!((700..900).contains(&count), "{count}");
+    assert!((600..800).contains(&count), "{count}");
 }

@@ -1,6 +1,7 @@
 //! The checks themselves.
 
 use switchboard_local::{ImplementationType, ToolDefinition, builtins::control_speaker_volume};
+use switchboard_mcp_server::Discovery;
 use switchboard_runtime::{Verdict, lookup::close_names};
 
 use super::{CheckStatus, DoctorCheck, disk};
@@ -12,6 +13,7 @@ use crate::{
 /// Checks the tools that there are.
 pub(super) fn of_tools(loaded: &Loaded, app: &App) -> Vec<DoctorCheck> {
     let mut checks = vec![tools(loaded, app)];
+    checks.extend(client_limits(loaded, app));
     checks.extend(handlers(loaded, app));
     checks.extend(programs(loaded));
     checks.extend(policy(loaded, app));
@@ -78,6 +80,28 @@ fn tools(loaded: &Loaded, app: &App) -> DoctorCheck {
         message = format!("{message}, {of_servers} of servers");
     }
     check("tools", CheckStatus::Ok, message)
+}
+
+/// How many tools clients take, the smallest first.
+const CLIENT_LIMITS: [(usize, &str); 2] = [(40, "Cursor"), (128, "VS Code and OpenAI's API")];
+
+/// Warns if there are more tools than a client takes.
+fn client_limits(loaded: &Loaded, app: &App) -> Option<DoctorCheck> {
+    if loaded.settings.serve.discovery == Discovery::Search {
+        return None;
+    }
+    let listed = app.executor.tools().listed().len();
+    let passed = CLIENT_LIMITS.iter().filter(|(most, _)| listed > *most);
+    let passed: Vec<_> = passed.map(|(most, client)| format!("{client}: {most}")).collect();
+    if passed.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "{listed} tools are listed, more than some clients take ({}); with `/mcp?tools=search`, or `[serve] discovery = \"search\"`, clients \
+         search instead; `switchboard tools --cost` shows what definitions cost",
+        passed.join(", ")
+    );
+    Some(check("clients", CheckStatus::Info, message))
 }
 
 /// Checks the handlers of tools: that one does not exist is otherwise found only by a call (SPEC LT-2).

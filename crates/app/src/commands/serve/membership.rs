@@ -65,8 +65,8 @@ impl Membership {
         executor: ToolExecutor,
         upstreams: Arc<Servers>,
         calls: Option<Arc<dyn DurableCalls>>,
+        config: server::Config,
     ) -> anyhow::Result<Server> {
-        let config = server::Config::default();
         let Some(cluster) = &self.cluster else {
             return Ok(Server::new(executor, Some(upstreams), config));
         };

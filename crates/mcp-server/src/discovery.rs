@@ -1,0 +1,181 @@
+//! Which tools clients list: all, or a few that find and call the others (SPEC FT-2).
+//!
+//! With [`Discovery::Search`], `tool_search` and `read_result` are the executor's own tools, if it has them, for every caller.
+//! `tool_call` and `tool_call_read_only` exist here only: a call of them becomes a call of the tool that they name.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json, value::RawValue};
+use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolError, ToolResult};
+
+use crate::{McpCaller, ServerInner, catalog::ListedTool};
+
+/// Which tools are listed.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Discovery {
+    /// All that the caller may see.
+    #[default]
+    List,
+    /// `tool_search`, `tool_call`, `tool_call_read_only`, `read_result` and the pinned ones.
+    Search,
+}
+
+const SEARCH: &str = "tool_search";
+const CALL: &str = "tool_call";
+const CALL_READ_ONLY: &str = "tool_call_read_only";
+const READ_RESULT: &str = "read_result";
+
+/// What every caller may use if tools are searched for.
+const SHARED: &[&str] = &[SEARCH, READ_RESULT];
+
+/// What a `tools/call` asks for.
+pub(crate) enum RequestedCall {
+    /// The tool that the client names.
+    Direct(ToolCall),
+    /// A tool that is called through `tool_call` or `tool_call_read_only`.
+    Through(ToolCall),
+    /// A call that names no tool.
+    Invalid(ToolCall, ToolError),
+}
+
+impl ServerInner {
+    /// Returns which tools the caller lists.
+    pub(crate) fn discovery(&self, caller: &McpCaller) -> Discovery {
+        caller.discovery.unwrap_or(self.config.discovery)
+    }
+
+    /// Returns the entries of `tools/list` with their names, if tools are searched for.
+    pub(crate) fn listed_for_search(
+        &self,
+        all: &[ListedTool],
+        caller: &McpCaller,
+    ) -> Vec<(String, Box<RawValue>)> {
+        let entry = |tool: &ListedTool| (tool.tool.name().to_string(), tool.entry.clone());
+        let own = |name: &str| all.iter().find(|tool| **tool.tool.name() == *name).map(entry);
+        let is_face = |name: &str| [SEARCH, CALL, CALL_READ_ONLY, READ_RESULT].contains(&name);
+        let pinned = all.iter().filter(|listed| {
+            let tool = &listed.tool;
+            let is_pinned = tool.names().iter().any(|name| self.config.pinned.matches(name));
+            is_pinned && !is_face(tool.name()) && caller.sees(tool)
+        });
+        let calls = [call_entry(), read_only_entry()].into_iter().flatten();
+        let face = own(SEARCH).into_iter().chain(calls).chain(own(READ_RESULT));
+        face.chain(pinned.map(entry)).collect()
+    }
+
+    /// Returns what a client asks for. Changes the context if it is a call of the face.
+    pub(crate) fn requested(
+        &self,
+        call: ToolCall,
+        caller: &McpCaller,
+        cx: &mut CallContext,
+    ) -> RequestedCall {
+        if self.discovery(caller) == Discovery::List {
+            return RequestedCall::Direct(call);
+        }
+        match &*call.name {
+            SEARCH | READ_RESULT => {
+                cx.visibility = std::mem::take(&mut cx.visibility).with_names(SHARED);
+                RequestedCall::Direct(call)
+            }
+            CALL | CALL_READ_ONLY => {
+                cx.read_only = &*call.name == CALL_READ_ONLY;
+                match named(&call.args) {
+                    Ok((name, args)) => RequestedCall::Through(ToolCall::new(name, args)),
+                    Err(error) => RequestedCall::Invalid(call, error),
+                }
+            }
+            _ => RequestedCall::Direct(call),
+        }
+    }
+
+    /// Adds the schema to the error of a call with invalid arguments, so that the next one is valid.
+    pub(crate) fn with_schema(&self, mut result: ToolResult) -> ToolResult {
+        if let Err(error) = &mut result.outcome
+            && error.kind == ErrorKind::InvalidParameters
+            && let Some(tool) = self.executor.tools().get(&result.tool_name)
+        {
+            let schema = &tool.spec().parameters;
+            let hint = error.hint.take().map(|hint| format!("{hint}. ")).unwrap_or_default();
+            let name = &result.tool_name;
+            error.hint = Some(format!("{hint}The schema of the arguments of '{name}': {schema}"));
+        }
+        result
+    }
+
+    /// Returns the instructions for a client.
+    pub(crate) fn instructions(&self, caller: &McpCaller) -> Option<String> {
+        let own = self.config.instructions.clone();
+        if self.discovery(caller) == Discovery::List {
+            return own;
+        }
+        let all = self.catalog.tools();
+        let seen = all.iter().filter(|listed| caller.sees(&listed.tool));
+        let mut servers: Vec<_> = seen.filter_map(|tool| tool.tool.spec().server()).collect();
+        servers.dedup();
+        let servers: Vec<&str> = servers.into_iter().map(|server| &**server).collect();
+        let of = match servers.is_empty() {
+            true => String::new(),
+            false => format!(", among them those of {}", servers.join(", ")),
+        };
+        let text = format!(
+            "More tools than are listed can be called{of}. Find them with {SEARCH}, saying what they should do; call them with \
+             {CALL_READ_ONLY} if they are read-only, else with {CALL}."
+        );
+        Some(own.map_or(text.clone(), |own| format!("{own}\n\n{text}")))
+    }
+}
+
+/// Returns the tool that the arguments of `tool_call` name, and its arguments.
+fn named(args: &Map<String, Value>) -> Result<(String, Map<String, Value>), ToolError> {
+    let Some(Value::String(name)) = args.get("name") else {
+        return Err(ToolError::invalid("'name' must be the name of a tool that tool_search found"));
+    };
+    if [SEARCH, CALL, CALL_READ_ONLY, READ_RESULT].contains(&&**name) {
+        let problem = format_args!("'name': {name} is called by itself, not through another tool");
+        return Err(ToolError::invalid(problem));
+    }
+    let no_object = || ToolError::invalid("'arguments' must be an object");
+    let args = match args.get("arguments") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(args)) => args.clone(),
+        // Small models write objects as text.
+        Some(Value::String(text)) => serde_json::from_str(text).map_err(|_| no_object())?,
+        Some(_) => return Err(no_object()),
+    };
+    Ok((name.clone(), args))
+}
+
+fn call_entry() -> Option<(String, Box<RawValue>)> {
+    call_tool_entry(CALL, "Calls a tool that tool_search found.", &json!({}))
+}
+
+fn read_only_entry() -> Option<(String, Box<RawValue>)> {
+    let text = "Calls a tool that tool_search found and that is read-only; refuses others.";
+    call_tool_entry(CALL_READ_ONLY, text, &json!({"readOnlyHint": true, "destructiveHint": false}))
+}
+
+fn call_tool_entry(
+    name: &str,
+    description: &str,
+    annotations: &Value,
+) -> Option<(String, Box<RawValue>)> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "The tool's name, as tool_search returned it."},
+            "arguments": {
+                "type": "object",
+                "description": "The tool's arguments, as the parameters that tool_search returned say.",
+            },
+        },
+        "required": ["name"],
+    });
+    let mut entry = json!({"name": name, "description": description, "inputSchema": schema});
+    if annotations.as_object().is_some_and(|hints| !hints.is_empty()) {
+        entry["annotations"] = annotations.clone();
+    }
+    Some((name.to_owned(), serde_json::value::to_raw_value(&entry).ok()?))
+}

@@ -1,0 +1,107 @@
+//! Finds tools by what they do (SPEC FT-1): an index of the tools, built by the first search after a change.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use switchboard_search::{Document, Index};
+use switchboard_toolcall::Visibility;
+use tokio::{sync::Mutex as AsyncMutex, task::spawn_blocking};
+
+use crate::tools::{RegisteredTool, ToolManager};
+
+/// With more tools than this, the index is not built on a serving thread.
+const FEW: usize = 50;
+
+/// The index of one version of the tools; none until somebody searches.
+#[derive(Default)]
+pub(crate) struct ToolIndex {
+    current: Mutex<Option<(u64, Arc<Index>)>>,
+    /// Held while an index is built, so that searches at once build one.
+    building: AsyncMutex<()>,
+}
+
+impl ToolIndex {
+    fn get(&self, version: u64) -> Option<Arc<Index>> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().filter(|(of, _)| *of == version).map(|(_, index)| index.clone())
+    }
+
+    fn set(&self, version: u64, index: Arc<Index>) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = Some((version, index));
+    }
+}
+
+/// A tool that fits a question.
+pub struct FoundTool {
+    /// The tool.
+    pub tool: Arc<RegisteredTool>,
+    /// How well it fits; only for comparison.
+    pub score: f32,
+}
+
+impl ToolManager {
+    /// Returns the tools that fit a question, best first and at most `most`: of those that are listed and that the caller
+    /// may see. Of tools that fit about as well, those that were `called` before come first.
+    pub async fn search(
+        &self,
+        query: &str,
+        most: usize,
+        called: &[Arc<str>],
+        visibility: &Visibility,
+    ) -> Vec<FoundTool> {
+        let index = self.current_index().await;
+        let shown = |name: &Arc<str>| Some(self.get(name)?.name().clone());
+        let called = called.iter().filter_map(shown).filter_map(|name| index.document(&name));
+        let found = index.search_preferring(query, &called.collect::<Vec<_>>());
+        let tool = |found: switchboard_search::Found| {
+            // The tools may have changed since.
+            let tool = self.get(index.name(found.document)?)?;
+            let is_shown = tool.is_visible(visibility) && !self.is_denied(&tool);
+            is_shown.then_some(FoundTool { tool, score: found.score })
+        };
+        found.into_iter().filter_map(tool).take(most).collect()
+    }
+
+    /// Returns the index of the tools as they are now.
+    async fn current_index(&self) -> Arc<Index> {
+        let version = || *self.version().borrow();
+        if let Some(index) = self.index.get(version()) {
+            return index;
+        }
+        let _building = self.index.building.lock().await;
+        let version = version();
+        if let Some(index) = self.index.get(version) {
+            return index;
+        }
+        let tools = self.all();
+        let instructions = self.instructions();
+        let index = match tools.len() <= FEW {
+            true => build(&tools, &instructions),
+            false => {
+                let build = spawn_blocking(move || build(&tools, &instructions));
+                build.await.unwrap_or_else(|_| Index::build(&[]))
+            }
+        };
+        let index = Arc::new(index);
+        self.index.set(version, index.clone());
+        index
+    }
+
+    /// Returns the instructions of each connected server that has any.
+    fn instructions(&self) -> HashMap<Arc<str>, String> {
+        let servers = self.servers().into_iter();
+        servers.filter_map(|server| Some((server.name, server.link?.instructions()?))).collect()
+    }
+}
+
+fn build(tools: &[Arc<RegisteredTool>], instructions: &HashMap<Arc<str>, String>) -> Index {
+    let documents = tools.iter().map(|tool| {
+        let spec = tool.spec();
+        let instructions = spec.server().and_then(|server| instructions.get(server));
+        Document::new(tool.name(), spec).instructions(instructions.map(String::as_str))
+    });
+    Index::build(&documents.collect::<Vec<_>>())
+}
