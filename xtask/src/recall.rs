@@ -5,7 +5,8 @@ use anyhow::Result;
 use crate::shell::Run;
 
 pub(crate) fn run(missed: bool, sets: &[String]) -> Result<()> {
-    let example = ["run", "--quiet", "--package", "switchboard-search", "--example", "recall"];
+    let package = ["run", "--quiet", "--package", "switchboard-search"];
+    let example = ["--features", "embeddings", "--example", "recall", "--"];
     let missed = missed.then_some("--missed");
-    Run::cargo(example).arguments(["--"]).arguments(missed).arguments(sets).stream()
+    Run::cargo(package).arguments(example).arguments(missed).arguments(sets).stream()
 }

@@ -40,6 +40,26 @@ pub(crate) enum RequestedCall {
     Invalid(ToolCall, ToolError),
 }
 
+impl RequestedCall {
+    /// Returns what a client that searches asks for. Changes the context if it is a call of the face.
+    pub(crate) fn read(call: ToolCall, cx: &mut CallContext) -> Self {
+        match &*call.name {
+            SEARCH | READ_RESULT => {
+                cx.visibility = std::mem::take(&mut cx.visibility).with_names(SHARED);
+                Self::Direct(call)
+            }
+            CALL | CALL_READ_ONLY => {
+                cx.read_only = &*call.name == CALL_READ_ONLY;
+                match named(&call.args) {
+                    Ok((name, args)) => Self::Through(ToolCall::new(name, args)),
+                    Err(error) => Self::Invalid(call, error),
+                }
+            }
+            _ => Self::Direct(call),
+        }
+    }
+}
+
 impl ServerInner {
     /// Returns which tools the caller lists.
     pub(crate) fn discovery(&self, caller: &McpCaller) -> Discovery {
@@ -63,32 +83,6 @@ impl ServerInner {
         let calls = [call_entry(), read_only_entry()].into_iter().flatten();
         let face = own(SEARCH).into_iter().chain(calls).chain(own(READ_RESULT));
         face.chain(pinned.map(entry)).collect()
-    }
-
-    /// Returns what a client asks for. Changes the context if it is a call of the face.
-    pub(crate) fn requested(
-        &self,
-        call: ToolCall,
-        caller: &McpCaller,
-        cx: &mut CallContext,
-    ) -> RequestedCall {
-        if self.discovery(caller) == Discovery::List {
-            return RequestedCall::Direct(call);
-        }
-        match &*call.name {
-            SEARCH | READ_RESULT => {
-                cx.visibility = std::mem::take(&mut cx.visibility).with_names(SHARED);
-                RequestedCall::Direct(call)
-            }
-            CALL | CALL_READ_ONLY => {
-                cx.read_only = &*call.name == CALL_READ_ONLY;
-                match named(&call.args) {
-                    Ok((name, args)) => RequestedCall::Through(ToolCall::new(name, args)),
-                    Err(error) => RequestedCall::Invalid(call, error),
-                }
-            }
-            _ => RequestedCall::Direct(call),
-        }
     }
 
     /// Adds the schema to the error of a call with invalid arguments, so that the next one is valid.

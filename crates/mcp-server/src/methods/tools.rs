@@ -51,7 +51,11 @@ impl ServerInner {
         params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         let mut cx = exchange.context();
-        let requested = self.requested(tool_call(params)?, &exchange.caller, &mut cx);
+        let call = tool_call(params)?;
+        let requested = match self.discovery(&exchange.caller) {
+            Discovery::List => RequestedCall::Direct(call),
+            Discovery::Search => RequestedCall::read(call, &mut cx),
+        };
         let is_through = matches!(requested, RequestedCall::Through(_));
         let call = match requested {
             RequestedCall::Direct(call) | RequestedCall::Through(call) => call,
