@@ -11,7 +11,7 @@ use crate::{
     QuotaPermit, Rejection, Tokens, UserLookup, connection_user,
     hosts::{self, Hosts},
     jwt::Jwt,
-    oauth::AuthorizationServer,
+    oauth::{AuthorizationServer, is_forwarded},
     sessions::{SessionSubject, Sessions},
     tokens,
 };
@@ -51,7 +51,7 @@ impl AdmittedRequest {
     fn owner(request: &request::Parts, peer: ConnectionUser) -> Self {
         let caller = match peer {
             ConnectionUser::OwnSocket => Caller::introduced(&request.headers),
-            _ => Caller::default(),
+            _ => Caller::owner(),
         };
         let caller = caller.approving(true);
         Self { caller, share: QuotaPermit::default(), credential: Credential::NotNeeded }
@@ -179,7 +179,12 @@ impl Access {
             };
         };
         self.hosts.check_own_page(request)?;
-        let admitted = match whose {
+        let admitted = self.admit_subject(whose).await?;
+        Ok(AdmittedRequest { credential: Credential::Session(key), ..admitted })
+    }
+
+    async fn admit_subject(&self, whose: SessionSubject) -> Result<AdmittedRequest, Rejection> {
+        match whose {
             SessionSubject::Jwt(caller) => self.admit_signed_in(caller).await,
             SessionSubject::Claims(claims) => {
                 let jwt = self.jwt.as_ref().ok_or_else(|| {
@@ -188,8 +193,46 @@ impl Access {
                 self.admit_signed_in(jwt.caller(claims)?).await
             }
             SessionSubject::Token(hash) => self.admit_known(hash).await,
-        }?;
-        Ok(AdmittedRequest { credential: Credential::Session(key), ..admitted })
+        }
+    }
+
+    /// Returns who visits a page of ours: by the console's session, or the owner if no token is required. `None` if that is
+    /// not known. Says nothing of where the visitor comes from: see [`check_visit`](Self::check_visit) and
+    /// [`check_own_form`](Self::check_own_form).
+    ///
+    /// # Errors
+    /// The session's token or quota is used up.
+    pub async fn visitor(
+        &self,
+        request: &request::Parts,
+        peer: ConnectionUser,
+    ) -> Result<Option<Caller>, Rejection> {
+        match self.sessions.find(&request.headers).await {
+            Some((_, whose)) => Ok(Some(self.admit_subject(whose).await?.caller)),
+            None if self.demands_token(peer) || is_forwarded(request) => Ok(None),
+            None => Ok(Some(Caller::owner())),
+        }
+    }
+
+    /// Returns whose token or JWT this is.
+    ///
+    /// # Errors
+    /// It is not valid, or its quota is used up.
+    pub async fn identify(&self, secret: &str) -> Result<AdmittedRequest, Rejection> {
+        match &self.jwt {
+            Some(jwt) if !secret.starts_with(tokens::PREFIX) => {
+                jwt.admit(secret, self.peers()).await
+            }
+            _ => self.admit_known(tokens::hash(secret)).await,
+        }
+    }
+
+    /// Checks that a form was sent by a page of ours, for forms whose address nobody else knows.
+    ///
+    /// # Errors
+    /// Another page may have sent it.
+    pub fn check_own_form(&self, request: &request::Parts) -> Result<(), Rejection> {
+        self.hosts.check_own_form(request)
     }
 
     async fn admit_signed_in(&self, caller: Caller) -> Result<AdmittedRequest, Rejection> {

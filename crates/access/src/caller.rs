@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use serde_json::Value;
 use switchboard_runtime::{RegisteredTool, ToolManager};
-use switchboard_toolcall::{CallContext, ToolPatterns, Visibility};
+use switchboard_toolcall::{CallContext, Principal, ToolPatterns, Visibility};
 
 /// The header in which the owner, over our own socket, sets the caller name of a call.
 pub const CALLER_HEADER: &str = "x-switchboard-caller";
@@ -18,6 +18,8 @@ pub const CLIENT_HEADER: &str = "x-switchboard-client";
 pub struct Caller {
     /// The name of the token, if there is one.
     pub name: Option<Arc<str>>,
+    /// Who was authenticated: decides whose credentials the caller's calls use.
+    pub principal: Principal,
     /// The client program, if the request came over our own socket and named it.
     pub client: Option<Arc<str>>,
     /// The claims of the caller's JWT; a JSON object.
@@ -48,14 +50,28 @@ impl Caller {
         };
         // A caller with a name may know of its own calls only, unless its token says otherwise.
         let visibility = visibility.watching(name.is_none());
-        Self { name, client: None, claims, is_admin: false, may_approve: false, visibility }
+        let principal = Principal::Unknown;
+        let client = None;
+        Self { name, principal, client, claims, is_admin: false, may_approve: false, visibility }
+    }
+
+    /// Creates the user who runs the gateway.
+    pub(crate) fn owner() -> Self {
+        Self { principal: Principal::Owner, ..Self::default() }
+    }
+
+    /// Sets who was authenticated.
+    #[must_use]
+    pub fn authenticated(mut self, principal: Principal) -> Self {
+        self.principal = principal;
+        self
     }
 
     /// Creates the owner, named as the headers of a request over our own socket say: it may administer under any name.
     pub(crate) fn introduced(headers: &HeaderMap) -> Self {
         let said = |name: &str| headers.get(name)?.to_str().ok().map(Arc::from);
         let (name, client) = (said(CALLER_HEADER), said(CLIENT_HEADER));
-        Self { name, client, is_admin: true, ..Self::default() }
+        Self { name, client, is_admin: true, ..Self::owner() }
     }
 
     /// Returns whether the caller may start and stop servers, as anonymous callers may if no token is required.
@@ -77,7 +93,7 @@ impl Caller {
         self
     }
 
-    /// Limits the caller to the tools of a person, whose claims it gets.
+    /// Limits the caller to the tools of a person, whose claims and sign-ins it gets.
     #[must_use]
     pub(crate) fn within(mut self, person: &Self) -> Self {
         let (own, bound) = (self.visibility.clone(), person.visibility.clone());
@@ -86,6 +102,7 @@ impl Caller {
             self.visibility = Visibility::of_tools(sees).watching(false);
         }
         self.claims.clone_from(&person.claims);
+        self.principal = person.principal.clone();
         self
     }
 
@@ -98,6 +115,7 @@ impl Caller {
     pub fn context(&self) -> CallContext {
         CallContext {
             caller: self.name.clone(),
+            principal: self.principal.clone(),
             client: self.client.clone(),
             claims: self.claims.clone(),
             visibility: self.visibility().clone(),

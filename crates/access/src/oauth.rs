@@ -35,6 +35,7 @@ pub use form::FormCookie;
 pub use grant::{Grant, GrantUser};
 pub use parameters::Parameters;
 pub use person::Person;
+pub(crate) use person::is_forwarded;
 pub use token::TokenResponse;
 
 /// The prefix of the names of grants, so that none can take a token's name.

@@ -106,14 +106,14 @@ impl App {
 }
 
 /// Returns what signing in to servers needs; `None` if there is no folder for the vault, or HTTPS cannot be used here.
-fn sign_ins(loaded: &Loaded) -> Option<OauthDeps> {
+pub(crate) fn sign_ins(loaded: &Loaded) -> Option<OauthDeps> {
     let http = HttpClient::new().inspect_err(|error| {
         // A clean system may have no certificates, and without remote servers needs none.
         if loaded.enabled_servers().any(|(_, config)| config.url.is_some()) {
             tracing::warn!(%error, "no server can be signed in to");
         }
     });
-    Some(OauthDeps { http: http.ok()?, vault: vault::open().ok()? })
+    Some(OauthDeps::new(http.ok()?, vault::open().ok()?))
 }
 
 /// Returns the protocol versions that servers spoke before; empty if there is no state folder.

@@ -43,7 +43,7 @@ pub(crate) async fn turn(
     let (sender, mut events) = mpsc::unbounded_channel();
     // Sending fails only after the turn is over.
     let tell: AgentEvents = Arc::new(move |event| _ = sender.send(event));
-    let mut cx = CallContext::for_caller("command line").with_client("chat");
+    let mut cx = CallContext::for_owner("command line").with_client("chat");
     cx.caller_channel = questions::here(Sampler::Chosen(chosen.clone()));
     let mut steps = interval(spinner::STEP);
     steps.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -158,7 +158,18 @@ export interface Server {
   skipped_tools?: string[];
   clients?: number;
   stderr?: string[] | null;
-  sign_in?: { state: string; reason?: string; issuer: string | null; scopes: string[]; until: string | null; renews: boolean };
+  sign_in?: {
+    /** `shared`, or `user` if it is the caller's own. */
+    auth: string;
+    state: string;
+    reason?: string;
+    issuer: string | null;
+    scopes: string[];
+    until: string | null;
+    renews: boolean;
+    /** How many callers are signed in, if each has its own. */
+    callers?: number;
+  };
   workers?: { id: string; running: number; capacity: number; version: string; started: number }[];
 }
 

@@ -168,6 +168,7 @@ fn discovery(query: Option<&str>) -> Result<Option<Discovery>, ApiError> {
 fn mcp_caller(caller: &Caller) -> McpCaller {
     McpCaller {
         name: caller.name.clone(),
+        principal: caller.principal.clone(),
         client: caller.client.clone(),
         claims: caller.claims.clone(),
         discovery: None,

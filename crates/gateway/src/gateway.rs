@@ -33,6 +33,7 @@ use crate::{
     rest,
     running_calls::{InteractiveCalls, RunningCalls},
     server_editor::ServerEditor,
+    sign_in_page,
     tls::Tls,
 };
 
@@ -157,6 +158,7 @@ impl Gateway {
         let visit = middleware::from_fn_with_state(self.parts.clone(), admission::visit);
         let page = console::routes().merge(oauth::pages()).route_layer(visit);
         let open = rest::open_routes().merge(metadata::routes()).merge(session).merge(page);
+        let open = open.merge(sign_in_page::routes(&self.parts));
         let router = guarded.merge(open).fallback(rest::nothing_here);
         // `admission` limits bodies, by the config.
         let router = router.layer(DefaultBodyLimit::disable());

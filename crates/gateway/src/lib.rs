@@ -57,6 +57,7 @@ mod metrics;
 mod rest;
 mod console;
 mod oauth;
+mod sign_in_page;
 mod openai;
 mod questions;
 mod running_calls;

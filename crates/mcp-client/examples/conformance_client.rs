@@ -71,7 +71,7 @@ async fn run() -> Outcome {
 /// A vault of this run's own.
 fn oauth(folder: &Path) -> Outcome<OauthDeps> {
     let vault = Vault::new(folder.join("vault"), Arc::new(SystemKeyring::new(None, folder)));
-    Ok(OauthDeps { http: HttpClient::new()?, vault })
+    Ok(OauthDeps::new(HttpClient::new()?, vault))
 }
 
 fn variable(name: &str) -> String {
@@ -196,7 +196,7 @@ impl Driver {
     /// Signs in as `switchboard login` does, and connects anew.
     async fn sign_in(&self, server: &Server) -> Outcome {
         let authorizer = server.authorizer().ok_or("no sign-in")?;
-        let OauthDeps { http, vault } = &self.oauth;
+        let OauthDeps { http, vault, .. } = &self.oauth;
         let (key, config) = (authorizer.key().clone(), &server.config().oauth);
         let sign_in = SignIn::prepare(http, vault, key, config, authorizer.challenge()).await?;
         let pending = sign_in.begin().await?;

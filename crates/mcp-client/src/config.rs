@@ -320,6 +320,7 @@ impl ServerConfig {
             max_output: own.max_output.or(self.max_output).map(size),
             max_concurrent: own.max_concurrent,
             cache: own.cache.map(|time| time.0),
+            per_caller: self.auth == ServerAuth::User,
             durable: false,
             strictness: match (self.validate, self.strict) {
                 (Some(false), _) => Strictness::Off,

@@ -54,13 +54,18 @@ impl Server {
         self: &Arc<Self>,
         failure: ServerFailure,
     ) -> ConnectedServer {
-        self.offer(Vec::new()).await;
-        warn!("{}", failure.error());
+        if self.user.is_none() {
+            self.offer(Vec::new()).await;
+            warn!("{}", failure.error());
+        }
         // Announced before the state changes: a command that waits until all servers have settled then prints this block first.
         (self.deps.announce)(&failure);
         self.enter(ServerState::Failed(failure.error().into()));
         for tries in 1.. {
-            sleep(self.pause(tries + 1)).await;
+            match self.user.is_some() && self.needs_sign_in().is_some() {
+                true => self.wake.notified().await,
+                false => sleep(self.pause(tries + 1)).await,
+            }
             match self.try_once().await {
                 Ok(connected) => return connected,
                 Err(failed) => {

@@ -55,6 +55,7 @@ impl Server {
                 self.enter(ServerState::Stopped);
                 self.offer(Vec::new()).await;
                 self.copies.end_all();
+                self.users.end_all();
                 // Cannot fail: `self` owns the sender.
                 _ = desired.changed().await;
                 continue;
@@ -67,6 +68,7 @@ impl Server {
             // Calls wait for the next session, unless the server was halted.
             self.enter(if is_halted { ServerState::Stopped } else { ServerState::Connecting });
             self.close().await;
+            self.users.end_all();
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{Era, RpcError};
+use switchboard_oauth::SignInNeeded;
 use switchboard_toolcall::{CallContext, ErrorKind, ToolError, ToolOutput, ToolSpec};
 
 use super::{
@@ -13,6 +14,17 @@ use super::{
 
 /// The header that tells a gateway of our own which program makes a call.
 const CLIENT: &str = "x-switchboard-client";
+
+/// How often a caller may have to sign in for one call: at all, and then with more scopes.
+const SIGN_INS: usize = 2;
+
+/// Why a request has no result.
+enum SendFailure {
+    /// Somebody has to sign in first. The server has not begun to work on it.
+    SignIn(SignInNeeded),
+    /// Anything else: the error for the caller.
+    Tool(ToolError),
+}
 
 /// The request that is sent to a server for one call.
 pub(super) struct CallRequest<'a, H> {
@@ -43,7 +55,8 @@ impl Server {
         result.and_then(|result| read(&result)).map_err(|error| call.explained(error))
     }
 
-    /// Sends the request of `call`, and returns the result as it came.
+    /// Sends the request of `call`, and returns the result as it came. A caller that has to sign in first does so in between:
+    /// the server has not begun to work on a call that it refused for that.
     async fn send_part_of<H>(
         self: &Arc<Self>,
         call: &Arc<CallOrigin>,
@@ -54,11 +67,44 @@ impl Server {
     where
         H: Fn() -> Vec<(String, String)>,
     {
-        let client = cx.caller_channel.as_ref().and_then(|back| back.session());
-        let server = self.for_client(client)?;
+        let mut sign_ins = 0;
+        loop {
+            let server = self.for_call(cx)?;
+            match server.send_in_session(call, spec, request, cx).await {
+                Ok(result) => return Ok(result),
+                Err(SendFailure::Tool(error)) => return Err(error),
+                Err(SendFailure::SignIn(needed))
+                    if server.user.is_none() || sign_ins == SIGN_INS =>
+                {
+                    let error = server.sign_in_error(&needed, server.sign_in_hint());
+                    return Err(error.caused_by(needed));
+                }
+                // Boxed, because most calls do not get here.
+                Err(SendFailure::SignIn(needed)) => {
+                    Box::pin(server.sign_caller_in(&needed, call, cx)).await?;
+                    sign_ins += 1;
+                }
+            }
+        }
+    }
+
+    /// Sends the request of `call` to this instance of the server.
+    async fn send_in_session<H>(
+        self: &Arc<Self>,
+        call: &Arc<CallOrigin>,
+        spec: &ToolSpec,
+        request: &CallRequest<'_, H>,
+        cx: &CallContext,
+    ) -> Result<Box<RawValue>, SendFailure>
+    where
+        H: Fn() -> Vec<(String, String)>,
+    {
         // An expired session is renewed once; if it expires again, the server is at fault.
         for _ in 0..2 {
-            let session = server.session().await?;
+            let session = self.session().await.map_err(|error| match self.needs_sign_in() {
+                Some(needed) if self.user.is_some() => SendFailure::SignIn(needed),
+                _ => SendFailure::Tool(error),
+            })?;
             let _busy = session.usage().busy();
             let mut headers = match session.era() {
                 Era::Modern => (request.headers)(),
@@ -79,19 +125,23 @@ impl Server {
             };
             match session.ask_raw(outgoing).await {
                 Ok(result) => return Ok(result),
-                Err(Failure::SessionExpired) => server.renew(&session, "the session has expired"),
+                Err(Failure::SessionExpired) => self.renew(&session, "the session has expired"),
+                Err(Failure::SignIn(needed)) => {
+                    self.want_sign_in(needed.clone());
+                    return Err(SendFailure::SignIn(needed));
+                }
                 Err(failure) => {
                     if let Failure::Lost(reason) = &failure {
-                        server.renew(&session, reason);
+                        self.renew(&session, reason);
                     }
                     if misses_capability(&failure) && call.caller_channel().is_none() {
                         call.refused(&cannot_be_asked_anything(self.name()));
                     }
-                    return Err(self.call_error(spec, failure));
+                    return Err(SendFailure::Tool(self.call_error(spec, failure)));
                 }
             }
         }
-        Err(self.call_error(spec, Failure::SessionExpired))
+        Err(SendFailure::Tool(self.call_error(spec, Failure::SessionExpired)))
     }
 
     /// Converts a failure to the error for the caller: the server's own message if there is one.
@@ -114,9 +164,7 @@ impl Server {
             }
             Failure::SignIn(needed) => {
                 self.want_sign_in(needed.clone());
-                let text = format!("MCP server '{server}' cannot be used: {needed}");
-                let error = ToolError::new(ErrorKind::Unavailable, text);
-                error.with_hint(self.sign_in_hint()).caused_by(needed)
+                self.sign_in_error(&needed, self.sign_in_hint()).caused_by(needed)
             }
             failure @ (Failure::Http { .. } | Failure::Protocol(_)) => {
                 let text = format!("MCP server '{server}' did not answer as it should: {failure}");

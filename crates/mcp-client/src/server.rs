@@ -30,6 +30,7 @@ use super::{
     session_servers::SessionServers,
     stderr_log::StderrLog,
     transport::Transport,
+    user_servers::{ServerUser, UserServers},
     watch::Watches,
 };
 pub use sign_in::OauthDeps;
@@ -107,6 +108,10 @@ pub struct Server {
     /// Counts its sessions, and the changes of its lists other than tools.
     pub(super) edition: AtomicU64,
     pub(super) copies: SessionServers,
+    /// The instances of callers, if each has a sign-in of its own.
+    pub(super) users: UserServers,
+    /// The caller whose instance it is, if each has a sign-in of its own.
+    pub(super) user: Option<ServerUser>,
     /// The resources whose changes the server notifies us of.
     pub(super) watches: Watches,
     sign_in: ServerSignIn,
@@ -174,20 +179,18 @@ impl Server {
     /// # Errors
     /// Fails if the settings do not say how to reach it.
     pub fn new(name: &str, config: ServerConfig, deps: ServerDeps) -> Result<Arc<Self>, String> {
-        Self::build(name, config, deps, CancellationToken::new())
+        Self::build(name, config, deps, CancellationToken::new(), None)
     }
 
-    /// Like [`new`](Self::new), but stopped by the token `stop`.
+    /// Like [`new`](Self::new), but stopped by the token `stop`, and the instance of `user` if there is one.
     pub(super) fn build(
         name: &str,
         config: ServerConfig,
         deps: ServerDeps,
         stop: CancellationToken,
+        user: Option<ServerUser>,
     ) -> Result<Arc<Self>, String> {
         let kind = config.kind()?;
-        if config.auth == super::config::ServerAuth::User {
-            return Err("auth = \"user\" cannot be used yet".to_owned());
-        }
         if config.auth == super::config::ServerAuth::Exchange && !config.oauth.has_fixed_subject() {
             return Err("auth = \"exchange\" cannot be used yet without `idp.id_token`".to_owned());
         }
@@ -196,7 +199,10 @@ impl Server {
             (None, super::config::Start::Eager) => ServerState::Connecting,
             (None, super::config::Start::OnDemand) => ServerState::Idle,
         };
-        let sign_in = ServerSignIn::new(name, kind, &config, deps.oauth.as_ref());
+        let sign_in = match &user {
+            Some(user) => ServerSignIn::of(Some(user.authorizer.clone())),
+            None => ServerSignIn::new(name, kind, &config, deps.oauth.as_ref()),
+        };
         Ok(Arc::new(Self {
             name: name.into(),
             kind,
@@ -217,6 +223,8 @@ impl Server {
             changes: broadcast::Sender::new(256),
             edition: AtomicU64::new(0),
             copies: SessionServers::default(),
+            users: UserServers::default(),
+            user,
             watches: Watches::default(),
             sign_in,
         }))
@@ -282,6 +290,10 @@ impl Server {
     /// # Errors
     /// Fails at once if the server failed, was stopped or is skipped.
     pub async fn session(&self) -> Result<Arc<Session>, ToolError> {
+        if self.is_per_user() {
+            let text = format!("MCP server '{}' is used by each caller apart", self.name);
+            return Err(ToolError::new(ErrorKind::Unavailable, text));
+        }
         let mut state = self.state.subscribe();
         loop {
             match &*state.borrow_and_update() {
@@ -304,12 +316,12 @@ impl Server {
         }
     }
 
-    fn stopped(&self) -> ToolError {
+    pub(super) fn stopped(&self) -> ToolError {
         let text = format!("MCP server '{}' has been stopped", self.name);
         ToolError::new(ErrorKind::Unavailable, text)
     }
 
-    fn skipped(&self, reason: &str) -> ToolError {
+    pub(super) fn skipped(&self, reason: &str) -> ToolError {
         let text = format!("Server '{}' is skipped: {reason}", self.name);
         ToolError::new(ErrorKind::Unavailable, text)
     }

@@ -10,13 +10,14 @@ use futures_util::future::join_all;
 use indexmap::IndexMap;
 use switchboard_mcp_wire::{Method, Upstream};
 use switchboard_runtime::{ServerSettings, ToolManager};
-use switchboard_toolcall::Tool;
+use switchboard_toolcall::{Principal, Tool};
 use tokio::{sync::broadcast, task::JoinHandle, time::timeout};
 
 use super::{
     config::ServerConfig,
     method::RemoteMethod,
-    server::{Server, ServerDeps, ServerState},
+    server::{OauthDeps, Server, ServerDeps, ServerState},
+    user_servers::revoke_sign_ins,
 };
 
 /// How long calls to a server that was removed from the config may still take.
@@ -144,6 +145,25 @@ impl Servers {
     /// One server by its name.
     pub fn get(&self, name: &str) -> Option<Arc<Server>> {
         self.servers.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// Returns what signing in to servers needs; `None` if no server is signed in to.
+    pub fn oauth(&self) -> Option<&OauthDeps> {
+        self.deps.oauth.as_ref()
+    }
+
+    /// Signs a caller out of all servers, and forgets also its sign-ins to servers that are no longer in the config.
+    pub async fn sign_out_everywhere(&self, principal: &Principal) {
+        for server in self.all().iter().filter(|server| server.is_per_user()) {
+            if let Err(error) = server.sign_out(principal).await {
+                tracing::warn!(server = &**server.name(), %error, "a caller could not be signed out");
+            }
+        }
+        if let Some(deps) = &self.deps.oauth
+            && let Err(error) = revoke_sign_ins(deps, |caller| caller == principal).await
+        {
+            tracing::warn!(%error, "the sign-ins of a caller could not be forgotten");
+        }
     }
 
     /// Waits until each server is connected, failed or idle.

@@ -12,12 +12,13 @@ use std::{
 
 use futures_util::future::join_all;
 use switchboard_mcp_wire::Era;
-use switchboard_toolcall::{ErrorKind, HumanDuration, ToolError};
+use switchboard_toolcall::{CallContext, ErrorKind, HumanDuration, ToolError};
 use tokio::task::JoinHandle;
 
 use super::{
     config::{ServerConfig, Share, Start, TransportKind},
     server::{Server, ServerDeps, ServerState},
+    user_servers::ServerUser,
 };
 
 /// How many copies of one server there may be.
@@ -68,6 +69,18 @@ impl SessionServers {
 }
 
 impl Server {
+    /// Returns the instance that a call goes to.
+    ///
+    /// # Errors
+    /// The caller is not known, or there are too many.
+    pub(super) fn for_call(self: &Arc<Self>, cx: &CallContext) -> Result<Arc<Self>, ToolError> {
+        let client = cx.caller_channel.as_ref().and_then(|back| back.session());
+        match self.is_per_user() {
+            true => self.for_user(&cx.principal)?.for_client(client),
+            false => self.for_client(client),
+        }
+    }
+
     /// Returns the server for a client's session: its own copy, or this server if it can be shared.
     ///
     /// # Errors
@@ -85,7 +98,9 @@ impl Server {
                 format!("MCP server '{}' has {MAX_SESSION_SERVERS} client sessions", self.name());
             return Err(ToolError::new(ErrorKind::Overloaded, text));
         }
-        let server = self.copy().map_err(|problem| ToolError::new(ErrorKind::Internal, problem))?;
+        let server = self
+            .copy_for(self.user.clone())
+            .map_err(|problem| ToolError::new(ErrorKind::Internal, problem))?;
         let task = tokio::spawn(server.clone().run());
         copies.insert(client.clone(), SessionServer { server: server.clone(), task });
         Ok(server)
@@ -93,6 +108,7 @@ impl Server {
 
     /// Stops the copy of a client's session that has ended, if there is one.
     pub(super) fn release(&self, client: &str) {
+        self.users.release(client);
         let mut all = self.copies.lock();
         if let Some(copy) = all.open.remove(client) {
             copy.server.stop();
@@ -120,7 +136,8 @@ impl Server {
         }
     }
 
-    fn copy(&self) -> Result<Arc<Self>, String> {
+    /// Creates an instance of its own, for `user` if there is one.
+    pub(super) fn copy_for(&self, user: Option<ServerUser>) -> Result<Arc<Self>, String> {
         let config = ServerConfig {
             start: Start::OnDemand,
             idle_stop: Some(self.config().idle_stop.unwrap_or(HumanDuration(IDLE))),
@@ -130,9 +147,11 @@ impl Server {
             tools: Weak::new(),
             // The original announces it if the server fails.
             announce: Arc::new(|_| {}),
+            // A sign-in that is missing does not come by trying again.
+            retries_permanent: self.deps.retries_permanent && user.is_none(),
             ..self.deps.clone()
         };
         // The copy has the original's key, so it finds the protocol that is remembered.
-        Self::build(self.name(), config, deps, self.stop.child_token())
+        Self::build(self.name(), config, deps, self.stop.child_token(), user)
     }
 }

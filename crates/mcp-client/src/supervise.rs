@@ -16,6 +16,7 @@ use tokio::{
 use tracing::{info, warn};
 
 use super::{
+    caller_sign_in::SignInTool,
     config::Start,
     connect::LONGEST_PAUSE,
     inbox::PendingChanges,
@@ -59,6 +60,7 @@ impl Server {
         self.close().await;
         // The copies were stopped together with this server.
         self.copies.ended().await;
+        self.users.ended().await;
         if let Some(authorizer) = self.authorizer() {
             authorizer.settled().await;
         }
@@ -66,6 +68,9 @@ impl Server {
 
     /// Connects, and reconnects when the connection is lost. Never returns.
     pub(super) async fn keep_connected(self: &Arc<Self>) {
+        if self.is_per_user() {
+            return self.keep_listed().await;
+        }
         let mut deaths = 0_u32;
         loop {
             if self.config().start == Start::OnDemand {
@@ -116,7 +121,10 @@ impl Server {
         connected.stale = ttl.map(|ttl| Instant::now() + ttl.max(shortest));
         connected.tools = listed.entries.len();
         let began = Instant::now();
-        self.offer(listed.entries).await;
+        match self.user {
+            Some(_) => self.offer_for_user(listed.entries).await,
+            None => self.offer(listed.entries).await,
+        }
         connected.settle = (10 * began.elapsed()).clamp(SETTLE, LONGEST_PAUSE);
         Ok(())
     }
@@ -146,6 +154,9 @@ impl Server {
                     aside.push(problem);
                 }
             }
+        }
+        if tools.is_empty() && self.is_per_user() && !matches!(self.state(), ServerState::Stopped) {
+            tools.push(Arc::new(SignInTool::new(self, manager.separator())));
         }
         let (checking, name) = (manager.clone(), self.name().clone());
         let checked = spawn_blocking(move || checking.check_server_tools(&name, tools));

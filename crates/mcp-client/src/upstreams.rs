@@ -52,6 +52,7 @@ impl Upstream for Server {
         self.config().prefix.as_deref()
     }
 
+    /// What a server with `auth = "user"` has is each caller's own, so that it lists nothing.
     fn has(&self, list: List) -> bool {
         match &*self.state.borrow() {
             ServerState::Ready(session) => session.capabilities().get(list.capability()).is_some(),

@@ -47,6 +47,14 @@ impl Server {
         uri: &str,
         cx: &CallContext,
     ) -> Result<(), ToolError> {
+        if self.is_per_user() {
+            let text = format!(
+                "MCP server '{}' is used with each caller's own sign-in, and changes of its resources are not told",
+                self.name()
+            );
+            let error = RpcError::new(RpcError::INVALID_PARAMS, text.as_str());
+            return Err(ToolError::new(ErrorKind::ToolError, text).caused_by(error));
+        }
         let session = self.session().await?;
         if session.capabilities()["resources"]["subscribe"] != true {
             let text = format!("MCP server '{}' does not tell of changes", self.name());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use switchboard_runtime::RegisteredTool;
-use switchboard_toolcall::Visibility;
+use switchboard_toolcall::{Principal, Visibility};
 
 use crate::Discovery;
 
@@ -13,6 +13,8 @@ use crate::Discovery;
 pub struct McpCaller {
     /// The name for records and policy: a token's, for example.
     pub name: Option<Arc<str>>,
+    /// Who was authenticated: decides whose credentials the caller's calls use.
+    pub principal: Principal,
     /// The program that the caller uses, if the embedder knows it better than MCP's client info does.
     pub client: Option<Arc<str>>,
     /// The claims of a trusted issuer about the caller, for policy; a JSON object.
@@ -27,6 +29,11 @@ impl McpCaller {
     /// Makes a caller that may see everything.
     pub fn named(name: impl Into<Arc<str>>) -> Self {
         Self { name: Some(name.into()), ..Self::default() }
+    }
+
+    /// Makes the user who runs this process.
+    pub fn owner() -> Self {
+        Self { principal: Principal::Owner, ..Self::default() }
     }
 
     /// Whether the tool may be seen, under any name that it has.

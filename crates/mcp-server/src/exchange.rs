@@ -122,6 +122,7 @@ impl Exchange {
         CallContext {
             cancel: self.cancel.clone(),
             caller: self.caller.name.clone(),
+            principal: self.caller.principal.clone(),
             client: self.caller.client.as_ref().or(self.client_name()).cloned(),
             visibility: self.caller.visibility.clone(),
             claims: self.caller.claims.clone(),

@@ -10,7 +10,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use super::{
     challenge::Challenge,
     config::{GrantKind, OauthConfig},
-    credential::{Credential, CredentialKey},
+    credential::{Credential, CredentialKey, Owner},
     http::HttpClient,
     request_token::RequestToken,
     status::{Remedy, SignInNeeded, SignInStatus},
@@ -90,6 +90,16 @@ impl Authorizer {
     /// What the sign-in is for.
     pub fn key(&self) -> &CredentialKey {
         &self.shared.key
+    }
+
+    /// Whether it is one caller's own: then no request goes out without its token.
+    pub fn is_personal(&self) -> bool {
+        self.shared.key.owner != Owner::Everyone
+    }
+
+    /// Takes the sign-in that is in the vault now; returns whether it is another one than before.
+    pub async fn reload(&self) -> bool {
+        detached(self.shared.clone().reload()).await.unwrap_or(false)
     }
 
     /// How tokens are come by.

@@ -8,8 +8,12 @@ use switchboard_vault::Secret;
 use url::Url;
 
 use super::{
-    config::OauthConfig, error::Error, http::HttpClient, jwt::SigningAlgorithm,
-    metadata::AuthorizationServer, token,
+    config::OauthConfig,
+    error::Error,
+    http::{HttpClient, is_loopback},
+    jwt::SigningAlgorithm,
+    metadata::AuthorizationServer,
+    token,
 };
 
 /// A client of one authorization server.
@@ -136,7 +140,7 @@ async fn register(
     }
     let body = json!({
         "client_name": "Switchboard",
-        "application_type": "native",
+        "application_type": if redirect.is_none_or(is_native) { "native" } else { "web" },
         "redirect_uris": redirect.into_iter().collect::<Vec<_>>(),
         "grant_types": grants,
         // Left out, it would mean `code`, which a client of the device flow alone does not get.
@@ -155,6 +159,11 @@ async fn register(
     let named = text("token_endpoint_auth_method").and_then(|name| AuthMethod::parse(&name));
     let method = named.unwrap_or_else(|| method(issuer, secret.is_some()));
     Ok(Client { secret, method, ..Client::new(id) })
+}
+
+/// Whether the browser comes back to this machine.
+fn is_native(redirect: &str) -> bool {
+    Url::parse(redirect).is_ok_and(|url| url.scheme() == "http" && is_loopback(&url))
 }
 
 /// What to register with: as a program on a person's machine nothing can be kept from its user, so no secret if that is

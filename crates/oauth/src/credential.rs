@@ -41,6 +41,29 @@ impl CredentialKey {
         Ok(Self { owner: Owner::Everyone, server: server.to_owned(), url })
     }
 
+    /// One caller's own sign-in. `caller` must be a text that no other caller has.
+    ///
+    /// # Errors
+    /// The address is none.
+    pub fn of_caller(server: &str, url: &str, caller: String) -> Result<Self, Error> {
+        Ok(Self { owner: Owner::Caller(caller), ..Self::shared(server, url)? })
+    }
+
+    /// Returns the sign-ins that the vault has; blocks.
+    ///
+    /// # Errors
+    /// The vault cannot be opened.
+    pub fn all(vault: &Vault) -> Result<Vec<Self>, Error> {
+        Ok(vault.names(KIND)?.iter().filter_map(|name| Self::named(name)).collect())
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        let (owner, server, url): (Option<String>, String, String) =
+            serde_json::from_str(name).ok()?;
+        let url = Url::parse(&url).ok()?;
+        Some(Self { owner: owner.map_or(Owner::Everyone, Owner::Caller), server, url })
+    }
+
     /// The name in the vault. A JSON list, so that no name can be made to look like two.
     pub(super) fn name(&self) -> String {
         let owner = match &self.owner {
@@ -167,5 +190,8 @@ mod tests {
         ];
         let names: std::collections::BTreeSet<_> = keys.iter().map(CredentialKey::name).collect();
         assert_eq!(names.len(), keys.len());
+        for key in keys {
+            assert_eq!(CredentialKey::named(&key.name()), Some(key));
+        }
     }
 }

@@ -17,6 +17,7 @@ use super::{
     http::{HttpClient, trusted},
     loopback::LoopbackListener,
     metadata::{self, AuthorizationServer},
+    pending::{AuthorizationRequest, PendingSignIn},
     random,
     token::TokenEndpoint,
 };
@@ -103,21 +104,29 @@ impl SignIn {
     /// # Errors
     /// There is no way to do that.
     pub async fn begin(&self) -> Result<PendingSignIn, Error> {
-        self.issuer.check_pkce()?;
-        let endpoint = self.issuer.authorization_endpoint.as_ref();
-        let mut url = self.issuer.endpoint("authorization endpoint", endpoint, &self.key.url)?;
         let path = match client::kind(&self.config, &self.issuer)? {
             ClientKind::Dynamic => random::text()?,
             ClientKind::Configured | ClientKind::MetadataDocument => FIXED_PATH.to_owned(),
         };
         let listener = LoopbackListener::new(&path).await?;
-        let redirect = listener.redirect().to_string();
-        let client = self.client(Some(&redirect)).await?;
+        let request = self.begin_at(listener.redirect().clone()).await?;
+        Ok(PendingSignIn { request, listener })
+    }
+
+    /// As [`begin`](Self::begin), but the browser comes back to `redirect`, where the caller listens.
+    ///
+    /// # Errors
+    /// There is no way to do that.
+    pub async fn begin_at(&self, redirect: Url) -> Result<AuthorizationRequest, Error> {
+        self.issuer.check_pkce()?;
+        let endpoint = self.issuer.authorization_endpoint.as_ref();
+        let mut url = self.issuer.endpoint("authorization endpoint", endpoint, &self.key.url)?;
+        let client = self.client(Some(redirect.as_str())).await?;
         let (state, verifier) = (random::text()?, random::text()?);
         {
             let mut query = url.query_pairs_mut();
             query.append_pair("response_type", "code").append_pair("client_id", &client.id);
-            query.append_pair("redirect_uri", &redirect).append_pair("state", &state);
+            query.append_pair("redirect_uri", redirect.as_str()).append_pair("state", &state);
             query.append_pair("code_challenge", &random::challenge(&verifier));
             query.append_pair("code_challenge_method", "S256");
             query.append_pair("resource", &self.resource);
@@ -132,13 +141,14 @@ impl SignIn {
                 query.append_pair("prompt", "consent");
             }
         }
-        Ok(PendingSignIn {
-            sign_in: self.clone(),
+        let sign_in = self.clone();
+        Ok(AuthorizationRequest {
+            sign_in,
             client,
             url,
+            redirect,
             state,
             verifier: verifier.into(),
-            listener,
         })
     }
 
@@ -215,106 +225,8 @@ fn account(token: &Secret, issuer: &str, client: &str) -> Option<String> {
     Some(found.chars().filter(|c| !c.is_control()).take(100).collect())
 }
 
-/// A sign-in that waits for the browser.
-#[derive(Debug)]
-pub struct PendingSignIn {
-    sign_in: SignIn,
-    client: Client,
-    url: Url,
-    state: String,
-    verifier: Secret,
-    listener: LoopbackListener,
-}
-
-impl PendingSignIn {
-    /// Where the browser is to go.
-    pub fn url(&self) -> &Url {
-        &self.url
-    }
-
-    /// Waits until the browser comes back, and gets the tokens.
-    ///
-    /// # Errors
-    /// The person or the authorization server refused, or somebody else sent the response.
-    pub async fn finish(self) -> Result<Credential, Error> {
-        let code = self.listener.receive(|url| self.code(url).transpose()).await?;
-        self.redeem(&code).await
-    }
-
-    /// As [`finish`](Self::finish), with the whole address that the browser ended on.
-    ///
-    /// # Errors
-    /// As [`finish`](Self::finish), or it is not such an address.
-    pub async fn finish_with(self, address: &str) -> Result<Credential, Error> {
-        let wrong =
-            || Error::Response("it is not the address that the browser ended on".to_owned());
-        let url = Url::parse(address.trim()).map_err(|_| wrong())?;
-        let redirect = self.listener.redirect();
-        if (url.origin(), url.path()) != (redirect.origin(), redirect.path()) {
-            return Err(wrong());
-        }
-        let code = self.code(&url)?.ok_or_else(wrong)?;
-        self.redeem(&code).await
-    }
-
-    /// Reads the code from the redirect; `None` if it is another request.
-    fn code(&self, url: &Url) -> Result<Option<Secret>, Error> {
-        let parameter = |name: &str| {
-            let mut found = url
-                .query_pairs()
-                .filter(|(key, _)| key == name)
-                .map(|(_, value)| value.into_owned());
-            found.next().filter(|_| found.next().is_none())
-        };
-        let Some(state) = parameter("state") else { return Ok(None) };
-        if ring_equal(&state, &self.state) {
-            self.check_issuer(parameter("iss").as_deref())?;
-        } else {
-            return Err(Error::Response("its state belongs to another sign-in".to_owned()));
-        }
-        if let Some(code) = parameter("error") {
-            return Err(Error::Refused { code, description: parameter("error_description") });
-        }
-        let code = parameter("code").ok_or_else(|| Error::Response("it has no code".to_owned()))?;
-        Ok(Some(code.into()))
-    }
-
-    /// The response must come from the issuer that was asked (RFC 9207): compared as texts, and required if it says so.
-    fn check_issuer(&self, named: Option<&str>) -> Result<(), Error> {
-        let issuer = &self.sign_in.issuer;
-        match named {
-            Some(named) if named == issuer.issuer => Ok(()),
-            Some(named) => Err(Error::Response(format!(
-                "it comes from `{named}`, not from `{}`",
-                issuer.issuer
-            ))),
-            None if issuer.authorization_response_iss_parameter_supported => {
-                Err(Error::Response("it does not say which issuer it comes from".to_owned()))
-            }
-            None => Ok(()),
-        }
-    }
-
-    async fn redeem(self, code: &Secret) -> Result<Credential, Error> {
-        let redirect = self.listener.redirect().to_string();
-        let grant = [
-            ("grant_type", "authorization_code"),
-            ("code", code.expose()),
-            ("redirect_uri", &redirect),
-            ("code_verifier", self.verifier.expose()),
-            ("resource", &self.sign_in.resource),
-        ];
-        self.sign_in.exchange(self.client, &grant).await
-    }
-}
-
-/// Compares in a time that says nothing of where two texts differ.
-fn ring_equal(one: &str, other: &str) -> bool {
-    let digest = |text: &str| ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
-    digest(one).as_ref() == digest(other).as_ref()
-}
-
-/// Revokes a sign-in at its issuer, if that takes revocations, and forgets it. Returns whether it was revoked there.
+/// Revokes a sign-in at its issuer, if that takes revocations, and forgets it. Returns it, and whether it was revoked there;
+/// `None` if nobody was signed in.
 ///
 /// # Errors
 /// The vault cannot be used. A revocation that fails is no error: the sign-in is forgotten anyway.
@@ -322,22 +234,38 @@ pub async fn revoke(
     http: &HttpClient,
     vault: &Vault,
     key: &CredentialKey,
+) -> Result<Option<(Credential, bool)>, Error> {
+    let own = key.clone();
+    // A refresh that is under way ends first, so that its tokens are revoked too and not stored again.
+    let lock = blocking(vault, move |vault| Ok(vault.lock(&own.name())?)).await?;
+    let own = key.clone();
+    let stored = blocking(vault, move |vault| Credential::load(vault, &own)).await?;
+    let Some(credential) = stored else { return Ok(None) };
+    let endpoint = credential.revocation_endpoint.as_deref().map(|to| trusted(to, &key.url));
+    let is_revoked = match endpoint {
+        Some(Ok(endpoint)) => revoke_at(http, &endpoint, &credential).await.unwrap_or(false),
+        Some(Err(_)) | None => false,
+    };
+    let own = key.clone();
+    blocking(vault, move |vault| Credential::remove(vault, &own)).await?;
+    drop(lock);
+    Ok(Some((credential, is_revoked)))
+}
+
+async fn revoke_at(
+    http: &HttpClient,
+    endpoint: &Url,
     credential: &Credential,
 ) -> Result<bool, Error> {
-    let mut is_revoked = credential.revocation_endpoint.is_some();
-    if let Some(endpoint) = &credential.revocation_endpoint {
-        let endpoint = &trusted(endpoint, &key.url)?;
-        let tokens = credential.refresh_token.iter().map(|token| (token, "refresh_token"));
-        for (token, hint) in tokens.chain([(&credential.access_token, "access_token")]) {
-            let form = [("token", token.expose()), ("token_type_hint", hint)];
-            let proof = credential.client.proof(&credential.issuer)?;
-            let form = proof.form(&form);
-            let answer = http.form(endpoint, &form, &proof.headers, "revoke the sign-in").await;
-            is_revoked &= answer.is_ok_and(|answer| answer.status.is_success());
-        }
+    let mut is_revoked = true;
+    let tokens = credential.refresh_token.iter().map(|token| (token, "refresh_token"));
+    for (token, hint) in tokens.chain([(&credential.access_token, "access_token")]) {
+        let form = [("token", token.expose()), ("token_type_hint", hint)];
+        let proof = credential.client.proof(&credential.issuer)?;
+        let form = proof.form(&form);
+        let answer = http.form(endpoint, &form, &proof.headers, "revoke the sign-in").await;
+        is_revoked &= answer.is_ok_and(|answer| answer.status.is_success());
     }
-    let key = key.clone();
-    blocking(vault, move |vault| Credential::remove(vault, &key)).await?;
     Ok(is_revoked)
 }
 

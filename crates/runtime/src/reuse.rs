@@ -64,7 +64,12 @@ impl Flights {
         if key.is_none() && settings.cache.is_none() && !shares {
             return Ok(ReusePlan::Run);
         }
-        let fingerprint = fingerprint(tool.name(), args);
+        let mut fingerprint = fingerprint(tool.name(), args);
+        if settings.per_caller {
+            // What one caller gets is never an answer for another, whatever their names are.
+            let Some(principal) = cx.principal.key() else { return Ok(ReusePlan::Run) };
+            fingerprint = of_principal(fingerprint, &principal);
+        }
         let (name, keep) = match key {
             Some(key) => {
                 let key = FlightKey::Act(cx.caller.clone(), key.clone());
@@ -228,6 +233,13 @@ pub fn key_conflict(key: &str) -> ToolError {
     let text = format!("Idempotency key '{key}' was used for a call with other arguments");
     ToolError::new(ErrorKind::InvalidParameters, text)
         .with_hint("Use a new key for a new act, and the same key only to repeat one.")
+}
+
+fn of_principal(fingerprint: [u8; 32], principal: &str) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    hasher.update(fingerprint);
+    hasher.update(principal.as_bytes());
+    hasher.finalize().into()
 }
 
 /// Hashes a tool and its arguments, independent of how they are formatted.

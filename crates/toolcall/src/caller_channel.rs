@@ -17,6 +17,11 @@ pub trait CallerChannel: fmt::Debug + Send + Sync {
         questions: ServerQuestions,
     ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>>;
 
+    /// Stops the call's timeout until the guard is dropped: a person has something to do first.
+    fn pause(&self) -> Box<dyn Send> {
+        Box::new(())
+    }
+
     /// Returns the capabilities that the client declared, in its protocol's format: a tool that speaks the same
     /// protocol passes them on. Returns `None` if it declared nothing besides what it [`answers`](Self::answers).
     fn declared(&self) -> Option<&Value> {

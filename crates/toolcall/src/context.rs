@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallId, CallerChannel, TraceContext, Visibility};
+use crate::{CallId, CallerChannel, Principal, TraceContext, Visibility};
 
 /// The context of one call. Cheap to clone.
 ///
@@ -29,6 +29,8 @@ pub struct CallContext {
     pub progress: Progress,
     /// Who makes the call, for records and policy.
     pub caller: Option<Arc<str>>,
+    /// Who the caller was authenticated as: decides whose credentials the tool uses.
+    pub principal: Principal,
     /// The client program, as it names itself: for records, never for decisions.
     pub client: Option<Arc<str>>,
     /// What the caller may know: which tools exist for it, and whose calls.
@@ -53,6 +55,11 @@ impl CallContext {
     /// Creates the context of the caller `name`.
     pub fn for_caller(name: impl Into<Arc<str>>) -> Self {
         Self { caller: Some(name.into()), ..Self::default() }
+    }
+
+    /// Creates the context of a call that the user who runs this process makes, recorded under `name`.
+    pub fn for_owner(name: impl Into<Arc<str>>) -> Self {
+        Self { principal: Principal::Owner, ..Self::for_caller(name) }
     }
 
     /// Sets the name of the client program, see [`client_name`].

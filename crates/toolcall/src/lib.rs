@@ -23,6 +23,7 @@ pub mod numbers;
 mod output;
 mod part_text;
 mod pattern;
+mod principal;
 mod result;
 mod spec;
 pub mod sse;
@@ -40,6 +41,7 @@ pub use function::{FunctionTool, tool_fn};
 pub use human::{HumanDuration, HumanSize};
 pub use output::{BinaryPart, Content, IntoOutput, Json, Part, ToolOutput};
 pub use pattern::{PatternError, ToolPattern, ToolPatterns};
+pub use principal::Principal;
 pub use result::{Artifact, BoundedOutput, ReuseReason, ToolMessage, ToolResult};
 pub use spec::{
     Annotations, FixedArgument, Normalize, Strictness, ToolOrigin, ToolSettings, ToolSpec,

@@ -113,6 +113,8 @@ pub struct ToolSettings {
     pub max_concurrent: Option<usize>,
     /// How long a result may be cached.
     pub cache: Option<Duration>,
+    /// Whether its result depends on who calls it, so that it is never shared between callers.
+    pub per_caller: bool,
     /// Whether its calls can be queued, to outlive their callers.
     pub durable: bool,
     /// How its arguments are validated.

@@ -94,7 +94,7 @@ impl Assistant {
         let before = memory::trimmed(&conversation, self.memory - 1);
         let mut during = before.clone();
         during.say(question);
-        let cx = CallContext::for_caller("voice").with_client("voice");
+        let cx = CallContext::for_owner("voice").with_client("voice");
         let outcome = self.agent.run(&mut during, &events, &cx).await;
         let answer = outcome.answer.as_deref().map(speakable).filter(|text| !text.is_empty());
         // A question without an answer is not remembered, unless a tool was called for it.

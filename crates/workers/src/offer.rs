@@ -184,6 +184,8 @@ impl OfferedTool {
                 // Each worker limits its own concurrency.
                 max_concurrent: None,
                 cache: self.cache_ms.map(Duration::from_millis),
+                // A worker does not know who calls, so it has nobody's own sign-in.
+                per_caller: false,
                 durable: true,
                 strictness: match self.check {
                     OfferedStrictness::Usual => Strictness::Inherit,

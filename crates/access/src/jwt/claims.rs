@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use switchboard_toolcall::ToolPatterns;
+use switchboard_toolcall::{Principal, ToolPatterns};
 
 use super::{JwtConfig, quotas::CallerQuotas};
 use crate::{Caller, rate::Quota};
@@ -48,10 +48,11 @@ impl JwtBearer {
         };
         let approves = says_true(&config.approve_claim);
         let watches = says_true(&config.watch_claim);
+        let principal = principal(&claims, config, &name);
         let claims = Some(Arc::new(Value::Object(claims)));
         let quota = shares.of(&name);
         let caller = Caller::with_claims(Some(name), tools.map(Arc::new), claims);
-        let caller = caller.approving(approves).watching(watches);
+        let caller = caller.authenticated(principal).approving(approves).watching(watches);
         Ok(Self { caller, quota, generation, not_before, expires })
     }
 
@@ -80,6 +81,15 @@ fn name(claims: &Map<String, Value>, claim: &str) -> Result<Arc<str>, String> {
     match name.chars().any(char::is_control) || !(1..=255).contains(&name.len()) {
         false => Ok(format!("{PREFIX}{name}").into()),
         true => Err(format!("its claim `{claim}` is not a name of 1 to 255 characters")),
+    }
+}
+
+/// Returns the issuer's subject; its `name_claim` if the issuer names no subject.
+fn principal(claims: &Map<String, Value>, config: &JwtConfig, name: &str) -> Principal {
+    let subject = claims.get("sub").and_then(Value::as_str).filter(|subject| !subject.is_empty());
+    Principal::Subject {
+        issuer: config.issuer.as_str().into(),
+        subject: subject.map_or_else(|| name.into(), Arc::from),
     }
 }
 

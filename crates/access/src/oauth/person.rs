@@ -12,6 +12,11 @@ use crate::{
 /// Headers by which a proxy says that somebody else is behind it.
 const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
 
+/// Returns whether a proxy says that somebody else is behind it.
+pub(crate) fn is_forwarded(request: &request::Parts) -> bool {
+    FORWARDED.iter().any(|name| request.headers.contains_key(*name))
+}
+
 /// Somebody who may let clients in.
 pub struct Person {
     /// What the person may do.
@@ -38,7 +43,7 @@ impl Access {
             Some((_, subject)) => self.person_of(subject),
             None => self
                 .is_local_user(request, peer)
-                .then(|| Person { caller: Caller::default(), user: GrantUser::Owner }),
+                .then(|| Person { caller: Caller::owner(), user: GrantUser::Owner }),
         }
     }
 
@@ -66,7 +71,7 @@ impl Access {
     /// Returns whether the request comes from a program of the user who runs the gateway, and from nobody behind it.
     fn is_local_user(&self, request: &request::Parts, peer: ConnectionUser) -> bool {
         let is_taken = self.oauth.as_ref().is_some_and(|oauth| oauth.takes_local_user());
-        let is_forwarded = FORWARDED.iter().any(|name| request.headers.contains_key(*name));
+        let is_forwarded = is_forwarded(request);
         let base = self.base_url(request).ok().and_then(|base| base.parse().ok());
         is_taken
             && peer == ConnectionUser::Owner
@@ -118,7 +123,7 @@ impl Access {
             Rejection::InvalidToken(text)
         };
         match user {
-            GrantUser::Owner => Ok(Caller::default()),
+            GrantUser::Owner => Ok(Caller::owner()),
             GrantUser::Token { hash, .. } => {
                 let hash = URL_SAFE_NO_PAD.decode(hash).ok().and_then(|hash| hash.try_into().ok());
                 let token = hash.and_then(|hash: [u8; 32]| self.tokens.find_hash(&hash));

@@ -2,7 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
-use switchboard_toolcall::ToolPatterns;
+use switchboard_toolcall::{Principal, ToolPatterns};
 
 use super::{PREFIX, TokensError};
 use crate::{
@@ -87,6 +87,12 @@ impl TokenEntry {
     /// Returns the entry with another state of its grant.
     pub(crate) fn with_grant(&self, grant: Grant) -> Self {
         Self { oauth: Some(Box::new(grant)), ..self.clone() }
+    }
+
+    /// Returns who its bearer is: not the bearer of an earlier token of the same name.
+    pub fn principal(&self) -> Principal {
+        let id = self.created.to_string();
+        Principal::Token { name: self.name.as_str().into(), id: id.into() }
     }
 
     /// Returns the hash of its secret; of a grant, of what its secrets have in common.

@@ -53,6 +53,7 @@ impl Token {
         let globs = entry.globs()?;
         let caller = Caller::new(Some(entry.name.as_str().into()), globs.map(Arc::new));
         let mut caller = caller.approving(entry.approve).watching(entry.watch);
+        caller.principal = entry.principal();
         caller.is_admin = entry.admin;
         let quota = Quota::new(entry.rate, entry.concurrent);
         Ok(Self { entry, caller, quota })

@@ -43,4 +43,7 @@ pub(crate) struct LogoutArgs {
     /// The server's name in the config
     #[arg(add = ArgValueCandidates::new(completion::server_names))]
     pub(crate) server: String,
+    /// Sign this caller out, of a server with `auth = "user"`: a token's name, a JWT's subject, or `owner`
+    #[arg(long, value_name = "NAME", default_value = "owner")]
+    pub(crate) caller: String,
 }

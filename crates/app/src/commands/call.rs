@@ -135,7 +135,7 @@ impl CallCommand<'_> {
     /// Runs the call; its arguments are read as soon as the tool's schema is known.
     async fn execute(&self, args: Option<Map<String, Value>>) -> anyhow::Result<CallReport> {
         let (executor, name) = (&self.app.executor, &self.call.name);
-        let mut cx = CallContext::for_caller("command line").with_client("cli");
+        let mut cx = CallContext::for_owner("command line").with_client("cli");
         cx.asked = Some(self.asked);
         cx.caller_channel = questions::here(Sampler::Usual(self.loaded.clone()));
         cx.progress = self.label.listener();

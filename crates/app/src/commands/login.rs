@@ -1,15 +1,16 @@
-//! `switchboard login` and `logout`: signs in to a server, once for all callers (SPEC AU-1).
+//! `switchboard login` and `logout`: signs in to a server, for all callers or for the owner (SPEC AU-1, AU-3).
 
 mod browser;
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context, bail};
-use switchboard_mcp_client::{ServerConfig, TransportKind};
+use switchboard_mcp_client::{ServerAuth, ServerConfig, TransportKind, principal_of};
 use switchboard_oauth::{
     Credential, CredentialKey, DeviceCode, Error, GrantKind, HttpClient, SignIn, revoke,
 };
 use switchboard_runtime::lookup::close_names;
+use switchboard_toolcall::Principal;
 use tokio::{task::spawn_blocking, time::timeout};
 
 use super::sign_in_view;
@@ -21,6 +22,9 @@ use crate::{
     terminal::{self, Paint, ask, text},
     vault,
 };
+
+/// Whom `logout` signs out unless a caller is named.
+const OWNER: &str = "owner";
 
 /// How long a person has for the sign-in.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -41,31 +45,28 @@ pub(super) fn in_config(
     let loaded = settings::load(config)?;
     let (key, config) = target(&loaded, &login.server)?;
     let vault = vault::open()?;
-    on_runtime(async {
-        let signed_in = async {
-            let http = HttpClient::new()?;
-            let sign_in = SignIn::prepare(&http, &vault, key, &config.oauth, None).await?;
-            match config.auth.grant() {
-                GrantKind::Person => sign_in_by(login, &sign_in).await,
-                grant => sign_in.by_grant(grant).await,
-            }
-        };
-        match signed_in.await {
-            Ok(credential) => {
-                let status = sign_in_view::sentence(&credential.status());
-                let name = text::one_line(&login.server);
-                terminal::tell(&format!("{name}: {}", text::one_line(&status)));
-                reconnect(&loaded, &login.server).await;
-                Ok(ExitCode::SUCCESS)
-            }
-            Err(error) => {
-                let error = anyhow::Error::from(error);
-                let reason = text::one_line(&format!("not signed in: {error:#}"));
-                terminal::tell(&Paint::stderr(cli.color).red(&reason));
-                Ok(ExitCode::FAILURE)
-            }
+    let signed_in = on_runtime(async {
+        let http = HttpClient::new()?;
+        let sign_in = SignIn::prepare(&http, &vault, key, &config.oauth, None).await?;
+        Ok(match config.auth.grant() {
+            GrantKind::Person => sign_in_by(login, &sign_in).await?,
+            grant => sign_in.by_grant(grant).await?,
+        })
+    });
+    match signed_in {
+        Ok(credential) => {
+            let status = sign_in_view::sentence(&credential.status());
+            let name = text::one_line(&login.server);
+            terminal::tell(&format!("{name}: {}", text::one_line(&status)));
+            reconnect(&loaded, &login.server);
+            Ok(ExitCode::SUCCESS)
         }
-    })
+        Err(error) => {
+            let reason = text::one_line(&format!("not signed in: {error:#}"));
+            terminal::tell(&Paint::stderr(cli.color).red(&reason));
+            Ok(ExitCode::FAILURE)
+        }
+    }
 }
 
 async fn sign_in_by(login: &LoginArgs, sign_in: &SignIn) -> Result<Credential, Error> {
@@ -106,9 +107,11 @@ fn show_code(code: &DeviceCode) {
 }
 
 /// Lets a running gateway use the sign-in at once; without this it would notice within a minute.
-async fn reconnect(loaded: &Loaded, server: &str) {
+fn reconnect(loaded: &Loaded, server: &str) {
     if let Ok(Some(gateway)) = OwnGateway::look(loaded)
-        && let Err(error) = gateway.post(&format!("/api/servers/{}/reconnect", path(server))).await
+        && let Err(error) = on_runtime(async {
+            gateway.post(&format!("/api/servers/{}/reconnect", path(server))).await
+        })
     {
         tracing::debug!(%error, "the gateway was not told of the sign-in");
     }
@@ -116,27 +119,47 @@ async fn reconnect(loaded: &Loaded, server: &str) {
 
 pub(super) fn logout(logout: &LogoutArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load(cli.config.as_deref())?;
-    let (key, _) = target(&loaded, &logout.server)?;
-    let vault = vault::open()?;
+    let (key, config) = target(&loaded, &logout.server)?;
     let name = text::one_line(&logout.server);
-    let Some(credential) = Credential::load(&vault, &key)? else {
-        terminal::tell(&format!("{name}: nobody is signed in"));
-        return Ok(ExitCode::SUCCESS);
+    if config.auth != ServerAuth::User && logout.caller != OWNER {
+        bail!("all callers share the sign-in to `{name}`: its `auth` is not `user`");
+    }
+    let vault = vault::open()?;
+    let keys = match config.auth {
+        ServerAuth::User => of_caller(&key, &logout.caller, CredentialKey::all(&vault)?),
+        _ => vec![key],
     };
-    let is_revoked = on_runtime(async {
+    let revoked = on_runtime(async {
         let http = HttpClient::new()?;
-        let is_revoked = revoke(&http, &vault, &key, &credential).await?;
-        reconnect(&loaded, &logout.server).await;
-        Ok(is_revoked)
+        let mut revoked = Vec::new();
+        for key in &keys {
+            revoked.extend(revoke(&http, &vault, key).await?);
+        }
+        Ok(revoked)
     })?;
-    let issuer = text::one_line(&credential.issuer);
-    terminal::tell(&match is_revoked {
-        true => format!("{name}: signed out, and revoked at {issuer}"),
-        false => format!(
-            "{name}: signed out here; {issuer} did not revoke it, so revoke it there if that matters"
-        ),
-    });
+    reconnect(&loaded, &logout.server);
+    for (credential, is_revoked) in &revoked {
+        let issuer = text::one_line(&credential.issuer);
+        terminal::tell(&match is_revoked {
+            true => format!("{name}: signed out, and revoked at {issuer}"),
+            false => format!(
+                "{name}: signed out here; {issuer} did not revoke it, so revoke it there if that matters"
+            ),
+        });
+    }
+    if revoked.is_empty() {
+        terminal::tell(&format!("{name}: nobody is signed in"));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The sign-ins of the callers of this name to the server of `key`.
+fn of_caller(key: &CredentialKey, name: &str, all: Vec<CredentialKey>) -> Vec<CredentialKey> {
+    let is_its = |other: &CredentialKey| {
+        let same = (&other.server, &other.url) == (&key.server, &key.url);
+        same && principal_of(other).is_some_and(|caller| caller.name() == name)
+    };
+    all.into_iter().filter(is_its).collect()
 }
 
 /// The server's sign-in and settings.
@@ -159,5 +182,13 @@ fn target<'a>(loaded: &'a Loaded, name: &str) -> anyhow::Result<(CredentialKey, 
         bail!("server `{name}` has an `Authorization` in its `headers`; remove it to sign in");
     }
     let url = config.url.as_deref().context("it has no `url`")?;
-    Ok((CredentialKey::shared(name, url)?, config))
+    let key = match config.auth {
+        // On the command line the caller is the owner.
+        ServerAuth::User => {
+            let owner = Principal::Owner.key().unwrap_or_default();
+            CredentialKey::of_caller(name, url, owner)?
+        }
+        _ => CredentialKey::shared(name, url)?,
+    };
+    Ok((key, config))
 }

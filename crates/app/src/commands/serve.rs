@@ -112,7 +112,7 @@ async fn over_stdio(
         let server = server::Server::new(executor, Some(servers), config);
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let (about, nobody_asks) = (About::default(), mpsc::channel(1).1);
-        let served = server.serve_stdio_until(input, output, McpCaller::default(), &stop);
+        let served = server.serve_stdio_until(input, output, McpCaller::owner(), &stop);
         tokio::select! {
             served = served => served.context("failed to serve over stdio")?,
             failed = reload::follow(app, connections, None, &about, cli, loaded, nobody_asks) => failed?,
@@ -182,6 +182,9 @@ async fn over_http(
         if serve.open {
             open_console(&format!("{scheme}://{address}/"));
         }
+        if let Some(oauth) = servers.oauth() {
+            oauth.pages.serve_at(&pages_url(&config, &format!("{scheme}://{address}")));
+        }
         let _watching = watch_fleet(connections, &feed);
         let executor = app.executor.clone();
         let models = model::for_chat(loaded)?;
@@ -216,6 +219,14 @@ async fn over_http(
         Ok(ExitCode::SUCCESS)
     })
     .await
+}
+
+/// The address under which browsers reach us: as the settings say, else as we listen.
+fn pages_url(config: &Config, own: &str) -> String {
+    let public = config.public_url.clone();
+    // Nobody can go to "all addresses of this machine".
+    public
+        .unwrap_or_else(|| own.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:"))
 }
 
 /// Adds figures of the cluster to the metrics until the returned value is dropped.

@@ -167,11 +167,8 @@ impl ServerSource<'_> {
         match self {
             Self::Here { executor, .. } => {
                 let name = method.call_name(server, executor.tools().separator());
-                let cx = CallContext {
-                    whole,
-                    caller_channel,
-                    ..CallContext::for_caller("command line")
-                };
+                let cx =
+                    CallContext { whole, caller_channel, ..CallContext::for_owner("command line") };
                 Ok(executor.execute(ToolCall::new(name, params), &cx).await)
             }
             Self::Gateway { gateway, loaded, .. } => {

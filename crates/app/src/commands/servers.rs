@@ -71,7 +71,7 @@ fn connected(servers: &ServersArgs, loaded: &Loaded) -> anyhow::Result<Vec<Serve
     with_servers(&app, loaded, Needs::All, async |connections| {
         let work = async {
             connections.settled(is_watched(servers.json)).await;
-            let mut rows = ServerRow::all(&app, connections);
+            let mut rows = ServerRow::all(&app, connections).await;
             rows.extend(loaded.disabled_servers().map(|(name, config)| {
                 ServerRow::new(
                     name.clone(),
@@ -97,7 +97,7 @@ impl ServerRow {
         }
     }
 
-    fn all(app: &App, connections: &Connections) -> Vec<Self> {
+    async fn all(app: &App, connections: &Connections) -> Vec<Self> {
         let tools = app.executor.tools().listed();
         let row = |server: &switchboard_mcp_client::Server| {
             let state = server.state();
@@ -110,14 +110,18 @@ impl ServerRow {
             let own = tools.iter().filter(|tool| tool.spec().server() == Some(server.name()));
             let tools = own.count() as u64;
             let name = server.name().to_string();
-            let sign_in = sign_in_view::of(server);
             let row = Self::new(name, state.name().to_owned(), kind(server.kind()).to_owned());
-            Self { tools, error, sign_in, ..row }
+            Self { tools, error, ..row }
         };
+        let mut rows = Vec::new();
+        for server in connections.all() {
+            rows.push(Self { sign_in: sign_in_view::of(&server).await, ..row(&server) });
+        }
         let apis = connections.apis();
-        let apis =
-            apis.iter().map(|api| Self::of_gateway(&api_view::of(api, app.executor.tools())));
-        connections.all().iter().map(|server| row(server)).chain(apis).collect()
+        rows.extend(
+            apis.iter().map(|api| Self::of_gateway(&api_view::of(api, app.executor.tools()))),
+        );
+        rows
     }
 
     fn new(name: String, state: String, kind: String) -> Self {

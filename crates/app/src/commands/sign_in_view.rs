@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use switchboard_mcp_client::{Server, SignInStatus};
+use switchboard_toolcall::Principal;
 
 /// `signed in as ada@example.com at https://auth.example, scopes read write, until 2026-11-18T03:00:00Z, then renewed`
 pub(super) fn sentence(status: &SignInStatus) -> String {
@@ -10,7 +11,16 @@ pub(super) fn sentence(status: &SignInStatus) -> String {
 }
 
 /// What is shown of a server's sign-in, as the gateway's REST does.
-pub(super) fn of(server: &Server) -> Option<Value> {
+pub(super) async fn of(server: &Server) -> Option<Value> {
+    if server.is_per_user() {
+        let mut own = match server.sign_in_of(&Principal::Owner).await {
+            Some(status) => shown(&status),
+            None => json!({"state": "needed", "reason": "each caller signs in itself"}),
+        };
+        own["auth"] = "user".into();
+        own["callers"] = server.signed_in_callers().await.len().into();
+        return Some(own);
+    }
     match (server.needs_sign_in(), server.signed_in()) {
         (Some(needed), _) => Some(json!({"state": "needed", "reason": needed.to_string()})),
         (None, Some(status)) => Some(shown(&status)),
@@ -20,9 +30,18 @@ pub(super) fn of(server: &Server) -> Option<Value> {
 
 /// The same in words; `None` if nobody is signed in.
 pub(super) fn of_json(shown: &Value) -> Option<String> {
-    if shown["state"] != "signed_in" {
-        return None;
+    let callers = shown["callers"].as_u64().map(|callers| match callers {
+        1 => "signs in per user, 1 caller is signed in".to_owned(),
+        many => format!("signs in per user, {many} callers are signed in"),
+    });
+    let own = (shown["state"] == "signed_in").then(|| own(shown)).flatten();
+    match (callers, own) {
+        (Some(callers), Some(own)) => Some(format!("{callers}; you are {own}")),
+        (callers, own) => callers.or(own),
     }
+}
+
+fn own(shown: &Value) -> Option<String> {
     let scopes: Vec<_> = shown["scopes"].as_array()?.iter().filter_map(Value::as_str).collect();
     let scopes =
         if scopes.is_empty() { String::new() } else { format!(", scopes {}", scopes.join(" ")) };

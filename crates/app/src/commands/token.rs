@@ -8,12 +8,16 @@ use anyhow::{Context, bail};
 use serde_json::json;
 use switchboard_access::{self as access, TokenEntry, Tokens, oauth::Grant};
 use switchboard_cluster::ClusterView;
+use switchboard_mcp_client::revoke_sign_ins;
+use switchboard_toolcall::Principal;
 
 use crate::{
     cli::{Cli, NewTokenArgs, TokenAction, TokenArgs},
-    cluster, environment,
+    cluster,
+    connections::sign_ins,
+    environment,
     runtime::on_runtime,
-    settings,
+    settings::{self, Loaded},
     terminal::{self, text},
 };
 use stores::TokenStores;
@@ -35,12 +39,25 @@ pub(super) fn run(token: &TokenArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
             TokenAction::Sign { names } => sign(&tokens, names).await?,
             TokenAction::Revoke { name } => {
                 tokens.revoke(name).await?;
+                sign_out(name, &loaded).await;
                 let name = text::one_line(name);
                 terminal::tell(&format!("token '{name}' is revoked"));
             }
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Revokes and forgets what the bearer of a token is signed in to, at servers with `auth = "user"`.
+async fn sign_out(token: &str, loaded: &Loaded) {
+    let Some(deps) = sign_ins(loaded) else { return };
+    let is_its =
+        |caller: &Principal| matches!(caller, Principal::Token { name, .. } if **name == *token);
+    match revoke_sign_ins(&deps, is_its).await {
+        Ok(0) => {}
+        Ok(count) => terminal::tell(&format!("its sign-ins to servers are revoked: {count}")),
+        Err(error) => terminal::tell(&format!("its sign-ins to servers are still there: {error}")),
+    }
 }
 
 /// The tokens of this user.

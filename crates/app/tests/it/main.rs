@@ -42,6 +42,7 @@ mod private_files;
 mod redaction;
 mod secret;
 mod login;
+mod per_user;
 mod replay;
 mod policy;
 mod approve;

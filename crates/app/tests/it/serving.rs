@@ -52,10 +52,15 @@ impl Serving {
 
     /// Sends a request and leaves its answer to come.
     pub(crate) fn begin(&self, path: &str, body: &str) -> TcpStream {
+        self.begin_with(path, "", body)
+    }
+
+    /// Like [`begin`](Self::begin), with more headers.
+    pub(crate) fn begin_with(&self, path: &str, headers: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let (host, length) = (&self.address, body.len());
-        let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}");
-        stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).unwrap();
+        let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n");
+        stream.write_all(format!("{head}{headers}\r\n{body}").as_bytes()).unwrap();
         stream
     }
 

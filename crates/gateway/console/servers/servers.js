@@ -164,6 +164,7 @@ class Servers {
           copy(() => server.origin ?? '', `where ${server.name} comes from`),
         ),
       summary(server, figures),
+      this.#signIn(server),
       server.error &&
         h(
           'p',
@@ -199,6 +200,60 @@ class Servers {
     let element = this.#beside.get(server.name);
     if (!element) this.#beside.set(server.name, (element = beside(server.name)));
     return element;
+  }
+
+  /**
+   * Who is signed in to it; a sign-in of one's own begins and ends here.
+   * @param {Server} server
+   */
+  #signIn(server) {
+    const signIn = server.sign_in;
+    if (!signIn) return null;
+    const isIn = signIn.state === 'signed_in';
+    const how = signIn.auth === 'user' ? 'You are' : 'Somebody is';
+    const says = isIn ? `${how} signed in at ${signIn.issuer}` : `${how} not signed in: ${signIn.reason}`;
+    const scopes = signIn.scopes.length > 0 && `scopes ${signIn.scopes.join(' ')}`;
+    const until = signIn.until && `until ${day(signIn.until)}${signIn.renews ? ', then renewed' : ''}`;
+    const callers = signIn.callers !== undefined && `${count(signIn.callers)} signed in`;
+    const act = isIn ? 'sign out' : 'sign in';
+    return h(
+      'p',
+      { class: 'server-sum' },
+      h('span', {}, says),
+      [scopes, until, callers].filter(Boolean).map((fact) => h('span', {}, fact)),
+      signIn.auth === 'user' &&
+        h(
+          'button',
+          {
+            type: 'button',
+            class: 'small',
+            'data-act': `${act} ${server.name}`,
+            'aria-label': `${act} ${server.name}`,
+            onclick: () => this.#changeSignIn(server.name, isIn),
+          },
+          isIn ? 'Sign out' : 'Sign in',
+        ),
+    );
+  }
+
+  /**
+   * @param {string} name
+   * @param {boolean} isIn
+   */
+  async #changeSignIn(name, isIn) {
+    const address = `/api/servers/${encodeURIComponent(name)}/sign-in`;
+    try {
+      if (isIn) {
+        await send('DELETE', address);
+        toast(`${name}: signed out`);
+      } else {
+        const { url } = await send('POST', address);
+        window.open(url, '_blank', 'noopener');
+      }
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error), 'bad');
+    }
+    await this.#look();
   }
 
   /** @param {Server} server */

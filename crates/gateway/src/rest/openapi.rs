@@ -69,6 +69,8 @@ use responses::RejectedResponse;
         rest::servers::reconnect,
         rest::servers::stop,
         rest::servers::start,
+        rest::servers::sign_in,
+        rest::servers::sign_out,
         rest::servers::add,
         rest::servers::remove,
         rest::servers::enable,

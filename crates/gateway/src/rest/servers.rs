@@ -4,6 +4,7 @@ mod act;
 mod edit;
 mod group;
 mod lists;
+mod sign_in;
 mod stderr;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use axum::{
     Extension,
     extract::{Path, State, rejection::PathRejection},
 };
+use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::Value;
 use switchboard_access::Caller;
@@ -29,12 +31,14 @@ use crate::{
 };
 
 use group::ShownWorker;
+use sign_in::ShownSignIn;
 
 pub(crate) use act::{__path_reconnect, __path_start, __path_stop, reconnect, start, stop};
 pub(crate) use edit::{
     __path_add, __path_disable, __path_enable, __path_remove, add, disable, enable, may_add, remove,
 };
 pub(crate) use lists::{__path_prompts, __path_resources, prompts, resources};
+pub(crate) use sign_in::{__path_sign_in, __path_sign_out, sign_in, sign_out};
 pub(crate) use stderr::{__path_follow, follow};
 
 /// A server as it is shown.
@@ -82,50 +86,13 @@ pub(crate) struct ShownServer {
     /// The last lines of its stderr; unset if there are none, or the caller may not see them.
     stderr: Option<Vec<String>>,
     /// Whether somebody is signed in to it, or should be; none for a server without sign-in, and for who neither administers
-    /// nor watches.
+    /// nor watches, unless it is the caller's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     sign_in: Option<ShownSignIn>,
     /// The workers, if it is a group of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     workers: Option<Vec<ShownWorker>>,
-}
-
-/// A server's sign-in.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct ShownSignIn {
-    /// `signed_in`, or `needed` if somebody has to run `switchboard login NAME`.
-    state: &'static str,
-    /// Why a sign-in is needed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    reason: Option<String>,
-    /// Who gave it.
-    issuer: Option<String>,
-    scopes: Vec<String>,
-    /// When its token ends.
-    until: Option<String>,
-    /// Whether it is then renewed without a person.
-    renews: bool,
-}
-
-impl ShownSignIn {
-    fn of(server: &Server) -> Option<Self> {
-        if let Some(needed) = server.needs_sign_in() {
-            let (issuer, scopes, until, renews) = (None, Vec::new(), None, false);
-            let reason = Some(redact::text(&needed.to_string()).into_owned());
-            return Some(Self { state: "needed", reason, issuer, scopes, until, renews });
-        }
-        let status = server.signed_in()?;
-        Some(Self {
-            state: "signed_in",
-            reason: None,
-            issuer: Some(status.issuer),
-            scopes: status.scopes,
-            until: status.until.map(timestamp),
-            renews: status.renews,
-        })
-    }
 }
 
 /// A server's own name and version.
@@ -136,6 +103,14 @@ struct ServerInfo {
 }
 
 impl ShownServer {
+    async fn of(server: &Server, parts: &Parts, caller: &Caller) -> Self {
+        let shown = Self::new(server, parts, caller);
+        match server.is_per_user() {
+            true => Self { sign_in: Some(ShownSignIn::own(server, caller).await), ..shown },
+            false => shown,
+        }
+    }
+
     fn new(server: &Server, parts: &Parts, caller: &Caller) -> Self {
         let state = server.state();
         let session = match &state {
@@ -193,7 +168,7 @@ impl ShownServer {
                 let lines = server.stderr().lines();
                 lines.iter().map(|line| redact::text(&line.text).into_owned()).collect()
             }),
-            sign_in: ShownSignIn::of(server).filter(|_| sees_errors),
+            sign_in: ShownSignIn::shared(server).filter(|_| sees_errors),
             workers: None,
         }
     }
@@ -257,8 +232,9 @@ pub(crate) async fn list(
 ) -> Json<Vec<ShownServer>> {
     let servers = parts.servers.as_ref().map(|servers| servers.all()).unwrap_or_default();
     let visible = servers.iter().filter(|server| is_visible(server.name(), &parts, &caller));
-    let servers = visible.map(|server| ShownServer::new(server, &parts, &caller));
-    Json(servers.chain(group::all(&parts, &caller)).chain(disabled(&parts, &caller)).collect())
+    let servers = join_all(visible.map(|server| ShownServer::of(server, &parts, &caller))).await;
+    let groups = group::all(&parts, &caller);
+    Json(servers.into_iter().chain(groups).chain(disabled(&parts, &caller)).collect())
 }
 
 /// One of the servers.
@@ -283,7 +259,7 @@ pub(crate) async fn show(
         return Ok(Json(group));
     }
     let server = find(&parts, &caller, name)?;
-    Ok(Json(ShownServer::new(&server, &parts, &caller)))
+    Ok(Json(ShownServer::of(&server, &parts, &caller).await))
 }
 
 /// Returns the server with this name, if it exists for the caller.

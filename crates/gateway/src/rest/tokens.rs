@@ -252,7 +252,12 @@ pub(crate) async fn revoke(
     check(&caller)?;
     check_alone(&parts)?;
     let (tokens, revoked) = (parts.access.tokens().clone(), name.clone());
+    let bearer =
+        tokens.all().iter().find(|token| token.entry().name == name).map(|token| token.caller());
     at(move || tokens.revoke(&revoked)).await?;
+    if let (Some(servers), Some(bearer)) = (&parts.servers, bearer) {
+        servers.sign_out_everywhere(&bearer.principal).await;
+    }
     tracing::info!(token = name, caller = caller.name.as_deref(), "asked to revoke a token");
     Ok(StatusCode::NO_CONTENT)
 }

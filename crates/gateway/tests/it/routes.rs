@@ -16,7 +16,7 @@ use crate::{TestGateway, answer, servers::TINY};
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// The files whose routes are for browsers and for OAuth clients, not for programs that read `/openapi.json`.
-const UNDOCUMENTED: [&str; 3] = ["console.rs", "metadata.rs", "oauth.rs"];
+const UNDOCUMENTED: [&str; 4] = ["console.rs", "metadata.rs", "oauth.rs", "sign_in_page.rs"];
 
 // GW-1
 #[tokio::test]

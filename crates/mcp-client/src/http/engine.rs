@@ -28,6 +28,9 @@ const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 /// A request: method, target, headers of all requests, its own headers, body.
 type RequestParts<'a> = (Method, &'a Uri, &'a HeaderMap, &'a [(HeaderName, HeaderValue)], Bytes);
 
+/// How often a request is sent again with a new token: one that somebody else got meanwhile may have ended too.
+const NEW_TOKENS: usize = 2;
+
 /// Sends requests to one server.
 pub(crate) struct Engine {
     pool: Pool,
@@ -91,8 +94,8 @@ impl Engine {
         if url.origin() == self.url.origin() { path(&url) } else { None }
     }
 
-    /// Sends a request with the sign-in token, if there is one. Retries once if the server refuses the token and another one
-    /// is available: a server does not handle a request that it refuses so. Headers in `own` replace those of the same name.
+    /// Sends a request with the sign-in token, if there is one. Retries if the server refuses the token and another one is
+    /// available: a server does not handle a request that it refuses so. Headers in `own` replace those of the same name.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -107,7 +110,10 @@ impl Engine {
         // Boxed, so that the future of every request stays small.
         Box::pin(async {
             let mut token = authorizer.token().await;
-            let (mut has_new_token, mut has_new_proof) = (false, false);
+            if token.is_none() && authorizer.is_personal() {
+                return Err(Failure::SignIn(SignInNeeded::Missing));
+            }
+            let (mut new_tokens, mut has_new_proof) = (0, false);
             loop {
                 let request = (method.clone(), uri, headers, own, body.clone());
                 let answer = self.send_with(token.as_ref(), request).await?;
@@ -115,7 +121,10 @@ impl Engine {
                 nonce.inspect(|nonce| authorizer.note_nonce(nonce));
                 let Some(challenge) = challenge(&answer) else { return Ok(answer) };
                 let (retry, is_again) = match authorizer.refused(challenge, token.as_ref()).await {
-                    Remedy::Retry(renewed) => (renewed, replace(&mut has_new_token, true)),
+                    Remedy::Retry(renewed) => {
+                        new_tokens += 1;
+                        (renewed, new_tokens > NEW_TOKENS)
+                    }
                     Remedy::NewProof(same) => (same, replace(&mut has_new_proof, true)),
                     Remedy::SignIn(needed) => return Err(Failure::SignIn(needed)),
                 };

@@ -4,13 +4,26 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_runtime::ServerLink;
-use switchboard_toolcall::{BoxFuture, ToolError};
+use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
 
 use super::{Server, ServerState};
 
 impl ServerLink for Server {
     fn ready(&self) -> BoxFuture<'_, Result<(), ToolError>> {
-        Box::pin(async { self.session().await.map(|_| ()) })
+        Box::pin(async {
+            if !self.is_per_user() {
+                return self.session().await.map(|_| ());
+            }
+            self.settled().await;
+            match self.state() {
+                ServerState::Failed(reason) => {
+                    Err(ToolError::new(ErrorKind::Unavailable, &*reason))
+                }
+                ServerState::Stopped => Err(self.stopped()),
+                ServerState::Skipped(reason) => Err(self.skipped(&reason)),
+                _ => Ok(()),
+            }
+        })
     }
 
     fn starts(&self) -> u64 {

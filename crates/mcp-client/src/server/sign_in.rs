@@ -7,9 +7,13 @@ use switchboard_oauth::{
     Authorizer, CredentialKey, HttpClient, Secret, SignInNeeded, SignInStatus, Vault,
 };
 use switchboard_runtime::redact;
+use switchboard_toolcall::Principal;
 
 use super::Server;
-use crate::config::{ServerAuth, ServerConfig, TransportKind};
+use crate::{
+    config::{ServerAuth, ServerConfig, TransportKind},
+    sign_in_pages::SignInPages,
+};
 
 /// What signing in needs: the same for all servers.
 #[derive(Clone, Debug)]
@@ -18,6 +22,23 @@ pub struct OauthDeps {
     pub http: HttpClient,
     /// Holds the sign-ins.
     pub vault: Vault,
+    /// Where callers sign in to servers with `auth = "user"`.
+    pub pages: Arc<SignInPages>,
+}
+
+impl OauthDeps {
+    /// Signs in with this client and vault. No caller can sign in before a gateway serves the pages.
+    pub fn new(http: HttpClient, vault: Vault) -> Self {
+        Self { http, vault, pages: Arc::default() }
+    }
+
+    /// Creates the authorizer of a sign-in to a server with these settings.
+    pub(crate) fn authorizer(&self, key: CredentialKey, config: &ServerConfig) -> Arc<Authorizer> {
+        let remember = Arc::new(|secret: &Secret| redact::remember(secret.expose()));
+        let (http, vault) = (self.http.clone(), self.vault.clone());
+        let (grant, oauth) = (config.auth.grant(), config.oauth.clone());
+        Arc::new(Authorizer::granted_by(grant, oauth, http, vault, key, remember))
+    }
 }
 
 /// A server's sign-in: the authorizer, and whether a person has to sign in.
@@ -28,7 +49,7 @@ pub(super) struct ServerSignIn {
 }
 
 impl ServerSignIn {
-    /// Creates no authorizer if the settings already have credentials, in a header or in the URL.
+    /// Creates no authorizer if the settings already have credentials, in a header or in the URL, or if each caller has one.
     pub(super) fn new(
         name: &str,
         kind: TransportKind,
@@ -40,14 +61,16 @@ impl ServerSignIn {
         let key = config.url.as_deref().and_then(|url| CredentialKey::shared(name, url).ok());
         let key = key.filter(|key| {
             let has_user = !key.url.username().is_empty() || key.url.password().is_some();
-            kind != TransportKind::Stdio && config.socket.is_none() && !has_header && !has_user
+            let is_shared = config.auth != ServerAuth::User;
+            let is_remote = kind != TransportKind::Stdio && config.socket.is_none();
+            is_shared && is_remote && !has_header && !has_user
         });
-        let authorizer = key.zip(deps).map(|(key, deps)| {
-            let remember = Arc::new(|secret: &Secret| redact::remember(secret.expose()));
-            let (http, vault) = (deps.http.clone(), deps.vault.clone());
-            let (grant, oauth) = (config.auth.grant(), config.oauth.clone());
-            Arc::new(Authorizer::granted_by(grant, oauth, http, vault, key, remember))
-        });
+        let authorizer = key.zip(deps).map(|(key, deps)| deps.authorizer(key, config));
+        Self::of(authorizer)
+    }
+
+    /// Creates the sign-in with this authorizer.
+    pub(super) fn of(authorizer: Option<Arc<Authorizer>>) -> Self {
         Self { authorizer, needed: Mutex::default() }
     }
 
@@ -81,9 +104,13 @@ impl Server {
     pub(crate) fn sign_in_hint(&self) -> String {
         let name = self.name();
         match self.config().auth {
-            ServerAuth::Shared | ServerAuth::User => {
-                format!("Sign in with `switchboard login {name}`.")
-            }
+            ServerAuth::Shared => format!("Sign in with `switchboard login {name}`."),
+            ServerAuth::User => match self.user.as_ref().map(|user| &user.principal) {
+                None | Some(Principal::Owner) => {
+                    format!("Sign in with `switchboard login {name}`.")
+                }
+                Some(_) => "Callers sign in at a gateway, and this is none.".to_owned(),
+            },
             ServerAuth::Client | ServerAuth::Exchange => {
                 format!("Nobody can sign in to it; check [servers.{name}.oauth].")
             }

@@ -26,6 +26,9 @@ const PAUSE: u64 = 15;
 const MAX_SCOPES: usize = 64;
 const MAX_SCOPE_CHARS: usize = 256;
 
+/// What an authorization server says of a refresh token that has ended.
+const OVER: &str = "invalid_grant";
+
 /// What was tried.
 #[derive(Default)]
 pub(super) struct RenewalState {
@@ -72,6 +75,15 @@ impl Shared {
             return Some(credential);
         }
         Some(self.try_renewal(&credential, &mut state).await.unwrap_or(credential))
+    }
+
+    /// Takes the sign-in that is in the vault; returns whether it is another one than before.
+    pub(super) async fn reload(self: Arc<Self>) -> bool {
+        let mut state = self.renewing.clone().lock_owned().await;
+        *state = RenewalState { is_loaded: true, next_try: 0 };
+        let before = lock(&self.current).take();
+        let now = self.load().await;
+        now.is_some_and(|now| before.is_none_or(|before| before.access_token != now.access_token))
     }
 
     async fn try_renewal(
@@ -146,10 +158,14 @@ impl Shared {
                 return Err(Error::Response("nobody is signed in any more".to_owned()));
             }
         };
-        let (stored, key) = (renewed.clone(), self.key.clone());
-        blocking(&self.vault, move |vault| stored.store(vault, &key)).await?;
+        self.store(&renewed).await?;
         drop(lock);
         Ok(self.take_over(renewed))
+    }
+
+    async fn store(&self, credential: &Credential) -> Result<(), Error> {
+        let (stored, key) = (credential.clone(), self.key.clone());
+        blocking(&self.vault, move |vault| stored.store(vault, &key)).await
     }
 
     async fn refresh(&self, mut credential: Credential) -> Result<Credential, Error> {
@@ -164,9 +180,18 @@ impl Shared {
         let url = &trusted(&credential.token_endpoint, &self.key.url)?;
         let (issuer, client, dpop) =
             (credential.issuer.as_str(), &credential.client, credential.dpop.as_ref());
-        let tokens =
-            TokenEndpoint { url, issuer, client, dpop }.request(&self.http, &grant).await?;
-        credential.renew(tokens);
+        match (TokenEndpoint { url, issuer, client, dpop }).request(&self.http, &grant).await {
+            Ok(tokens) => credential.renew(tokens),
+            Err(error) => {
+                if matches!(&error, Error::Refused { code, .. } if code == OVER) {
+                    // It is worth nothing any more, and is not sent again.
+                    credential.refresh_token = None;
+                    self.store(&credential).await?;
+                    self.take_over(credential);
+                }
+                return Err(error);
+            }
+        }
         Ok(credential)
     }
 

@@ -61,6 +61,12 @@ impl Known {
         format!("{what}-secret-value-{}", self.count)
     }
 
+    /// Ends all sign-ins.
+    pub(crate) fn end_all(&mut self) {
+        self.access_tokens.clear();
+        self.refresh_tokens.clear();
+    }
+
     fn tokens(&mut self, scope: Option<String>) -> Response {
         let (access, refresh) = (self.name("access"), self.name("refresh"));
         self.access_tokens.insert(access.clone());
@@ -288,8 +294,7 @@ async fn token(
         "refresh_token" => {
             let given = form["refresh_token"].clone();
             if known.used.contains(&given) {
-                known.access_tokens.clear();
-                known.refresh_tokens.clear();
+                known.end_all();
             }
             if !known.refresh_tokens.remove(&given) {
                 return refused("invalid_grant");

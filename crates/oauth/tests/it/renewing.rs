@@ -156,3 +156,21 @@ async fn a_sign_in_that_cannot_be_renewed_is_told() {
     assert!(reason.contains("invalid_grant"), "{reason}");
     assert!(world.server.with(|known| known.access_tokens.is_empty()), "reuse ends the family");
 }
+
+// AU-1: and a refresh token that was refused is not sent again.
+#[tokio::test]
+async fn a_dead_sign_in_is_asked_for_once() {
+    let world = World::new().await;
+    world.sign_in().await.unwrap();
+    let authorizer = world.authorizer();
+    authorizer.token().await;
+    world.server.with(|known| known.end_all());
+    assert!(matches!(refused(&authorizer).await, Remedy::SignIn(SignInNeeded::Ended(_))));
+    let asked = world.server.with(|known| known.requests.len());
+    assert!(matches!(refused(&authorizer).await, Remedy::SignIn(SignInNeeded::Missing)));
+    assert_eq!(world.server.with(|known| known.requests.len()), asked);
+    // A new sign-in is found, and the same one is nothing new.
+    assert!(!authorizer.reload().await);
+    world.sign_in().await.unwrap();
+    assert!(authorizer.reload().await && !authorizer.reload().await);
+}

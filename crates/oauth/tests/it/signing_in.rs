@@ -102,13 +102,16 @@ async fn a_device_without_a_browser_signs_in() {
 #[tokio::test]
 async fn a_sign_out_revokes() {
     let world = World::new().await;
+    assert_eq!(revoke(&world.http, &world.vault, &world.key).await.unwrap(), None);
     let credential = world.sign_in().await.unwrap();
-    assert!(revoke(&world.http, &world.vault, &world.key, &credential).await.unwrap());
+    let revoked = revoke(&world.http, &world.vault, &world.key).await.unwrap();
+    assert_eq!(revoked, Some((credential, true)));
     assert_eq!(world.server.with(|known| known.revoked.clone()), ["refresh_token", "access_token"]);
     assert_eq!(Credential::load(&world.vault, &world.key).unwrap(), None);
     // One that cannot be revoked is forgotten all the same.
     world.server.with(|known| known.metadata = json!({"revocation_endpoint": null}));
     let credential = world.sign_in().await.unwrap();
-    assert!(!revoke(&world.http, &world.vault, &world.key, &credential).await.unwrap());
+    let revoked = revoke(&world.http, &world.vault, &world.key).await.unwrap();
+    assert_eq!(revoked, Some((credential, false)));
     assert_eq!(Credential::load(&world.vault, &world.key).unwrap(), None);
 }

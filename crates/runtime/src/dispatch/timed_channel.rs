@@ -33,9 +33,13 @@ impl CallerChannel for TimedCallerChannel {
         questions: ServerQuestions,
     ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
         Box::pin(async move {
-            let _asking = UnansweredQuestion::begin(&self.alive);
+            let _asking = UnansweredQuestion::begin(self.alive.clone());
             self.back.ask(questions).await
         })
+    }
+
+    fn pause(&self) -> Box<dyn Send> {
+        Box::new(UnansweredQuestion::begin(self.alive.clone()))
     }
 
     fn declared(&self) -> Option<&Value> {
@@ -60,16 +64,16 @@ impl CallerChannel for TimedCallerChannel {
 }
 
 /// An unanswered question.
-struct UnansweredQuestion<'a>(&'a ToolActivity);
+struct UnansweredQuestion(Arc<ToolActivity>);
 
-impl<'a> UnansweredQuestion<'a> {
-    fn begin(alive: &'a ToolActivity) -> Self {
+impl UnansweredQuestion {
+    fn begin(alive: Arc<ToolActivity>) -> Self {
         alive.answers.begin();
         Self(alive)
     }
 }
 
-impl Drop for UnansweredQuestion<'_> {
+impl Drop for UnansweredQuestion {
     fn drop(&mut self) {
         self.0.answers.end();
         self.0.bell.notify_one();

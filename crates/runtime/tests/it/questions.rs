@@ -29,7 +29,7 @@ impl CallerChannel for Slow {
     }
 }
 
-/// A tool that works for a second, asks, and works for another one.
+/// A tool that works for a second, asks, waits for a person to do something, and works for another second.
 struct Asks(ToolSpec);
 
 impl Tool for Asks {
@@ -46,6 +46,8 @@ impl Tool for Asks {
             sleep(Duration::from_secs(1)).await;
             if let Some(back) = &cx.caller_channel {
                 back.ask(ServerQuestions::elicit("forms", "q", json!({}))).await?;
+                let _pause = back.pause();
+                sleep(Duration::from_secs(100)).await;
             }
             sleep(Duration::from_secs(1)).await;
             Ok(ToolOutput::Value(json!("done")))
@@ -70,7 +72,7 @@ async fn the_time_that_somebody_takes_to_answer_is_not_the_tools() {
     let answered = call(&cx).await;
     assert_eq!(answered["success"], true, "{answered}");
     assert_eq!(answered["execution_time_ms"].to_string(), "2000.0");
-    assert_eq!(answered["waited_ms"].to_string(), "600000.0");
+    assert_eq!(answered["waited_ms"].to_string(), "700000.0");
     // Nor does the caller's own.
     let answered = call(&cx.with_timeout(Duration::from_secs(5))).await;
     assert_eq!(answered["execution_time_ms"].to_string(), "2000.0", "{answered}");

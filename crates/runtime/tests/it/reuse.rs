@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use switchboard_runtime::{
     Claim, ClaimOutcome, Config, IdempotencyStore, ToolExecutor,
     toolcall::{
-        BoxError, BoxFuture, CallContext, CallId, ErrorKind, Tool, ToolCall, ToolError, ToolOutput,
-        ToolResult, ToolSpec,
+        BoxError, BoxFuture, CallContext, CallId, ErrorKind, Principal, Tool, ToolCall, ToolError,
+        ToolOutput, ToolResult, ToolSpec,
     },
 };
 use switchboard_testkit::Fake;
@@ -254,6 +254,39 @@ impl Tool for Queues {
         self.1.fetch_add(1, Ordering::SeqCst);
         Box::pin(std::future::ready(cx.call_id.ok_or_else(|| ToolError::failed("no id"))))
     }
+}
+
+// AU-3: not even under one name.
+#[tokio::test(start_paused = true)]
+async fn a_result_that_depends_on_the_caller_is_never_shared() {
+    let own = |tool: Fake| {
+        tool.read_only().with(|spec| {
+            spec.settings.per_caller = true;
+            spec.settings.cache = Some(Duration::from_secs(60));
+        })
+    };
+    let (executor, runs) = house("share_reads = true", own);
+    let caller = |id: &str| CallContext {
+        principal: Principal::Token { name: "ada".into(), id: id.into() },
+        ..CallContext::for_caller("ada")
+    };
+    let (ada, other, nobody) = (caller("1"), caller("2"), CallContext::default());
+    let (one, same, two, none) = tokio::join!(
+        act(&executor, json!({}), &ada),
+        act(&executor, json!({}), &ada),
+        act(&executor, json!({}), &other),
+        act(&executor, json!({}), &nobody),
+    );
+    assert_eq!(
+        [&one, &same, &two, &none].map(|got| seen(got).1),
+        [None, Some("shared"), None, None]
+    );
+    assert_eq!(seen(&act(&executor, json!({}), &other).await), (seen(&two).0, Some("cached")));
+    assert_eq!(runs.load(Ordering::SeqCst), 3);
+    let keyed = |cx: &CallContext| cx.clone().with_idempotency_key("k");
+    act(&executor, json!({}), &keyed(&ada)).await;
+    let refused = act(&executor, json!({}), &keyed(&other)).await;
+    assert!(!refused.is_success(), "{:?}", seen(&refused));
 }
 
 // A queued call is nobody else's answer, and the queue knows its own keys.

@@ -77,9 +77,13 @@ pub(super) async fn probe(
     let (times, ()) = tokio::join!(times, connections.settled(is_watched));
     let tools = app.executor.tools().all();
     let servers = connections.all().into_iter().zip(times);
-    let reports =
-        servers.map(|(server, time)| ServerReport::of(&server, time, &tools, connections));
-    join_all(reports.map(|report| report.with_health(app))).await
+    let reports = servers
+        .map(|(server, time)| (ServerReport::of(&server, time, &tools, connections), server));
+    join_all(reports.map(|(report, server)| async move {
+        let sign_in = sign_in_view::of(&server).await;
+        ServerReport { sign_in, ..report }.with_health(app).await
+    }))
+    .await
 }
 
 /// Makes a report of each API.
@@ -132,6 +136,7 @@ impl ServerReport {
         let reason = word("error").unwrap_or_else(|| "it is connected no more".to_owned());
         let (state, error) = match server["state"].as_str() {
             Some("ready") => ("ready", None),
+            Some("idle") if server["sign_in"]["auth"] == "user" => ("ready", None),
             Some("connecting") => {
                 ("connecting", Some(not_in_time(loaded.settings.mcp.startup_wait)))
             }
@@ -176,6 +181,8 @@ impl ServerReport {
                 let limit = HumanDuration(connections.startup_wait());
                 ("connecting", None, Some(not_in_time(limit)))
             }
+            // Each caller connects apart.
+            ServerState::Idle if server.is_per_user() => ("ready", None, None),
             ServerState::Idle | ServerState::Stopped => {
                 ("failed", None, Some("it is connected no more".to_owned()))
             }
@@ -201,7 +208,7 @@ impl ServerReport {
             info: session.as_ref().map_or(Value::Null, |session| session.info().clone()),
             tools: tools.len(),
             skipped_tools: server.skipped_tools(),
-            sign_in: sign_in_view::of(server),
+            sign_in: None,
             attempts,
             connect_ms: Some(connect_ms),
             stderr,
@@ -224,8 +231,10 @@ impl ServerReport {
 
     /// The finding for people.
     pub(super) fn check(&self) -> DoctorCheck {
+        let is_per_user = self.sign_in.as_ref().is_some_and(|shown| shown["auth"] == "user");
         let mut lines = vec![match &self.error {
             Some(error) => error.clone(),
+            None if is_per_user => format!("over {}, {} tools", self.kind, self.tools),
             None => self.summary(),
         }];
         lines.extend(self.sign_in.as_ref().and_then(sign_in_view::of_json));

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// The network cannot be used: the reason.
 pub(super) async fn health(server: &str, app: &App) -> Result<Option<String>, String> {
     let name = format!("{server}{}{TOOL}", app.executor.tools().separator());
-    let mut cx = CallContext::for_caller("command line").with_client("cli");
+    let mut cx = CallContext::for_owner("command line").with_client("cli");
     cx.timeout = Some(PATIENCE);
     judge(&app.executor.execute(ToolCall::new(name, Map::new()), &cx).await)
 }

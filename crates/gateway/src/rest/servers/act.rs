@@ -45,7 +45,7 @@ pub(crate) async fn reconnect(
         caller = caller.name.as_deref(),
         "asked to reconnect"
     );
-    Ok(Json(ShownServer::new(&server, &parts, &caller)))
+    Ok(Json(ShownServer::of(&server, &parts, &caller).await))
 }
 
 /// Stops a server until it is started; its tools are gone until then.
@@ -68,7 +68,7 @@ pub(crate) async fn stop(
     let server = find_to_act(&parts, &caller, name)?;
     server.halt();
     tracing::info!(server = &**server.name(), caller = caller.name.as_deref(), "asked to stop");
-    Ok(Json(ShownServer::new(&server, &parts, &caller)))
+    Ok(Json(ShownServer::of(&server, &parts, &caller).await))
 }
 
 /// Starts a server that was stopped.
@@ -91,7 +91,7 @@ pub(crate) async fn start(
     let server = find_to_act(&parts, &caller, name)?;
     server.resume();
     tracing::info!(server = &**server.name(), caller = caller.name.as_deref(), "asked to start");
-    Ok(Json(ShownServer::new(&server, &parts, &caller)))
+    Ok(Json(ShownServer::of(&server, &parts, &caller).await))
 }
 
 /// Returns the server with this name; fails if it is skipped, since reconnecting does not add what its settings lack.

@@ -1,0 +1,129 @@
+//! `auth = "user"`: each caller of a gateway has a sign-in of its own at a server (SPEC AU-3).
+
+mod accounts;
+mod browser;
+mod asking;
+mod attacks;
+mod commands;
+mod rounds;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::{place::Place, serving::Serving};
+use accounts::Accounts;
+use browser::Browser;
+
+/// The parameters of a query or a form.
+fn parameters(text: &str) -> BTreeMap<String, String> {
+    let decoded = |text: &str| {
+        let bytes = text.replace('+', " ").into_bytes();
+        let mut plain = Vec::new();
+        let mut rest = &bytes[..];
+        while let [first, after @ ..] = rest {
+            match (first, after) {
+                (b'%', [high, low, after @ ..]) => {
+                    let hex = String::from_utf8_lossy(&[*high, *low]).into_owned();
+                    plain.push(u8::from_str_radix(&hex, 16).unwrap());
+                    rest = after;
+                }
+                _ => {
+                    plain.push(*first);
+                    rest = after;
+                }
+            }
+        }
+        String::from_utf8_lossy(&plain).into_owned()
+    };
+    let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| (decoded(name), decoded(value))).collect()
+}
+
+/// A gateway with one server that each caller signs in to.
+struct World {
+    accounts: Accounts,
+    place: Place,
+    gateway: Serving,
+}
+
+impl World {
+    fn start() -> Self {
+        let accounts = Accounts::start();
+        let place = Place::with_config(&format!(
+            "[mcp]\nretry_attempts = 1\nretry_base_delay = \"50ms\"\n\
+             [servers.docs]\nurl = \"{}/mcp\"\nprotocol = \"legacy\"\nauth = \"user\"\n",
+            accounts.origin
+        ));
+        let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+        Self { accounts, place, gateway }
+    }
+
+    /// Makes a token.
+    fn token(&self, name: &str) -> String {
+        self.place.run(&["token", "new", "--name", name]).stdout.trim().to_owned()
+    }
+
+    /// Calls a tool over REST.
+    fn call(&self, token: &str, tool: &str) -> Value {
+        let path = format!("/api/tools/{tool}/call");
+        self.gateway.ask("POST", &path, &bearer(token), "{}").1
+    }
+
+    /// The address in the hint of a call.
+    fn address(&self, token: &str, tool: &str) -> String {
+        let called = self.call(token, tool);
+        assert_eq!(called["error_kind"], "unavailable", "{called}");
+        let text = called.to_string();
+        let at = text.find("http://").unwrap_or_else(|| panic!("no address: {text}"));
+        text[at..].split([' ', '"']).next().unwrap().to_owned()
+    }
+
+    fn sign_in(&self, token: &str, account: &str) {
+        let tool = match self.call(token, "docs__whoami")["error_kind"] == "not_found" {
+            true => "docs__sign_in",
+            false => "docs__whoami",
+        };
+        let visit = Browser::default().sign_in(&self.address(token, tool), token, account);
+        assert_eq!(visit.status, 200, "{visit:?}");
+    }
+
+    fn whoami(&self, token: &str) -> Value {
+        Self::outcome(&self.call(token, "docs__whoami"))
+    }
+
+    /// The result, or the kind of the error.
+    fn outcome(called: &Value) -> Value {
+        match called["success"] == true {
+            true => called["result"].clone(),
+            false => called["error_kind"].clone(),
+        }
+    }
+}
+
+fn bearer(token: &str) -> String {
+    match token {
+        "" => String::new(),
+        token => format!("Authorization: Bearer {token}\r\n"),
+    }
+}
+
+// AU-3
+#[test]
+fn each_caller_has_its_own_sign_in() {
+    let world = World::start();
+    let (ada, bob) = (world.token("ada"), world.token("bob"));
+    world.sign_in(&ada, "ada");
+    assert_eq!(world.whoami(&ada), "account ada");
+    assert_eq!(world.whoami(&bob), "unavailable");
+    world.sign_in(&bob, "bob");
+    assert_eq!(
+        (world.whoami(&ada), world.whoami(&bob)),
+        (json!("account ada"), json!("account bob"))
+    );
+    // The owner is a caller like any other.
+    assert_eq!(world.whoami(""), "unavailable");
+    world.sign_in("", "root");
+    assert_eq!(world.whoami(""), "account root");
+    assert_eq!(world.accounts.known().violations, Vec::<String>::new());
+}

@@ -1,0 +1,254 @@
+//! An MCP server whose users have accounts, and its authorization server: one tool says whose account a call used. What must
+//! never happen is written down as a violation.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex, MutexGuard},
+    thread,
+};
+
+use serde_json::{Value, json};
+
+/// What the server knows.
+#[derive(Default)]
+pub(crate) struct Known {
+    count: u32,
+    /// The account and redirect address of a code.
+    codes: BTreeMap<String, (String, String)>,
+    /// The account of each access token that is good.
+    access: BTreeMap<String, String>,
+    /// The account of each refresh token that is good.
+    refresh: BTreeMap<String, String>,
+    used: BTreeSet<String>,
+    /// The account of each MCP session.
+    sessions: BTreeMap<String, String>,
+    /// How long access tokens are good, in seconds.
+    pub(crate) lifetime: u64,
+    /// How many sessions of MCP were opened, by account.
+    pub(crate) opened: BTreeMap<String, u32>,
+    pub(crate) refreshes: u32,
+    pub(crate) revoked: u32,
+    pub(crate) violations: Vec<String>,
+    /// Every secret that there was.
+    pub(crate) secrets: Vec<String>,
+}
+
+impl Known {
+    fn secret(&mut self, what: &str) -> String {
+        self.count += 1;
+        let secret = format!("{what}-secret-value-{:06}", self.count);
+        self.secrets.push(secret.clone());
+        secret
+    }
+
+    fn tokens(&mut self, account: &str) -> Value {
+        let (access, refresh) = (self.secret("access"), self.secret("refresh"));
+        self.access.insert(access.clone(), account.to_owned());
+        self.refresh.insert(refresh.clone(), account.to_owned());
+        json!({"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": self.lifetime})
+    }
+
+    /// Ends the access tokens of an account: they have to be renewed.
+    pub(crate) fn expire(&mut self, account: &str) {
+        self.access.retain(|_, whose| whose != account);
+    }
+
+    /// Ends the grants of an account: its user has to sign in again.
+    pub(crate) fn end(&mut self, account: &str) {
+        self.expire(account);
+        self.refresh.retain(|_, whose| whose != account);
+    }
+
+    /// The gateway was killed: responses to refreshes may be lost, so that it may try these again.
+    pub(crate) fn forget_used(&mut self) {
+        self.used.clear();
+    }
+
+    fn renew(&mut self, token: &str) -> Option<Value> {
+        let account = self.refresh.remove(token);
+        if account.is_none() && self.used.contains(token) {
+            self.violations.push(format!("{token} was used twice"));
+        }
+        let account = account?;
+        self.used.insert(token.to_owned());
+        self.refreshes += 1;
+        Some(self.tokens(&account))
+    }
+}
+
+pub(crate) struct Accounts {
+    pub(crate) origin: String,
+    known: Arc<Mutex<Known>>,
+}
+
+impl Accounts {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        let known = Arc::new(Mutex::new(Known { lifetime: 3600, ..Known::default() }));
+        let (of_thread, shared) = (origin.clone(), known.clone());
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (origin, known) = (of_thread.clone(), shared.clone());
+                thread::spawn(move || answer(stream.unwrap(), &origin, &known));
+            }
+        });
+        Self { origin, known }
+    }
+
+    pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap()
+    }
+}
+
+/// A request, read whole.
+struct Asked {
+    path: String,
+    parameters: BTreeMap<String, String>,
+    token: Option<String>,
+    session: Option<String>,
+    body: Vec<u8>,
+    is_post: bool,
+}
+
+/// Answers one request.
+fn answer(stream: TcpStream, origin: &str, known: &Mutex<Known>) {
+    let mut reader = BufReader::new(stream);
+    let mut first = String::new();
+    if reader.read_line(&mut first).unwrap_or(0) == 0 {
+        return;
+    }
+    let (mut length, mut token, mut session) = (0, None, None);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) <= 2 {
+            break;
+        }
+        let Some((name, value)) = line.trim().split_once(':') else { continue };
+        match name.to_lowercase().as_str() {
+            "content-length" => length = value.trim().parse().unwrap(),
+            "authorization" => token = value.trim().strip_prefix("Bearer ").map(str::to_owned),
+            "mcp-session-id" => session = Some(value.trim().to_owned()),
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    if reader.read_exact(&mut body).is_err() {
+        return;
+    }
+    let target = first.split(' ').nth(1).unwrap_or_default().to_owned();
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    let form = match query {
+        "" => String::from_utf8_lossy(&body).into_owned(),
+        query => query.to_owned(),
+    };
+    let (path, parameters) = (path.to_owned(), super::parameters(&form));
+    let is_post = first.starts_with("POST");
+    let asked = Asked { path, parameters, token, session, body, is_post };
+    let (status, headers, content) = respond(&asked, origin, &mut known.lock().unwrap());
+    let head = format!(
+        "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
+        content.len()
+    );
+    _ = reader.get_mut().write_all(format!("{head}{content}").as_bytes());
+}
+
+type Answer = (&'static str, String, String);
+
+fn json_answer(status: &'static str, value: &Value) -> Answer {
+    (status, "Content-Type: application/json\r\n".to_owned(), value.to_string())
+}
+
+fn respond(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
+    let parameter = |name: &str| asked.parameters.get(name).cloned().unwrap_or_default();
+    let ok = |value: Value| json_answer("200 OK", &value);
+    match asked.path.as_str() {
+        "/.well-known/oauth-protected-resource/mcp" => {
+            ok(json!({"resource": format!("{origin}/mcp"), "authorization_servers": [origin]}))
+        }
+        "/.well-known/oauth-authorization-server" => ok(json!({
+            "issuer": origin, "authorization_endpoint": format!("{origin}/authorize"),
+            "token_endpoint": format!("{origin}/token"), "registration_endpoint": format!("{origin}/register"),
+            "revocation_endpoint": format!("{origin}/revoke"), "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": true,
+        })),
+        "/register" => ok(json!({"client_id": "ours"})),
+        // The user names the account.
+        "/authorize" => {
+            let (redirect, code) = (parameter("redirect_uri"), known.secret("code"));
+            known.codes.insert(code.clone(), (parameter("account"), redirect.clone()));
+            let to = format!("{redirect}?code={code}&state={}&iss={origin}", parameter("state"));
+            ("302 Found", format!("Location: {to}\r\n"), String::new())
+        }
+        "/token" => {
+            let granted = match parameter("grant_type").as_str() {
+                "refresh_token" => known.renew(&parameter("refresh_token")),
+                _ => {
+                    let code = known.codes.remove(&parameter("code"));
+                    let code = code.filter(|(_, redirect)| *redirect == parameter("redirect_uri"));
+                    code.map(|(account, _)| known.tokens(&account))
+                }
+            };
+            match granted {
+                Some(tokens) => ok(tokens),
+                None => json_answer("400 Bad Request", &json!({"error": "invalid_grant"})),
+            }
+        }
+        "/revoke" => {
+            let token = parameter("token");
+            known.access.remove(&token);
+            known.refresh.remove(&token);
+            known.revoked += 1;
+            ok(json!({}))
+        }
+        "/mcp" => resource(asked, known),
+        _ => ("404 Not Found", String::new(), String::new()),
+    }
+}
+
+fn resource(asked: &Asked, known: &mut Known) -> Answer {
+    let message: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
+    if asked.is_post && asked.token.is_none() {
+        known.violations.push(format!("{} came without a token", message["method"]));
+    }
+    let account = asked.token.as_ref().and_then(|token| known.access.get(token).cloned());
+    let Some(account) = account else {
+        let challenge = "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n".to_owned();
+        return ("401 Unauthorized", challenge, String::new());
+    };
+    if !asked.is_post {
+        return ("405 Method Not Allowed", String::new(), String::new());
+    }
+    let mut headers = "Content-Type: application/json\r\n".to_owned();
+    let result = match message["method"].as_str().unwrap_or_default() {
+        "initialize" => {
+            known.count += 1;
+            let session = format!("session-{}", known.count);
+            headers += &format!("Mcp-Session-Id: {session}\r\n");
+            known.sessions.insert(session, account.clone());
+            *known.opened.entry(account).or_default() += 1;
+            json!({
+                "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "docs", "version": "1"},
+            })
+        }
+        method => {
+            let whose = asked.session.as_ref().and_then(|session| known.sessions.get(session));
+            if whose.is_some_and(|whose| *whose != account) {
+                known.violations.push(format!("{account} in the session of {whose:?}"));
+            }
+            match method {
+                "tools/list" => json!({"tools": [{
+                    "name": "whoami", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true},
+                }]}),
+                "tools/call" => {
+                    json!({"content": [{"type": "text", "text": format!("account {account}")}]})
+                }
+                _ => return ("202 Accepted", String::new(), String::new()),
+            }
+        }
+    };
+    let response = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+    ("200 OK", headers, response.to_string())
+}

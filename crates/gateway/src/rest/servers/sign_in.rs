@@ -1,0 +1,162 @@
+//! The caller's own sign-in to a server with `auth = "user"`.
+
+use std::sync::Arc;
+
+use axum::{
+    Extension,
+    extract::{Path, State, rejection::PathRejection},
+    http::StatusCode,
+};
+use serde::Serialize;
+use switchboard_access::Caller;
+use switchboard_mcp_client::{Server, SignInStatus};
+use switchboard_runtime::redact;
+use utoipa::ToSchema;
+
+use super::{find, sees_errors};
+use crate::{
+    error::ApiError,
+    feed::timestamp,
+    gateway::Parts,
+    json_body::Json,
+    rest::openapi::responses::{FailedResponse, RejectedResponse},
+};
+
+/// The path parameter with the name of a server.
+type Name = Result<Path<String>, PathRejection>;
+
+/// A server's sign-in.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ShownSignIn {
+    /// `shared` if it is one for all callers, `user` if it is the caller's own.
+    auth: &'static str,
+    /// `signed_in`, or `needed` if somebody has to sign in: with `switchboard login NAME`, or, if it is the caller's own, at the
+    /// address that `POST /api/servers/{name}/sign-in` gives.
+    state: &'static str,
+    /// Why a sign-in is needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    reason: Option<String>,
+    /// Who gave it.
+    issuer: Option<String>,
+    scopes: Vec<String>,
+    /// When its token ends.
+    until: Option<String>,
+    /// Whether it is then renewed without a person.
+    renews: bool,
+    /// How many callers are signed in, if each has its own; none for who neither administers nor watches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    callers: Option<usize>,
+}
+
+impl ShownSignIn {
+    /// Returns the sign-in that all callers share.
+    pub(super) fn shared(server: &Server) -> Option<Self> {
+        match server.needs_sign_in() {
+            Some(needed) => Some(Self::needed("shared", &needed.to_string())),
+            None => server.signed_in().map(|status| Self::signed_in("shared", status)),
+        }
+    }
+
+    /// Returns the caller's own sign-in.
+    pub(super) async fn own(server: &Server, caller: &Caller) -> Self {
+        let shown = match server.sign_in_of(&caller.principal).await {
+            Some(status) => Self::signed_in("user", status),
+            None => Self::needed("user", "each caller signs in itself"),
+        };
+        let callers = match sees_errors(caller) {
+            true => Some(server.signed_in_callers().await.len()),
+            false => None,
+        };
+        Self { callers, ..shown }
+    }
+
+    fn needed(auth: &'static str, reason: &str) -> Self {
+        let reason = Some(redact::text(reason).into_owned());
+        let (issuer, scopes, until, callers) = (None, Vec::new(), None, None);
+        Self { auth, state: "needed", reason, issuer, scopes, until, renews: false, callers }
+    }
+
+    fn signed_in(auth: &'static str, status: SignInStatus) -> Self {
+        Self {
+            auth,
+            state: "signed_in",
+            reason: None,
+            issuer: Some(status.issuer),
+            scopes: status.scopes,
+            until: status.until.map(timestamp),
+            renews: status.renews,
+            callers: None,
+        }
+    }
+}
+
+/// Where to sign in.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SignInAddress {
+    /// A page of this gateway, for the caller alone, and once.
+    url: String,
+}
+
+/// Opens the address at which the caller signs in to a server with `auth = "user"`.
+#[utoipa::path(
+    post, path = "/api/servers/{name}/sign-in", operation_id = "sign_in_to_server", tag = "servers",
+    params(("name" = String, Path, description = "Its name in the config")),
+    responses(
+        (status = 201, description = "The address, for a browser", body = SignInAddress),
+        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 404, description = "There is no such server", body = FailedResponse),
+        (status = 409, description = "Callers do not sign in to this server themselves", body = FailedResponse),
+        (status = 503, description = "Nobody can sign in now", body = FailedResponse),
+        RejectedResponse,
+    )
+)]
+pub(crate) async fn sign_in(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    name: Name,
+) -> Result<(StatusCode, Json<SignInAddress>), ApiError> {
+    let server = find_per_user(&parts, &caller, name)?;
+    let page = server.open_sign_in(&caller.principal);
+    let page = page.map_err(|error| ApiError::Unavailable(error.for_model))?;
+    let none = || ApiError::Unavailable("this gateway has no address for sign-ins".to_owned());
+    let url = page.ok_or_else(none)?.address().to_string();
+    Ok((StatusCode::CREATED, Json(SignInAddress { url })))
+}
+
+/// Signs the caller out of a server with `auth = "user"`: its sign-in is revoked and forgotten.
+#[utoipa::path(
+    delete, path = "/api/servers/{name}/sign-in", operation_id = "sign_out_of_server", tag = "servers",
+    params(("name" = String, Path, description = "Its name in the config")),
+    responses(
+        (status = 204, description = "The caller is not signed in there"),
+        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 404, description = "There is no such server", body = FailedResponse),
+        (status = 409, description = "Callers do not sign in to this server themselves", body = FailedResponse),
+        (status = 503, description = "The vault cannot be used", body = FailedResponse),
+        RejectedResponse,
+    )
+)]
+pub(crate) async fn sign_out(
+    State(parts): State<Arc<Parts>>,
+    Extension(caller): Extension<Caller>,
+    name: Name,
+) -> Result<StatusCode, ApiError> {
+    let server = find_per_user(&parts, &caller, name)?;
+    let signed_out = server.sign_out(&caller.principal).await;
+    signed_out.map_err(|error| ApiError::Unavailable(error.to_string()))?;
+    tracing::info!(server = &**server.name(), caller = caller.name.as_deref(), "signed out");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn find_per_user(parts: &Parts, caller: &Caller, name: Name) -> Result<Arc<Server>, ApiError> {
+    let server = find(parts, caller, name)?;
+    match server.is_per_user() {
+        true => Ok(server),
+        false => {
+            let text = "callers do not sign in to this server themselves: its `auth` is not `user`";
+            Err(ApiError::Conflict(text.to_owned()))
+        }
+    }
+}

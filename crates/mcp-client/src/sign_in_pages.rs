@@ -1,0 +1,254 @@
+//! One-time addresses at which callers sign in to servers with `auth = "user"` (SPEC AU-3).
+//!
+//! An address is bound to the caller whose call needs it. Whoever serves the page checks that the visitor is that caller, and
+//! only then [`begin`](SignInPage::begin)s: the browser gets a cookie, and only the browser with that cookie can finish. So
+//! neither our address nor that of the authorization server is of use to anybody else, and nobody can be lured into signing in
+//! for another.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::rand::{SecureRandom, SystemRandom};
+use switchboard_oauth::{AuthorizationRequest, Error, SignIn};
+use switchboard_toolcall::Principal;
+use tokio::{
+    sync::watch,
+    time::{Duration, Instant, timeout_at},
+};
+use url::Url;
+
+use super::server::Server;
+
+/// How long an address is good.
+const LIFE: Duration = Duration::from_secs(600);
+/// How many there may be; the oldest gives way.
+const MOST: usize = 1000;
+/// The path below which the pages are.
+const PATH: &str = "/sign-in/";
+/// Where authorization servers send the browser back to, below [`PATH`].
+const CALLBACK: &str = "callback";
+
+/// The addresses at which callers can sign in now.
+#[derive(Debug, Default)]
+pub struct SignInPages {
+    /// The URL of the gateway that serves the pages; unset if there is none.
+    gateway: OnceLock<Url>,
+    open: Mutex<Vec<Arc<SignInPage>>>,
+}
+
+/// An address at which one caller can sign in to one server, once.
+pub struct SignInPage {
+    id: String,
+    address: Url,
+    redirect: Url,
+    server: Arc<Server>,
+    principal: Principal,
+    until: Instant,
+    browser: Mutex<Option<BrowserStep>>,
+    outcome: watch::Sender<Option<Result<(), String>>>,
+}
+
+/// A browser that was sent to the authorization server.
+struct BrowserStep {
+    request: AuthorizationRequest,
+    /// What the browser's cookie must be.
+    cookie: String,
+}
+
+/// Where to send a browser.
+pub struct BrowserRedirect {
+    /// The authorization server's page.
+    pub url: Url,
+    /// The cookie that the browser must bring back.
+    pub cookie: String,
+}
+
+impl SignInPages {
+    /// Sets the URL of the gateway that serves the pages. The first one counts.
+    pub fn serve_at(&self, gateway: &str) {
+        match Url::parse(gateway) {
+            Ok(url) => _ = self.gateway.set(url),
+            Err(error) => tracing::warn!(%error, gateway, "callers cannot sign in here"),
+        }
+    }
+
+    /// Opens the address at which the caller of this instance of a server signs in; returns the one that it has, if there is
+    /// one. `None` if no gateway serves pages here, or the instance is nobody's.
+    pub(crate) fn open(&self, server: &Arc<Server>) -> Option<Arc<SignInPage>> {
+        let gateway = self.gateway.get()?;
+        let principal = server.user.as_ref()?.principal.clone();
+        let mut open = self.lock();
+        let is_its = |page: &&Arc<SignInPage>| {
+            page.principal == principal && Arc::ptr_eq(&page.server, server)
+        };
+        if let Some(page) = open.iter().find(is_its) {
+            return Some(page.clone());
+        }
+        if open.len() >= MOST {
+            open.remove(0).end(Err("too many callers sign in at once".to_owned()));
+        }
+        let id = random()?;
+        let page = Arc::new(SignInPage {
+            address: gateway.join(&format!("{PATH}{id}")).ok()?,
+            redirect: gateway.join(&format!("{PATH}{CALLBACK}")).ok()?,
+            id,
+            server: server.clone(),
+            principal,
+            until: Instant::now() + LIFE,
+            browser: Mutex::default(),
+            outcome: watch::Sender::default(),
+        });
+        open.push(page.clone());
+        Some(page)
+    }
+
+    /// Returns the page with this id, unless it was used or has expired.
+    pub fn find(&self, id: &str) -> Option<Arc<SignInPage>> {
+        self.lock().iter().find(|page| page.id == id).cloned()
+    }
+
+    /// Finishes a sign-in: `address` is where the authorization server sent the browser, `state` a parameter of it and
+    /// `cookies` what the browser brought. Whatever comes of it, the address is used up. Returns the server's name.
+    ///
+    /// # Errors
+    /// No sign-in has this state, the browser is another one, or the authorization server or the person refused.
+    pub async fn finish(
+        &self,
+        state: &str,
+        cookies: &[&str],
+        query: &str,
+    ) -> Result<String, Error> {
+        let refused = |text: &str| Error::Response(text.to_owned());
+        let (page, step) = self.take(state, cookies).ok_or_else(|| {
+            refused("no sign-in of this browser waits for it; begin again where you were asked to")
+        })?;
+        let mut address = page.redirect.clone();
+        address.set_query(Some(query));
+        let finished = step.request.finish_with(address.as_str()).await;
+        match finished {
+            Ok(_) => {
+                page.server.sign_in_again().await;
+                page.end(Ok(()));
+                Ok(page.server_name().to_owned())
+            }
+            Err(error) => {
+                page.end(Err(error.to_string()));
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes the sign-in with this state, if the browser is the one that began it. Another browser does not use it up.
+    fn take(&self, state: &str, cookies: &[&str]) -> Option<(Arc<SignInPage>, BrowserStep)> {
+        let mut open = self.lock();
+        let at = open.iter().position(|page| {
+            let step = page.browser();
+            let step = step.as_ref().filter(|step| is_same(step.request.state(), state));
+            step.is_some_and(|step| cookies.iter().any(|cookie| is_same(cookie, &step.cookie)))
+        })?;
+        let page = open.remove(at);
+        let step = page.browser().take()?;
+        Some((page, step))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<SignInPage>>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        open.retain(|page| {
+            let is_good = page.until > now;
+            if !is_good {
+                page.end(Err("nobody signed in in time".to_owned()));
+            }
+            is_good
+        });
+        open
+    }
+}
+
+impl SignInPage {
+    /// Whether it connects this instance of the server.
+    pub(crate) fn is_of(&self, server: &Arc<Server>) -> bool {
+        Arc::ptr_eq(&self.server, server)
+    }
+
+    /// The address for the caller.
+    pub fn address(&self) -> &Url {
+        &self.address
+    }
+
+    /// Its id, which nobody can guess.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Who is to sign in: nobody else may.
+    pub fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    /// The server to sign in to.
+    pub fn server_name(&self) -> &str {
+        self.server.name()
+    }
+
+    /// Prepares the sign-in and says where to send the browser. The visitor must be the page's [`principal`](Self::principal).
+    /// An earlier browser can no longer finish.
+    ///
+    /// # Errors
+    /// The server or its authorization server say nothing that can be used.
+    pub async fn begin(&self) -> Result<BrowserRedirect, Error> {
+        let unusable = || Error::Metadata("the server is not signed in to".to_owned());
+        let user = self.server.user.as_ref().ok_or_else(unusable)?;
+        let deps = self.server.deps.oauth.as_ref().ok_or_else(unusable)?;
+        let (key, challenge) = (user.authorizer.key().clone(), user.authorizer.challenge());
+        let config = &self.server.config().oauth;
+        let sign_in = SignIn::prepare(&deps.http, &deps.vault, key, config, challenge).await?;
+        let request = sign_in.begin_at(self.redirect.clone()).await?;
+        let url = request.url().clone();
+        let random = random();
+        let cookie =
+            random.ok_or_else(|| Error::Metadata("the system has no random numbers".to_owned()))?;
+        *self.browser() = Some(BrowserStep { request, cookie: cookie.clone() });
+        Ok(BrowserRedirect { url, cookie })
+    }
+
+    /// Waits until the caller has signed in.
+    ///
+    /// # Errors
+    /// Why not: the caller refused, or took too long.
+    pub(crate) async fn signed_in(&self) -> Result<(), String> {
+        let mut outcome = self.outcome.subscribe();
+        let ended = timeout_at(self.until, outcome.wait_for(Option::is_some)).await;
+        match ended {
+            Ok(Ok(outcome)) => outcome.clone().unwrap_or(Ok(())),
+            _ => Err("nobody signed in in time".to_owned()),
+        }
+    }
+
+    fn end(&self, outcome: Result<(), String>) {
+        self.outcome.send_replace(Some(outcome));
+    }
+
+    fn browser(&self) -> MutexGuard<'_, Option<BrowserStep>> {
+        self.browser.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for SignInPage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SignInPage").field("server", &self.server_name()).finish_non_exhaustive()
+    }
+}
+
+/// Returns 256 random bits in Base64; `None` if the system has none.
+fn random() -> Option<String> {
+    let mut bytes = [0; 32];
+    SystemRandom::new().fill(&mut bytes).ok()?;
+    Some(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// Compares in a time that says nothing of where two texts differ.
+fn is_same(one: &str, other: &str) -> bool {
+    let digest = |text: &str| ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    digest(one).as_ref() == digest(other).as_ref()
+}

@@ -1,0 +1,274 @@
+//! Further instances of a server with `auth = "user"`, one for each caller, each with that caller's sign-in (SPEC AU-3).
+//!
+//! The server of the config itself connects to nothing: it registers the tools that the callers' instances list, and gives
+//! each call to the instance of the caller who was authenticated.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use futures_util::future::join_all;
+use indexmap::IndexMap;
+use serde_json::Value;
+use switchboard_oauth::{Authorizer, Credential, CredentialKey, Owner, SignInStatus, revoke};
+use switchboard_toolcall::{ErrorKind, Principal, ToolError};
+use tokio::{
+    task::{JoinHandle, spawn_blocking},
+    time::sleep,
+};
+
+use super::{
+    config::ServerAuth,
+    server::{OauthDeps, Server, ServerState},
+};
+
+/// How many callers of one server may be connected at once.
+const MAX_USERS: usize = 1024;
+
+/// Whose instance of a server this is.
+#[derive(Clone)]
+pub(super) struct ServerUser {
+    pub(super) principal: Principal,
+    pub(super) authorizer: Arc<Authorizer>,
+    /// The server of the config, which registers the tools.
+    pub(super) base: Weak<Server>,
+}
+
+/// The callers' instances of one server, and the tools that each of them listed.
+#[derive(Default)]
+pub(super) struct UserServers(Mutex<UserServersInner>);
+
+#[derive(Default)]
+struct UserServersInner {
+    open: HashMap<Principal, (Arc<Server>, JoinHandle<()>)>,
+    /// The tasks of instances that are stopping.
+    ending: Vec<JoinHandle<()>>,
+    /// What `tools/list` said to each caller; kept when a caller leaves, if nobody else is left.
+    lists: IndexMap<Principal, Vec<Value>>,
+}
+
+impl UserServersInner {
+    fn end(&mut self, principal: &Principal) {
+        if let Some((server, task)) = self.open.remove(principal) {
+            server.stop();
+            self.ending.retain(|task| !task.is_finished());
+            self.ending.push(task);
+        }
+    }
+}
+
+impl UserServers {
+    fn lock(&self) -> MutexGuard<'_, UserServersInner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops all instances, without waiting.
+    pub(super) fn end_all(&self) {
+        let mut all = self.lock();
+        let principals: Vec<_> = all.open.keys().cloned().collect();
+        principals.iter().for_each(|principal| all.end(principal));
+    }
+
+    /// Stops the copies of a client's session that has ended.
+    pub(super) fn release(&self, client: &str) {
+        self.lock().open.values().for_each(|(server, _)| server.release(client));
+    }
+
+    /// Waits until all instances have ended; they must have been told to stop.
+    pub(super) async fn ended(&self) {
+        let (open, ending) = {
+            let mut all = self.lock();
+            (std::mem::take(&mut all.open), std::mem::take(&mut all.ending))
+        };
+        // A task that panicked has ended too.
+        join_all(open.into_values().map(|(_, task)| task).chain(ending)).await;
+    }
+}
+
+impl Server {
+    /// Returns whether each caller has a sign-in of its own, and this is the server that they have in common.
+    pub fn is_per_user(&self) -> bool {
+        self.config().auth == ServerAuth::User && self.user.is_none()
+    }
+
+    /// Returns the instance of one caller.
+    ///
+    /// # Errors
+    /// The caller is not known, there are too many, or the server is stopped.
+    pub fn for_user(self: &Arc<Self>, principal: &Principal) -> Result<Arc<Self>, ToolError> {
+        let unavailable = |text: String| ToolError::new(ErrorKind::Unavailable, text);
+        match self.state() {
+            ServerState::Stopped => return Err(self.stopped()),
+            ServerState::Skipped(reason) => return Err(self.skipped(&reason)),
+            _ => {}
+        }
+        let key = self.user_key(principal).ok_or_else(|| {
+            unavailable(format!(
+                "MCP server '{}' is used with each caller's own sign-in, and this caller is not known",
+                self.name()
+            ))
+        })?;
+        let deps = self.deps.oauth.as_ref().ok_or_else(|| {
+            unavailable(format!("MCP server '{}' wants sign-ins, which are off", self.name()))
+        })?;
+        let mut all = self.users.lock();
+        if let Some((server, _)) = all.open.get(principal) {
+            return Ok(server.clone());
+        }
+        if all.open.len() >= MAX_USERS {
+            let is_idle = |server: &Arc<Self>| matches!(server.state(), ServerState::Idle);
+            let idle = all.open.iter().find(|(_, (server, _))| is_idle(server));
+            let Some(idle) = idle.map(|(principal, _)| principal.clone()) else {
+                let text = format!("MCP server '{}' has {MAX_USERS} callers", self.name());
+                return Err(ToolError::new(ErrorKind::Overloaded, text));
+            };
+            all.end(&idle);
+        }
+        let authorizer = deps.authorizer(key, self.config());
+        let base = Arc::downgrade(self);
+        let user = ServerUser { principal: principal.clone(), authorizer, base };
+        let server = self.copy_for(Some(user));
+        let server = server.map_err(|problem| ToolError::new(ErrorKind::Internal, problem))?;
+        let task = tokio::spawn(server.clone().run());
+        all.open.insert(principal.clone(), (server.clone(), task));
+        Ok(server)
+    }
+
+    /// Returns the name of a caller's sign-in in the vault; `None` if the caller is not known.
+    fn user_key(&self, principal: &Principal) -> Option<CredentialKey> {
+        let url = self.config().url.as_deref()?;
+        CredentialKey::of_caller(self.name(), url, principal.key()?).ok()
+    }
+
+    /// Lists the tools with the sign-in of any caller who has one, and again when that is asked for. Never returns.
+    pub(super) async fn keep_listed(self: &Arc<Self>) {
+        self.offer(self.known_tools()).await;
+        for tries in 1.. {
+            match self.list_with_any().await {
+                Ok(()) => {
+                    self.enter(ServerState::Idle);
+                    self.wake.notified().await;
+                }
+                Err(error) => {
+                    self.record_error(&error.for_model);
+                    self.enter(ServerState::Failed(error.for_model.as_str().into()));
+                    sleep(self.pause(tries)).await;
+                }
+            }
+        }
+    }
+
+    /// Connects as the first caller whose sign-in is good. Without one nothing is tried.
+    async fn list_with_any(self: &Arc<Self>) -> Result<(), ToolError> {
+        for principal in self.signed_in_callers().await {
+            let user = self.for_user(&principal)?;
+            match user.session().await {
+                Ok(_) => return Ok(()),
+                Err(_) if user.needs_sign_in().is_some() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over what `tools/list` said to one caller: offered are the tools of all.
+    pub(super) async fn offer_for_user(self: &Arc<Self>, entries: Vec<Value>) {
+        let Some(user) = &self.user else { return };
+        let Some(base) = user.base.upgrade() else { return };
+        base.users.lock().lists.insert(user.principal.clone(), entries);
+        base.offer(base.known_tools()).await;
+    }
+
+    fn known_tools(&self) -> Vec<Value> {
+        let all = self.users.lock();
+        let mut tools = IndexMap::new();
+        for entry in all.lists.values().flatten() {
+            let name = entry["name"].as_str().unwrap_or_default();
+            tools.entry(name.to_owned()).or_insert_with(|| entry.clone());
+        }
+        tools.into_values().collect()
+    }
+
+    /// Returns the callers who are signed in, the owner first.
+    pub async fn signed_in_callers(&self) -> Vec<Principal> {
+        let Some(deps) = self.deps.oauth.as_ref() else { return Vec::new() };
+        let (vault, name) = (deps.vault.clone(), self.name().clone());
+        let url = self.user_key(&Principal::Owner).map(|key| key.url);
+        let read = spawn_blocking(move || CredentialKey::all(&vault)).await;
+        let keys = match read {
+            Ok(Ok(keys)) => keys,
+            Ok(Err(error)) => {
+                tracing::warn!(server = &*name, %error, "the sign-ins could not be read");
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        };
+        let own =
+            keys.into_iter().filter(|key| *key.server == *name && Some(&key.url) == url.as_ref());
+        let mut callers: Vec<_> = own.filter_map(|key| principal_of(&key)).collect();
+        callers.sort_by_key(|caller| *caller != Principal::Owner);
+        callers
+    }
+
+    /// Returns one caller's sign-in; `None` if it has none.
+    pub async fn sign_in_of(&self, principal: &Principal) -> Option<SignInStatus> {
+        let (key, deps) = (self.user_key(principal)?, self.deps.oauth.as_ref()?);
+        let vault = deps.vault.clone();
+        let loaded = spawn_blocking(move || Credential::load(&vault, &key)).await;
+        loaded.ok()?.ok().flatten().map(|credential| credential.status())
+    }
+
+    /// Signs one caller out: revokes the sign-in, forgets it, and ends that caller's connection. Returns whether there was one.
+    ///
+    /// # Errors
+    /// The vault cannot be used.
+    pub async fn sign_out(&self, principal: &Principal) -> Result<bool, switchboard_oauth::Error> {
+        let (Some(key), Some(deps)) = (self.user_key(principal), self.deps.oauth.as_ref()) else {
+            return Ok(false);
+        };
+        let revoked = revoke(&deps.http, &deps.vault, &key).await;
+        let mut all = self.users.lock();
+        all.end(principal);
+        if all.lists.len() > 1 {
+            all.lists.shift_remove(principal);
+        }
+        Ok(revoked?.is_some())
+    }
+
+    /// Connects a caller anew, with the sign-in that is in the vault now, and waits for that: its tools are then known.
+    pub(super) async fn sign_in_again(&self) {
+        let Some(user) = &self.user else { return };
+        user.authorizer.reload().await;
+        self.reconnect();
+        if let Err(error) = self.session().await {
+            tracing::warn!(server = &**self.name(), %error, "not connected after a sign-in");
+        }
+    }
+}
+
+/// Returns whose sign-in it is; `None` if all callers share it.
+pub fn principal_of(key: &CredentialKey) -> Option<Principal> {
+    match &key.owner {
+        Owner::Everyone => None,
+        Owner::Caller(caller) => Principal::from_key(caller),
+    }
+}
+
+/// Revokes and forgets all sign-ins of the callers that `is_gone` names. Returns how many there were.
+///
+/// # Errors
+/// The vault cannot be used.
+pub async fn revoke_sign_ins(
+    deps: &OauthDeps,
+    is_gone: impl Fn(&Principal) -> bool,
+) -> Result<usize, switchboard_oauth::Error> {
+    let vault = deps.vault.clone();
+    let keys =
+        spawn_blocking(move || CredentialKey::all(&vault)).await.unwrap_or(Ok(Vec::new()))?;
+    let mut count = 0;
+    for key in keys.iter().filter(|key| principal_of(key).is_some_and(|caller| is_gone(&caller))) {
+        count += usize::from(revoke(&deps.http, &deps.vault, key).await?.is_some());
+    }
+    Ok(count)
+}

@@ -1,0 +1,133 @@
+//! A sign-in that waits for the browser.
+
+use switchboard_vault::Secret;
+use url::Url;
+
+use super::{
+    client::Client, credential::Credential, error::Error, loopback::LoopbackListener,
+    sign_in::SignIn,
+};
+
+/// A sign-in that waits for the browser, which comes back to this machine.
+#[derive(Debug)]
+pub struct PendingSignIn {
+    pub(super) request: AuthorizationRequest,
+    pub(super) listener: LoopbackListener,
+}
+
+/// A sign-in that waits for the browser, which comes back to an address of the caller's.
+#[derive(Debug)]
+pub struct AuthorizationRequest {
+    pub(super) sign_in: SignIn,
+    pub(super) client: Client,
+    pub(super) url: Url,
+    pub(super) redirect: Url,
+    pub(super) state: String,
+    pub(super) verifier: Secret,
+}
+
+impl PendingSignIn {
+    /// Where the browser is to go.
+    pub fn url(&self) -> &Url {
+        self.request.url()
+    }
+
+    /// Waits until the browser comes back, and gets the tokens.
+    ///
+    /// # Errors
+    /// The person or the authorization server refused, or somebody else sent the response.
+    pub async fn finish(self) -> Result<Credential, Error> {
+        let code = self.listener.receive(|url| self.request.code(url).transpose()).await?;
+        self.request.redeem(&code).await
+    }
+
+    /// As [`finish`](Self::finish), with the whole address that the browser ended on.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish), or it is not such an address.
+    pub async fn finish_with(self, address: &str) -> Result<Credential, Error> {
+        self.request.finish_with(address).await
+    }
+}
+
+impl AuthorizationRequest {
+    /// Where the browser is to go.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The text that the response must repeat; nobody can guess it.
+    pub fn state(&self) -> &str {
+        &self.state
+    }
+
+    /// Gets the tokens, with the whole address that the browser came back to.
+    ///
+    /// # Errors
+    /// The person or the authorization server refused, somebody else sent the response, or it is no such address.
+    pub async fn finish_with(self, address: &str) -> Result<Credential, Error> {
+        let wrong =
+            || Error::Response("it is not the address that the browser ended on".to_owned());
+        let url = Url::parse(address.trim()).map_err(|_| wrong())?;
+        if (url.origin(), url.path()) != (self.redirect.origin(), self.redirect.path()) {
+            return Err(wrong());
+        }
+        let code = self.code(&url)?.ok_or_else(wrong)?;
+        self.redeem(&code).await
+    }
+
+    /// Reads the code from the redirect; `None` if it is another request.
+    fn code(&self, url: &Url) -> Result<Option<Secret>, Error> {
+        let parameter = |name: &str| {
+            let mut found = url
+                .query_pairs()
+                .filter(|(key, _)| key == name)
+                .map(|(_, value)| value.into_owned());
+            found.next().filter(|_| found.next().is_none())
+        };
+        let Some(state) = parameter("state") else { return Ok(None) };
+        if ring_equal(&state, &self.state) {
+            self.check_issuer(parameter("iss").as_deref())?;
+        } else {
+            return Err(Error::Response("its state belongs to another sign-in".to_owned()));
+        }
+        if let Some(code) = parameter("error") {
+            return Err(Error::Refused { code, description: parameter("error_description") });
+        }
+        let code = parameter("code").ok_or_else(|| Error::Response("it has no code".to_owned()))?;
+        Ok(Some(code.into()))
+    }
+
+    /// The response must come from the issuer that was asked (RFC 9207): compared as texts, and required if it says so.
+    fn check_issuer(&self, named: Option<&str>) -> Result<(), Error> {
+        let issuer = &self.sign_in.issuer;
+        match named {
+            Some(named) if named == issuer.issuer => Ok(()),
+            Some(named) => Err(Error::Response(format!(
+                "it comes from `{named}`, not from `{}`",
+                issuer.issuer
+            ))),
+            None if issuer.authorization_response_iss_parameter_supported => {
+                Err(Error::Response("it does not say which issuer it comes from".to_owned()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn redeem(self, code: &Secret) -> Result<Credential, Error> {
+        let grant = [
+            ("grant_type", "authorization_code"),
+            ("code", code.expose()),
+            ("redirect_uri", self.redirect.as_str()),
+            ("code_verifier", self.verifier.expose()),
+            ("resource", &self.sign_in.resource),
+        ];
+        self.sign_in.exchange(self.client, &grant).await
+    }
+}
+
+/// Compares in a time that says nothing of where two texts differ.
+fn ring_equal(one: &str, other: &str) -> bool {
+    let digest = |text: &str| ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    digest(one).as_ref() == digest(other).as_ref()
+}
