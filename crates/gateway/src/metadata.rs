@@ -44,6 +44,13 @@ pub(crate) fn rejected(
     if let Some(challenge) = challenge.flatten() {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     }
+    // The body is not read, so the connection ends; a client must not send its next request over it.
+    let length = request.headers.get(header::CONTENT_LENGTH);
+    if length.is_some_and(|length| length != "0")
+        || request.headers.contains_key(header::TRANSFER_ENCODING)
+    {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 
