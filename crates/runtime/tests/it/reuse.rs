@@ -265,7 +265,7 @@ async fn a_result_that_depends_on_the_caller_is_never_shared() {
             spec.settings.cache = Some(Duration::from_secs(60));
         })
     };
-    let (executor, runs) = house("share_reads = true", own);
+    let (executor, runs) = test_executor("share_reads = true", own);
     let caller = |id: &str| CallContext {
         principal: Principal::Token { name: "ada".into(), id: id.into() },
         ..CallContext::for_caller("ada")
