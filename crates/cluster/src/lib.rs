@@ -1,7 +1,7 @@
 //! The state that several gateways share, so that a request may reach any of them: tokens, rate limits, held calls, and
 //! call records.
 //!
-//! All of it is in buckets and streams of NATS. What is read often is read from a [`Mirror`](mirror::Mirror) in memory, which
+//! All of it is in buckets and streams of NATS. What is read often is read from a `Mirror` in memory, which
 //! follows its bucket; what must be decided only once is decided by compare-and-set.
 //!
 //! ```no_run

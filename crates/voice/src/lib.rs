@@ -1,7 +1,7 @@
 //! Speech in, an agent's turn, speech out (SPEC HM-2).
 //!
-//! The parts are listed in the order in which sound passes them: a [`source`] provides blocks of samples, the [`listener`] cuts
-//! utterances out of them, a [`Recogniser`] transcribes, the [`assistant`] answers, a [`Synthesiser`] speaks, an [`output`] plays.
+//! The parts are listed in the order in which sound passes them: a [`source`] provides blocks of samples, the `listener` cuts
+//! utterances out of them, a [`Recogniser`] transcribes, the `assistant` answers, a [`Synthesiser`] speaks, an [`output`] plays.
 //! [`BackgroundTranscriber`] runs them, reports each [`VoiceEvent`], and continues if a part fails. Typed requests come in
 //! over MQTT and take the same path from the assistant on.
 //!
