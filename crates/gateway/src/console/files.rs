@@ -79,6 +79,7 @@ static FILES: [ConsoleFile; 59] = [
     file!("live/zoom.js"),
     file!("servers/add.js"),
     file!("servers/beside.js"),
+    file!("servers/facts.js"),
     file!("servers/servers.js"),
     file!("tools/controls.js"),
     file!("tools/form.js"),
