@@ -162,7 +162,7 @@ fn what_codex_and_gemini_cli_write_is_imported() {
     assert_eq!(report["servers"].as_array().unwrap().len(), 5, "{report}");
     let config = fs::read_to_string(home.join("config/switchboard/switchboard.toml")).unwrap();
     for part in [
-        "env = { API_TOKEN = \"${API_TOKEN}\" }",
+        "env = { API_TOKEN = \"${secret:API_TOKEN}\" }",
         "headers = { Authorization = \"Bearer ${DOCS_TOKEN}\" }",
         "deny = [\"zones__convert_time\"]",
         "type = \"sse\"\nurl = \"http://127.0.0.1:9/sse\"",

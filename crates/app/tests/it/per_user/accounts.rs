@@ -11,6 +11,8 @@ use std::{
 
 use serde_json::{Value, json};
 
+use crate::fixture::wait_until;
+
 /// What the server knows.
 #[derive(Default)]
 pub(crate) struct Known {
@@ -31,6 +33,8 @@ pub(crate) struct Known {
     pub(crate) refreshes: u32,
     pub(crate) revoked: u32,
     pub(crate) violations: Vec<String>,
+    /// How many requests are being read or answered.
+    open: u32,
     /// Every secret that there was.
     pub(crate) secrets: Vec<String>,
 }
@@ -92,7 +96,11 @@ impl Accounts {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (origin, known) = (of_thread.clone(), shared.clone());
-                thread::spawn(move || answer(stream.unwrap(), &origin, &known));
+                known.lock().unwrap().open += 1;
+                thread::spawn(move || {
+                    answer(stream.unwrap(), &origin, &known);
+                    known.lock().unwrap().open -= 1;
+                });
             }
         });
         Self { origin, known }
@@ -100,6 +108,15 @@ impl Accounts {
 
     pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap()
+    }
+
+    /// Waits until every request that was sent before is answered, also those of a process that was killed meanwhile.
+    pub(crate) fn settle(&self) {
+        // Connections are accepted in their order, so after this one there is none of before.
+        let mut last = TcpStream::connect(self.origin.trim_start_matches("http://")).unwrap();
+        last.write_all(b"GET /settled HTTP/1.1\r\n\r\n").unwrap();
+        last.read_to_end(&mut Vec::new()).unwrap();
+        wait_until("every request is answered", || self.known().open == 0);
     }
 }
 

@@ -117,6 +117,8 @@ fn kill(world: &mut World, users: &mut [User; 2]) {
     world.gateway.signal("-KILL");
     drop(calls);
     world.gateway.child.wait().unwrap();
+    // A refresh that it sent last may be answered after its end.
+    world.accounts.settle();
     world.accounts.known().forget_used();
     world.gateway = Serving::start(&world.place, &["--listen", "127.0.0.1:0"]);
     for user in users {
