@@ -27,7 +27,7 @@ macro_rules! file {
 pub(super) static INDEX: ConsoleFile = file!("index.html");
 
 /// The files that the page loads.
-static FILES: [ConsoleFile; 59] = [
+static FILES: [ConsoleFile; 60] = [
     file!("api.js"),
     file!("approval.js"),
     file!("approvals.js"),
