@@ -197,7 +197,14 @@ impl Servers {
             server.stop();
         }
         let tasks = std::mem::take(&mut *lock(&self.tasks));
-        join_all(tasks.into_values().chain(retiring.into_iter().map(|(_, task)| task))).await;
+        let retiring = retiring.into_iter().map(|(_, task)| task);
+        join_all(tasks.into_values().chain(retiring)).await;
+        // A message that is still being sent may begin a renewal after its server has stopped, and would lose the new refresh token.
+        for server in self.all() {
+            if let Some(authorizer) = server.authorizer() {
+                authorizer.end().await;
+            }
+        }
     }
 
     fn known(&self) -> ServersByName {

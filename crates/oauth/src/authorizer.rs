@@ -2,7 +2,10 @@
 
 mod renewal;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use switchboard_vault::{Secret, Vault};
 use tokio::sync::Mutex as AsyncMutex;
@@ -47,6 +50,8 @@ struct Shared {
     renewing: Arc<AsyncMutex<RenewalState>>,
     /// What the server last asked for.
     challenge: Mutex<Option<Challenge>>,
+    /// Whether the process is about to exit; set while `renewing` is held.
+    is_ended: AtomicBool,
 }
 
 impl Authorizer {
@@ -83,6 +88,7 @@ impl Authorizer {
             current,
             renewing,
             challenge,
+            is_ended: AtomicBool::new(false),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -132,6 +138,12 @@ impl Authorizer {
     /// Waits until no renewal is under way: one that is cut off would lose the new refresh token.
     pub async fn settled(&self) {
         drop(self.shared.renewing.lock().await);
+    }
+
+    /// Waits until no renewal is under way, and lets no other begin: the process is about to exit.
+    pub async fn end(&self) {
+        let _renewing = self.shared.renewing.lock().await;
+        self.shared.is_ended.store(true, Ordering::Release);
     }
 
     /// Returns the token for the next request; `None` if nobody has signed in. One that is about to end is renewed by a task

@@ -1,6 +1,6 @@
 //! Loads a sign-in and renews it: one task at a time here, one process at a time by the vault's lock.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use switchboard_vault::Secret;
 use tokio::sync::OwnedMutexGuard;
@@ -146,6 +146,9 @@ impl Shared {
 
     /// Renews the sign-in unless somebody else has: one process at a time, as each refresh token may be good for one use.
     async fn renew(&self, used: Option<&Secret>) -> Result<Arc<Credential>, Error> {
+        if self.is_ended.load(Ordering::Acquire) {
+            return Err(Error::Response("the program is about to exit".to_owned()));
+        }
         let (key, name) = (self.key.clone(), self.key.name());
         let lock = blocking(&self.vault, move |vault| Ok(vault.lock(&name)?)).await?;
         let stored = blocking(&self.vault, move |vault| Credential::load(vault, &key)).await?;

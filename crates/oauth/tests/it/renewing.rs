@@ -174,3 +174,16 @@ async fn a_dead_sign_in_is_asked_for_once() {
     world.sign_in().await.unwrap();
     assert!(authorizer.reload().await && !authorizer.reload().await);
 }
+
+// AU-1: the new refresh token would be lost with the process.
+#[tokio::test]
+async fn nothing_is_renewed_once_the_process_is_about_to_exit() {
+    let world = World::new().await;
+    world.server.with(|known| known.lifetime = 1);
+    world.sign_in().await.unwrap();
+    let authorizer = world.authorizer();
+    authorizer.end().await;
+    assert!(authorizer.token().await.is_some());
+    assert!(matches!(refused(&authorizer).await, Remedy::SignIn(SignInNeeded::Ended(_))));
+    assert_eq!(world.server.with(|known| known.refreshes), 0);
+}
