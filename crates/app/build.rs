@@ -1,6 +1,6 @@
 //! Tells the program which commit it is built from: `SWITCHBOARD_VERSION`.
 //!
-//! Whoever builds from an archive can say it by `SWITCHBOARD_COMMIT='HASH DATE'`; without, the version stands alone.
+//! A build from an archive, which has no git, takes both from `SWITCHBOARD_COMMIT='HASH DATE'`; if that is unset, only the version is shown.
 
 use std::{env, path::Path, process::Command};
 

@@ -188,7 +188,7 @@ impl Tokens {
     /// Revokes a token.
     ///
     /// # Errors
-    /// There is none with this name, or the file cannot be written.
+    /// No token has this name, or the file cannot be written.
     pub fn revoke(&self, name: &str) -> Result<(), TokensError> {
         let _lock = file::lock(&self.file)?;
         let mut entries = file::read(&self.file)?;

@@ -11,7 +11,7 @@ use crate::{
 /// Returns the URL that paths are added to: `base_url`, or the first server of the description.
 ///
 /// # Errors
-/// There is none, or the description, which comes from elsewhere, names another origin: headers of the config must not go
+/// The address is missing, or the description was fetched and names another origin: headers of the config must not go
 /// where only the description says.
 pub(crate) fn of(document: &Document, config: &ApiConfig) -> Result<Url, String> {
     if let Some(base) = config.base()? {

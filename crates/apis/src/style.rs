@@ -19,7 +19,7 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// Returns the style of this name; `None` if there is none.
+    /// Returns the style with this name; `None` if OpenAPI has no such style.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "simple" | "csv" => Self::Simple,

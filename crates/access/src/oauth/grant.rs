@@ -168,7 +168,7 @@ impl Grant {
         !code.chain(&self.refresh).chain(&self.access).any(StoredSecret::is_valid)
     }
 
-    /// Exchanges a code. It can be tried once: whoever has it without the verifier, or a second time, ends the grant.
+    /// Exchanges a code for tokens, once. A wrong verifier or a second use of the code ends the grant.
     pub(super) fn exchange_code(&self, sent: &CodeExchange, new: &NewSecrets) -> ExchangeOutcome {
         let hash = encoded(&sent.code);
         let Some(pending) = self.code.as_ref().filter(|code| code.stored.hash == hash) else {

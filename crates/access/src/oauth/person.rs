@@ -79,7 +79,7 @@ impl Access {
             && base.is_some_and(|base| redirect::is_loopback(&base))
     }
 
-    /// Opens a session for whoever has this token, from a form of ours: see [`check_form`](Self::check_form).
+    /// Opens a session for the owner of this token. The request must come from our own form: see [`check_form`](Self::check_form).
     ///
     /// # Errors
     /// The token is invalid, or that of a client.
