@@ -59,14 +59,18 @@ fn is_public(address: IpAddr) -> bool {
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, ..] = address.octets();
+    let [a, b, c, _] = address.octets();
     !(address.is_private()
         || address.is_loopback()
         || address.is_link_local()
         || address.is_multicast()
+        || address.is_documentation()
         || a == 0
         || a >= 240
-        || (a == 100 && (64..128).contains(&b)))
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 192 && b == 88 && c == 99)
+        || (a == 198 && (18..20).contains(&b)))
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
@@ -78,6 +82,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         }
         // 6to4.
         (0x2002, _) => is_public_v4(Ipv4Addr::from((u32::from(b) << 16) | u32::from(c))),
+        // Special purposes, Teredo, documentation.
+        (0x2001, 0..0x200 | 0xdb8) | (0x3fff, 0..0x1000) => false,
         // Global unicast; everything else, also `::ffff:10.0.0.1`, is not.
         _ => (0x2000..0x4000).contains(&a),
     }
@@ -111,6 +117,11 @@ mod tests {
             "::ffff:127.0.0.1",
             "64:ff9b::7f00:1",
             "2002:7f00:1::1",
+            "198.18.0.1",
+            "192.0.0.8",
+            "192.88.99.1",
+            "2001::1",
+            "2001:db8::1",
         ] {
             assert!(!is_public(private.parse().unwrap()), "{private}");
         }
