@@ -125,46 +125,6 @@ fn bash_completes_by_the_script() {
     assert_eq!(in_shell(&place, "bash", &["--norc", "-c", script]), "weather\n");
 }
 
-/// A real fish, with the script that people install.
-#[test]
-fn fish_completes_by_the_script() {
-    let place = Place::with_config(CONFIG);
-    let script = "switchboard completions fish | source; complete -C 'switchboard call wea'; \
-        complete -C 'switchboard restart c'";
-    let output = in_shell(&place, "fish", &["--no-config", "-c", script]);
-    assert_eq!(output, "weather\tSays how warm it is\nclock\tsh\n");
-}
-
-/// A real zsh, whose line editor runs on a terminal of its own: the script is loaded from a folder of `fpath`, as people
-/// install it, and tab completes.
-#[test]
-fn zsh_completes_by_the_script() {
-    let place = Place::with_config(CONFIG);
-    let scripts = place.path().join("functions");
-    std::fs::create_dir(&scripts).unwrap();
-    std::fs::write(scripts.join("_switchboard"), place.run(&["completions", "zsh"]).stdout)
-        .unwrap();
-    let script = r#"
-        zmodload zsh/zpty
-        zpty shell zsh -f -i
-        expect() {
-            local seen= piece
-            repeat 400; do
-                if zpty -r -t shell piece; then seen+=$piece; else sleep 0.05; fi
-                [[ $seen == *$1* ]] && return
-            done
-            print -u2 -r -- "never saw $1 in: $seen"; exit 1
-        }
-        zpty -w shell "PS1= fpath=($PWD/functions \$fpath); autoload -Uz compinit; compinit -u -D; print rea''dy"
-        expect ready
-        zpty -w -n shell $'switchboard call wea\t'
-        expect 'call weather'
-        zpty -w -n shell $'\C-uswitchboard restart c\t'
-        expect 'restart clock'
-    "#;
-    assert_eq!(in_shell(&place, "zsh", &["-f", "-c", script]), "");
-}
-
 /// Runs a shell that finds the program under test on its PATH, and returns what it printed.
 fn in_shell(place: &Place, shell: &str, words: &[&str]) -> String {
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_switchboard")).parent().unwrap();

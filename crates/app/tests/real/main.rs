@@ -19,6 +19,7 @@ mod prometheus;
 mod pty;
 mod packages;
 mod questions;
+mod shells;
 mod sign_in;
 mod workers;
 mod durable;
