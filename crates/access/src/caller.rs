@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use serde_json::Value;
 use switchboard_runtime::{RegisteredTool, ToolManager};
-use switchboard_toolcall::{CallContext, Principal, ToolPatterns, Visibility};
+use switchboard_toolcall::{CallContext, CallerToken, Principal, ToolPatterns, Visibility};
 
 /// The header in which the owner, over our own socket, sets the caller name of a call.
 pub const CALLER_HEADER: &str = "x-switchboard-caller";
@@ -20,6 +20,8 @@ pub struct Caller {
     pub name: Option<Arc<str>>,
     /// Who was authenticated: decides whose credentials the caller's calls use.
     pub principal: Principal,
+    /// The JWT that was shown, if one was: exchanged for tokens of servers.
+    pub token: Option<CallerToken>,
     /// The client program, if the request came over our own socket and named it.
     pub client: Option<Arc<str>>,
     /// The claims of the caller's JWT; a JSON object.
@@ -51,8 +53,9 @@ impl Caller {
         // A caller with a name may know of its own calls only, unless its token says otherwise.
         let visibility = visibility.watching(name.is_none());
         let principal = Principal::Unknown;
-        let client = None;
-        Self { name, principal, client, claims, is_admin: false, may_approve: false, visibility }
+        let (client, token) = (None, None);
+        let (is_admin, may_approve) = (false, false);
+        Self { name, principal, token, client, claims, is_admin, may_approve, visibility }
     }
 
     /// Creates the user who runs the gateway.
@@ -103,6 +106,7 @@ impl Caller {
         }
         self.claims.clone_from(&person.claims);
         self.principal = person.principal.clone();
+        self.token.clone_from(&person.token);
         self
     }
 
@@ -116,6 +120,7 @@ impl Caller {
         CallContext {
             caller: self.name.clone(),
             principal: self.principal.clone(),
+            token: self.token.clone(),
             client: self.client.clone(),
             claims: self.claims.clone(),
             visibility: self.visibility().clone(),

@@ -95,7 +95,9 @@ impl Jwt {
         let share = bearer.quota.take_in(peers, name).await?;
         let credential = bearer.expires_after(self.config.leeway.0).and_then(Credential::jwt);
         let credential = credential.unwrap_or_default();
-        Ok(AdmittedRequest { caller: bearer.caller.clone(), share, credential })
+        let mut caller = bearer.caller.clone();
+        caller.token = Some(token.into());
+        Ok(AdmittedRequest { caller, share, credential })
     }
 
     /// Returns a permit for a caller whose token was verified before.

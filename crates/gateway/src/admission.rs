@@ -71,6 +71,7 @@ pub(crate) async fn admit(
         Ok(admitted) => admitted,
         Err(rejection) => return metadata::rejected(&parts.access, &head, rejection),
     };
+    list_with(&parts, &caller).await;
     let logged = parts.config.access_log.then(|| caller.clone());
     head.extensions.insert(caller);
     let (body, timeout) = bounded(body, &parts.config);
@@ -136,6 +137,7 @@ pub(crate) async fn mcp(
         Ok(admitted) => admitted,
         Err(rejection) => return metadata::rejected(&parts.access, &head, rejection),
     };
+    list_with(parts, &caller).await;
     let discovery = match discovery(head.uri.query()) {
         Ok(discovery) => discovery,
         Err(error) => return error.into_response(),
@@ -154,6 +156,14 @@ pub(crate) async fn mcp(
     held(end_with_credential(response, parts, credential), share)
 }
 
+/// Lets a caller who is here for the first time see the tools of servers that take its own token.
+async fn list_with(parts: &Parts, caller: &Caller) {
+    if let (Some(token), Some(servers)) = (&caller.token, &parts.servers) {
+        // Boxed, because most callers have no such token.
+        Box::pin(servers.list_with(&caller.principal, token)).await;
+    }
+}
+
 /// Returns what `?tools=search` or `?tools=list` asks for, if there is one.
 fn discovery(query: Option<&str>) -> Result<Option<Discovery>, ApiError> {
     let mut pairs = query.unwrap_or_default().split('&');
@@ -169,6 +179,7 @@ fn mcp_caller(caller: &Caller) -> McpCaller {
     McpCaller {
         name: caller.name.clone(),
         principal: caller.principal.clone(),
+        token: caller.token.clone(),
         client: caller.client.clone(),
         claims: caller.claims.clone(),
         discovery: None,

@@ -9,7 +9,7 @@ use switchboard_toolcall::{
     ServerQuestion, Tool, ToolError, ToolOrigin, ToolOutput, ToolSpec,
 };
 
-use super::{in_flight::CallOrigin, server::Server, sign_in_pages::SignInPage};
+use super::{config::ServerAuth, in_flight::CallOrigin, server::Server, sign_in_pages::SignInPage};
 
 /// The name of the tool that a server has while nobody is signed in to it.
 const TOOL: &str = "sign_in";
@@ -128,8 +128,14 @@ pub(super) struct SignInTool {
 impl SignInTool {
     pub(super) fn new(server: &Arc<Server>, separator: &str) -> Self {
         let name = server.name();
-        let description =
-            format!("Signs you in to '{name}'. Its tools are known once somebody is signed in.");
+        let description = match server.config().auth {
+            ServerAuth::Exchange => format!(
+                "Connects you to '{name}' with your own token. Its tools are known once somebody is connected."
+            ),
+            _ => {
+                format!("Signs you in to '{name}'. Its tools are known once somebody is signed in.")
+            }
+        };
         let spec = ToolSpec {
             annotations: Annotations { read_only: Some(false), ..Annotations::default() },
             origin: ToolOrigin::Server { server: name.clone(), tool: TOOL.into() },
@@ -144,9 +150,11 @@ impl SignInTool {
     }
 
     async fn run(&self, cx: &CallContext) -> Result<ToolOutput, ToolError> {
-        let user = self.server.for_user(&cx.principal)?;
+        let user = self.server.for_caller(&cx.principal, cx.token.as_ref())?;
         let mut session = user.session().await;
-        if let (Err(_), Some(needed)) = (&session, user.needs_sign_in()) {
+        if let (Err(_), Some(needed), true) =
+            (&session, user.needs_sign_in(), user.signs_people_in())
+        {
             user.sign_caller_in(&needed, &CallOrigin::new(&self.spec, cx), cx).await?;
             session = user.session().await;
         }

@@ -291,6 +291,15 @@ impl ServerConfig {
         }
     }
 
+    /// Whether each caller has credentials of its own at it.
+    pub fn is_per_caller(&self) -> bool {
+        match self.auth {
+            ServerAuth::User => true,
+            ServerAuth::Exchange => !self.oauth.has_fixed_subject(),
+            ServerAuth::Shared | ServerAuth::Client => false,
+        }
+    }
+
     /// Whether it is used at all.
     pub fn is_enabled(&self) -> bool {
         self.enabled != Some(false)
@@ -320,7 +329,7 @@ impl ServerConfig {
             max_output: own.max_output.or(self.max_output).map(size),
             max_concurrent: own.max_concurrent,
             cache: own.cache.map(|time| time.0),
-            per_caller: self.auth == ServerAuth::User,
+            per_caller: self.is_per_caller(),
             durable: false,
             strictness: match (self.validate, self.strict) {
                 (Some(false), _) => Strictness::Off,

@@ -74,7 +74,7 @@ impl Server {
                 Ok(result) => return Ok(result),
                 Err(SendFailure::Tool(error)) => return Err(error),
                 Err(SendFailure::SignIn(needed))
-                    if server.user.is_none() || sign_ins == SIGN_INS =>
+                    if !server.signs_people_in() || sign_ins == SIGN_INS =>
                 {
                     let error = server.sign_in_error(&needed, server.sign_in_hint());
                     return Err(error.caused_by(needed));

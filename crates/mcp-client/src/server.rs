@@ -191,9 +191,6 @@ impl Server {
         user: Option<ServerUser>,
     ) -> Result<Arc<Self>, String> {
         let kind = config.kind()?;
-        if config.auth == super::config::ServerAuth::Exchange && !config.oauth.has_fixed_subject() {
-            return Err("auth = \"exchange\" cannot be used yet without `idp.id_token`".to_owned());
-        }
         let state = match (&config.skipped, config.start) {
             (Some(reason), _) => ServerState::Skipped(reason.as_str().into()),
             (None, super::config::Start::Eager) => ServerState::Connecting,

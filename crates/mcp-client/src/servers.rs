@@ -10,11 +10,11 @@ use futures_util::future::join_all;
 use indexmap::IndexMap;
 use switchboard_mcp_wire::{Method, Upstream};
 use switchboard_runtime::{ServerSettings, ToolManager};
-use switchboard_toolcall::{Principal, Tool};
+use switchboard_toolcall::{CallerToken, Principal, Tool};
 use tokio::{sync::broadcast, task::JoinHandle, time::timeout};
 
 use super::{
-    config::ServerConfig,
+    config::{ServerAuth, ServerConfig},
     method::RemoteMethod,
     server::{OauthDeps, Server, ServerDeps, ServerState},
     user_servers::revoke_sign_ins,
@@ -164,6 +164,19 @@ impl Servers {
         {
             tracing::warn!(%error, "the sign-ins of a caller could not be forgotten");
         }
+    }
+
+    /// Lists the tools of servers that exchange callers' tokens, with this caller's, if nobody has yet; waits a few seconds at
+    /// most.
+    pub async fn list_with(&self, principal: &Principal, token: &CallerToken) {
+        let is_meant = |server: &&Arc<Server>| {
+            server.config().auth == ServerAuth::Exchange && server.is_per_user()
+        };
+        let meant: Vec<_> = {
+            let all = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+            all.values().filter(is_meant).cloned().collect()
+        };
+        join_all(meant.iter().map(|server| server.list_with(principal, token))).await;
     }
 
     /// Waits until each server is connected, failed or idle.

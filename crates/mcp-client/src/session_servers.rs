@@ -76,7 +76,7 @@ impl Server {
     pub(super) fn for_call(self: &Arc<Self>, cx: &CallContext) -> Result<Arc<Self>, ToolError> {
         let client = cx.caller_channel.as_ref().and_then(|back| back.session());
         match self.is_per_user() {
-            true => self.for_user(&cx.principal)?.for_client(client),
+            true => self.for_caller(&cx.principal, cx.token.as_ref())?.for_client(client),
             false => self.for_client(client),
         }
     }

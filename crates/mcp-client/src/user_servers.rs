@@ -11,11 +11,13 @@ use std::{
 use futures_util::future::join_all;
 use indexmap::IndexMap;
 use serde_json::Value;
-use switchboard_oauth::{Authorizer, Credential, CredentialKey, Owner, SignInStatus, revoke};
-use switchboard_toolcall::{ErrorKind, Principal, ToolError};
+use switchboard_oauth::{
+    Authorizer, Credential, CredentialKey, Owner, Secret, SignInStatus, revoke,
+};
+use switchboard_toolcall::{CallerToken, ErrorKind, Principal, ToolError};
 use tokio::{
     task::{JoinHandle, spawn_blocking},
-    time::sleep,
+    time::{Duration, sleep, timeout},
 };
 
 use super::{
@@ -25,6 +27,9 @@ use super::{
 
 /// How many callers of one server may be connected at once.
 const MAX_USERS: usize = 1024;
+
+/// How long the first request of a caller waits until the tools of a server are listed with its token.
+const LISTING: Duration = Duration::from_secs(5);
 
 /// Whose instance of a server this is.
 #[derive(Clone)]
@@ -89,7 +94,7 @@ impl UserServers {
 impl Server {
     /// Returns whether each caller has a sign-in of its own, and this is the server that they have in common.
     pub fn is_per_user(&self) -> bool {
-        self.config().auth == ServerAuth::User && self.user.is_none()
+        self.config().is_per_caller() && self.user.is_none()
     }
 
     /// Returns the instance of one caller.
@@ -130,9 +135,48 @@ impl Server {
         let user = ServerUser { principal: principal.clone(), authorizer, base };
         let server = self.copy_for(Some(user));
         let server = server.map_err(|problem| ToolError::new(ErrorKind::Internal, problem))?;
-        let task = tokio::spawn(server.clone().run());
+        let task = tokio::spawn(run_instance(server.clone()));
         all.open.insert(principal.clone(), (server.clone(), task));
         Ok(server)
+    }
+
+    /// Returns the instance of one caller, which is to use the caller's `token` if tokens are exchanged.
+    ///
+    /// # Errors
+    /// As [`for_user`](Self::for_user).
+    pub(super) fn for_caller(
+        self: &Arc<Self>,
+        principal: &Principal,
+        token: Option<&CallerToken>,
+    ) -> Result<Arc<Self>, ToolError> {
+        let server = self.for_user(principal)?;
+        let (Some(token), false) = (token, server.signs_people_in()) else { return Ok(server) };
+        if let Some(authorizer) = server.authorizer() {
+            authorizer.present(&Secret::from(token.expose()));
+        }
+        // It failed with an earlier token, or without one.
+        if server.needs_sign_in().is_some() && matches!(server.state(), ServerState::Failed(_)) {
+            server.reconnect();
+        }
+        Ok(server)
+    }
+
+    /// Returns whether this is a caller's instance, and callers get access by signing in.
+    pub(super) fn signs_people_in(&self) -> bool {
+        self.user.is_some() && self.config().auth == ServerAuth::User
+    }
+
+    /// Connects a caller whose token is exchanged, if nobody has listed the tools yet; waits for that a few seconds at most.
+    /// Does nothing for a caller that was here before.
+    pub(super) async fn list_with(self: &Arc<Self>, principal: &Principal, token: &CallerToken) {
+        let is_wanted = {
+            let all = self.users.lock();
+            all.lists.is_empty() && !all.open.contains_key(principal)
+        };
+        if is_wanted && let Ok(server) = self.for_caller(principal, Some(token)) {
+            // Why it failed is told when a call needs it.
+            _ = timeout(LISTING, server.session()).await;
+        }
     }
 
     /// Returns the name of a caller's sign-in in the vault; `None` if the caller is not known.
@@ -192,6 +236,11 @@ impl Server {
 
     /// Returns the callers who are signed in, the owner first.
     pub async fn signed_in_callers(&self) -> Vec<Principal> {
+        if self.config().auth == ServerAuth::Exchange {
+            let all = self.users.lock();
+            let open = all.open.iter().filter(|(_, (server, _))| server.signed_in().is_some());
+            return open.map(|(principal, _)| principal.clone()).collect();
+        }
         let Some(deps) = self.deps.oauth.as_ref() else { return Vec::new() };
         let (vault, name) = (deps.vault.clone(), self.name().clone());
         let url = self.user_key(&Principal::Owner).map(|key| key.url);
@@ -213,6 +262,10 @@ impl Server {
 
     /// Returns one caller's sign-in; `None` if it has none.
     pub async fn sign_in_of(&self, principal: &Principal) -> Option<SignInStatus> {
+        if self.config().auth == ServerAuth::Exchange {
+            let server = self.users.lock().open.get(principal).map(|(server, _)| server.clone());
+            return server?.signed_in();
+        }
         let (key, deps) = (self.user_key(principal)?, self.deps.oauth.as_ref()?);
         let vault = deps.vault.clone();
         let loaded = spawn_blocking(move || Credential::load(&vault, &key)).await;
@@ -244,6 +297,15 @@ impl Server {
         if let Err(error) = self.session().await {
             tracing::warn!(server = &**self.name(), %error, "not connected after a sign-in");
         }
+    }
+}
+
+/// Runs the instance of a caller to its end. A message that is still being sent must not begin a renewal afterwards: the new
+/// refresh token would be lost.
+async fn run_instance(server: Arc<Server>) {
+    server.clone().run().await;
+    if let Some(authorizer) = server.authorizer() {
+        authorizer.end().await;
     }
 }
 

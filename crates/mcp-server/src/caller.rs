@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use switchboard_runtime::RegisteredTool;
-use switchboard_toolcall::{Principal, Visibility};
+use switchboard_toolcall::{CallerToken, Principal, Visibility};
 
 use crate::Discovery;
 
@@ -15,6 +15,8 @@ pub struct McpCaller {
     pub name: Option<Arc<str>>,
     /// Who was authenticated: decides whose credentials the caller's calls use.
     pub principal: Principal,
+    /// The JWT with which the caller was authenticated, if it was by one.
+    pub token: Option<CallerToken>,
     /// The program that the caller uses, if the embedder knows it better than MCP's client info does.
     pub client: Option<Arc<str>>,
     /// The claims of a trusted issuer about the caller, for policy; a JSON object.

@@ -123,6 +123,7 @@ impl Exchange {
             cancel: self.cancel.clone(),
             caller: self.caller.name.clone(),
             principal: self.caller.principal.clone(),
+            token: self.caller.token.clone(),
             client: self.caller.client.as_ref().or(self.client_name()).cloned(),
             visibility: self.caller.visibility.clone(),
             claims: self.caller.claims.clone(),

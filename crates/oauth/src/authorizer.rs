@@ -166,6 +166,12 @@ impl Authorizer {
         Some(shared.for_request(&current))
     }
 
+    /// Decides about a request that must not go out without a token while there is none.
+    pub async fn missing(&self) -> Remedy {
+        let remedy = detached(self.shared.clone().first_token()).await;
+        remedy.unwrap_or(Remedy::SignIn(SignInNeeded::Missing))
+    }
+
     /// Decides about a request that was refused with 401, or with 403 for its scopes. `used` is the token that it had. The
     /// server has not begun to work on such a request, so it may be sent again.
     pub async fn refused(&self, challenge: Challenge, used: Option<&RequestToken>) -> Remedy {

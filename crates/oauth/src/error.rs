@@ -42,6 +42,9 @@ pub enum Error {
     /// Settings that cannot be used.
     #[error("the settings cannot be used: {0}")]
     Settings(String),
+    /// A caller's token is to be exchanged, and the caller has none.
+    #[error("this caller has no JWT that could be exchanged")]
+    NoSubject,
     /// There is no way to get a client id.
     #[error(
         "{issuer} registers no clients by itself; register one there with the redirect address http://127.0.0.1/callback \

@@ -52,9 +52,7 @@ impl SignIn {
             GrantKind::Exchange => {
                 let idp = self.config.idp.as_ref();
                 let fixed = idp.and_then(|idp| idp.id_token.as_ref());
-                let subject = fixed.or(subject).ok_or_else(|| {
-                    Error::Settings("the caller has no JWT that could be exchanged".to_owned())
-                })?;
+                let subject = fixed.or(subject).ok_or(Error::NoSubject)?;
                 match idp {
                     Some(idp) => {
                         let assertion = self.identity_assertion(idp, subject).await?;

@@ -14,6 +14,13 @@ use switchboard_vault::Secret;
 
 use super::error::Error;
 
+/// Returns when a JWT ends, in seconds since 1970. `None` if it does not say so. Its signature is not checked: whoever let
+/// its bearer in has done that.
+pub(super) fn end(token: &Secret) -> Option<u64> {
+    let claims = URL_SAFE_NO_PAD.decode(token.expose().split('.').nth(1)?).ok()?;
+    serde_json::from_slice::<Value>(&claims).ok()?["exp"].as_f64().map(|seconds| seconds as u64)
+}
+
 /// How a token is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SigningAlgorithm {
@@ -221,6 +228,22 @@ mod tests {
             };
             let signed = URL_SAFE_NO_PAD.decode(signed).unwrap();
             UnparsedPublicKey::new(verification, public).verify(text.as_bytes(), &signed).unwrap();
+        }
+    }
+
+    // AU-3
+    #[test]
+    fn the_end_of_a_token_is_read() {
+        let token = |claims: &str| format!("e30.{}.x", URL_SAFE_NO_PAD.encode(claims));
+        for (text, expected) in [
+            (token("{\"exp\":1794000000}"), Some(1_794_000_000)),
+            (token("{\"exp\":1794000000.9}"), Some(1_794_000_000)),
+            (token("{\"exp\":\"soon\"}"), None),
+            (token("{}"), None),
+            (token("no JSON"), None),
+            ("opaque".to_owned(), None),
+        ] {
+            assert_eq!(end(&Secret::from(text.as_str())), expected, "{text}");
         }
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallId, CallerChannel, Principal, TraceContext, Visibility};
+use crate::{CallId, CallerChannel, CallerToken, Principal, TraceContext, Visibility};
 
 /// The context of one call. Cheap to clone.
 ///
@@ -31,6 +31,8 @@ pub struct CallContext {
     pub caller: Option<Arc<str>>,
     /// Who the caller was authenticated as: decides whose credentials the tool uses.
     pub principal: Principal,
+    /// The JWT with which the caller was authenticated, if it was by one: exchanged for tokens of servers.
+    pub token: Option<CallerToken>,
     /// The client program, as it names itself: for records, never for decisions.
     pub client: Option<Arc<str>>,
     /// What the caller may know: which tools exist for it, and whose calls.
@@ -41,6 +43,11 @@ pub struct CallContext {
     pub conversation: Option<Arc<str>>,
     /// The idempotency key: a call that is repeated with the same key does not run again.
     pub idempotency_key: Option<Arc<str>>,
+    /// A key that is the same if a call is repeated after a crash; goes along with the call to its tool, which may heed it
+    /// (SPEC RN-2).
+    pub call_key: Option<Arc<str>>,
+    /// Notified just before the tool runs.
+    pub before_run: BeforeRun,
     /// Whether only a tool that is annotated as read-only may run.
     pub read_only: bool,
     /// Whether the caller wants the result without truncation.
@@ -102,6 +109,30 @@ pub fn client_name(name: &str) -> Option<Arc<str>> {
     };
     let name: String = name.trim().chars().take(CLIENT_NAME_CHARS).map(safe).collect();
     (!name.is_empty()).then(|| name.into())
+}
+
+/// Notified by the executor when a call has passed all checks and its tool runs next; does nothing without a listener.
+#[derive(Clone, Default)]
+pub struct BeforeRun(Option<Arc<dyn Fn() + Send + Sync>>);
+
+impl BeforeRun {
+    /// Calls `listener`. It must not block for long: the call waits for it.
+    pub fn to(listener: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    /// Notifies the listener, if there is one.
+    pub fn notify(&self) {
+        if let Some(listener) = &self.0 {
+            listener();
+        }
+    }
+}
+
+impl fmt::Debug for BeforeRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BeforeRun").field(&self.0.is_some()).finish()
+    }
 }
 
 /// Where a tool reports its progress; does nothing without a listener.

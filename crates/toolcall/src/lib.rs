@@ -32,10 +32,12 @@ mod tool;
 mod trace;
 mod visibility;
 mod caller_channel;
+mod caller_token;
 
 pub use call::{CallId, ToolCall};
 pub use caller_channel::{CallerChannel, LogLevel, QuestionKind, ServerQuestion, ServerQuestions};
-pub use context::{CallContext, Progress, ProgressUpdate, client_name};
+pub use caller_token::CallerToken;
+pub use context::{BeforeRun, CallContext, Progress, ProgressUpdate, client_name};
 pub use error::{BoxError, ErrorKind, ToolError};
 pub use function::{FunctionTool, tool_fn};
 pub use human::{HumanDuration, HumanSize};

@@ -181,6 +181,11 @@ fn target<'a>(loaded: &'a Loaded, name: &str) -> anyhow::Result<(CredentialKey, 
     if config.headers.keys().any(|header| header.eq_ignore_ascii_case("authorization")) {
         bail!("server `{name}` has an `Authorization` in its `headers`; remove it to sign in");
     }
+    if config.auth == ServerAuth::Exchange && config.is_per_caller() {
+        bail!(
+            "server `{name}` takes each caller's own JWT, which is exchanged; nobody signs in to it"
+        );
+    }
     let url = config.url.as_deref().context("it has no `url`")?;
     let key = match config.auth {
         // On the command line the caller is the owner.

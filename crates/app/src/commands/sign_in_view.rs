@@ -17,7 +17,7 @@ pub(super) async fn of(server: &Server) -> Option<Value> {
             Some(status) => shown(&status),
             None => json!({"state": "needed", "reason": "each caller signs in itself"}),
         };
-        own["auth"] = "user".into();
+        own["auth"] = server.config().auth.name().into();
         own["callers"] = server.signed_in_callers().await.len().into();
         return Some(own);
     }
@@ -30,9 +30,13 @@ pub(super) async fn of(server: &Server) -> Option<Value> {
 
 /// The same in words; `None` if nobody is signed in.
 pub(super) fn of_json(shown: &Value) -> Option<String> {
+    let how = match shown["auth"] == "exchange" {
+        true => "exchanges callers' JWTs",
+        false => "signs in per user",
+    };
     let callers = shown["callers"].as_u64().map(|callers| match callers {
-        1 => "signs in per user, 1 caller is signed in".to_owned(),
-        many => format!("signs in per user, {many} callers are signed in"),
+        1 => format!("{how}, 1 caller is signed in"),
+        many => format!("{how}, {many} callers are signed in"),
     });
     let own = (shown["state"] == "signed_in").then(|| own(shown)).flatten();
     match (callers, own) {

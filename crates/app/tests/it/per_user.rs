@@ -5,6 +5,7 @@ mod browser;
 mod asking;
 mod attacks;
 mod commands;
+mod exchange;
 mod rounds;
 
 use std::collections::BTreeMap;

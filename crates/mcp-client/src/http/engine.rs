@@ -111,7 +111,10 @@ impl Engine {
         Box::pin(async {
             let mut token = authorizer.token().await;
             if token.is_none() && authorizer.is_personal() {
-                return Err(Failure::SignIn(SignInNeeded::Missing));
+                token = match authorizer.missing().await {
+                    Remedy::Retry(token) | Remedy::NewProof(token) => Some(token),
+                    Remedy::SignIn(needed) => return Err(Failure::SignIn(needed)),
+                };
             }
             let (mut new_tokens, mut has_new_proof) = (0, false);
             loop {

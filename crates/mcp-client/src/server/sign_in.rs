@@ -61,7 +61,7 @@ impl ServerSignIn {
         let key = config.url.as_deref().and_then(|url| CredentialKey::shared(name, url).ok());
         let key = key.filter(|key| {
             let has_user = !key.url.username().is_empty() || key.url.password().is_some();
-            let is_shared = config.auth != ServerAuth::User;
+            let is_shared = !config.is_per_caller();
             let is_remote = kind != TransportKind::Stdio && config.socket.is_none();
             is_shared && is_remote && !has_header && !has_user
         });
@@ -111,6 +111,9 @@ impl Server {
                 }
                 Some(_) => "Callers sign in at a gateway, and this is none.".to_owned(),
             },
+            ServerAuth::Exchange if self.config().is_per_caller() => format!(
+                "Call through a gateway with a JWT that it takes ([serve.jwt]), or check [servers.{name}.oauth]."
+            ),
             ServerAuth::Client | ServerAuth::Exchange => {
                 format!("Nobody can sign in to it; check [servers.{name}.oauth].")
             }

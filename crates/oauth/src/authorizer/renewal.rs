@@ -9,10 +9,10 @@ use super::{AHEAD, LAST, Shared, lock};
 use crate::{
     challenge::Challenge,
     config::GrantKind,
-    credential::{Credential, blocking},
+    credential::{Credential, Owner, blocking},
     error::Error,
     http::trusted,
-    metadata,
+    jwt, metadata,
     request_token::RequestToken,
     sign_in::SignIn,
     status::{Remedy, SignInNeeded},
@@ -134,6 +134,22 @@ impl Shared {
         }
     }
 
+    /// Gets a token without a person, if there is none yet and the settings say how.
+    pub(super) async fn first_token(self: Arc<Self>) -> Remedy {
+        let _renewing = self.renewing.clone().lock_owned().await;
+        match (self.current(), self.grant) {
+            (Some(current), _) => Remedy::Retry(self.for_request(&current)),
+            (None, GrantKind::Person) => Remedy::SignIn(SignInNeeded::Missing),
+            (None, GrantKind::Client | GrantKind::Exchange) => self.healed(None).await,
+        }
+    }
+
+    /// Whether the tokens are kept in memory only: what is got for a caller's own token must not outlive the right that the
+    /// token stands for, and can be got again.
+    fn is_in_memory(&self) -> bool {
+        self.grant == GrantKind::Exchange && self.key.owner != Owner::Everyone
+    }
+
     async fn healed(&self, used: Option<&Secret>) -> Remedy {
         match self.renew(used).await {
             Ok(renewed) => Remedy::Retry(self.for_request(&renewed)),
@@ -148,6 +164,13 @@ impl Shared {
     async fn renew(&self, used: Option<&Secret>) -> Result<Arc<Credential>, Error> {
         if self.is_ended.load(Ordering::Acquire) {
             return Err(Error::Response("the program is about to exit".to_owned()));
+        }
+        if self.is_in_memory() {
+            let mut obtained = self.obtain().await?;
+            obtained.refresh_token = None;
+            let subject_end = lock(&self.subject).as_ref().and_then(jwt::end);
+            obtained.expires_at = obtained.expires_at.into_iter().chain(subject_end).min();
+            return Ok(self.take_over(obtained));
         }
         let (key, name) = (self.key.clone(), self.key.name());
         let lock = blocking(&self.vault, move |vault| Ok(vault.lock(&name)?)).await?;
@@ -202,6 +225,8 @@ impl Shared {
     async fn obtain(&self) -> Result<Credential, Error> {
         let (key, challenge) = (self.key.clone(), lock(&self.challenge).clone());
         let subject = lock(&self.subject).clone();
+        // A refusal may repeat it.
+        subject.iter().for_each(|subject| (self.observe)(subject));
         let sign_in =
             SignIn::prepare(&self.http, &self.vault, key, &self.config, challenge).await?;
         sign_in.without_person(self.grant, subject.as_ref()).await
@@ -237,6 +262,9 @@ impl Shared {
     }
 
     async fn load(&self) -> Option<Arc<Credential>> {
+        if self.is_in_memory() {
+            return self.current();
+        }
         let key = self.key.clone();
         match blocking(&self.vault, move |vault| Credential::load(vault, &key)).await {
             Ok(credential) => credential.map(|credential| self.take_over(credential)),

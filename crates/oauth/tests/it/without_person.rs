@@ -182,7 +182,7 @@ async fn a_caller_without_a_token_gets_none() {
     let Remedy::SignIn(SignInNeeded::NoAccess(reason)) = refused(&authorizer).await else {
         panic!("a token")
     };
-    assert!(reason.contains("the caller has no JWT"), "{reason}");
+    assert!(reason.contains("this caller has no JWT"), "{reason}");
 }
 
 // AU-3: ID-JAG. The caller's token goes to the identity provider alone, its grant to the authorization server.

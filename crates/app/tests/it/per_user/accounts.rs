@@ -9,9 +9,19 @@ use std::{
     thread,
 };
 
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use crate::fixture::wait_until;
+
+/// The grant of RFC 8693.
+const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+
+/// The grant of RFC 7523.
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/// The kind of token that an identity provider gives for one authorization server.
+const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
 /// What the server knows.
 #[derive(Default)]
@@ -33,6 +43,12 @@ pub(crate) struct Known {
     pub(crate) refreshes: u32,
     pub(crate) revoked: u32,
     pub(crate) violations: Vec<String>,
+    /// The identity provider's grants that were not used yet, with their accounts.
+    assertions: BTreeMap<String, String>,
+    /// The authorization server that takes this identity provider's grants.
+    pub(crate) trusted_by: Option<Arc<Mutex<Known>>>,
+    /// Whose tokens are not exchanged.
+    pub(crate) refused: Option<String>,
     /// How many requests are being read or answered.
     open: u32,
     /// Every secret that there was.
@@ -104,6 +120,10 @@ impl Accounts {
             }
         });
         Self { origin, known }
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Mutex<Known>> {
+        self.known.clone()
     }
 
     pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
@@ -202,6 +222,11 @@ fn respond(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
         "/token" => {
             let granted = match parameter("grant_type").as_str() {
                 "refresh_token" => known.renew(&parameter("refresh_token")),
+                EXCHANGE => exchanged(&asked.parameters, known),
+                JWT_BEARER => {
+                    let account = known.assertions.remove(&parameter("assertion"));
+                    account.map(|account| known.tokens(&account))
+                }
                 _ => {
                     let code = known.codes.remove(&parameter("code"));
                     let code = code.filter(|(_, redirect)| *redirect == parameter("redirect_uri"));
@@ -223,6 +248,23 @@ fn respond(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
         "/mcp" => resource(asked, known),
         _ => ("404 Not Found", String::new(), String::new()),
     }
+}
+
+/// The account is the subject of the token; whose token it may be was checked by the gateway.
+fn exchanged(parameters: &BTreeMap<String, String>, known: &mut Known) -> Option<Value> {
+    let token = parameters.get("subject_token")?;
+    known.secrets.push(token.clone());
+    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
+    let claims: Value = serde_json::from_slice(&claims).ok()?;
+    let account =
+        claims["sub"].as_str().filter(|account| known.refused.as_deref() != Some(account))?;
+    if parameters.get("requested_token_type").is_none_or(|kind| kind != ID_JAG) {
+        return Some(known.tokens(account));
+    }
+    let assertion = known.secret("id-jag");
+    let there = known.trusted_by.as_ref()?;
+    there.lock().unwrap().assertions.insert(assertion.clone(), account.to_owned());
+    Some(json!({"access_token": assertion, "issued_token_type": ID_JAG, "token_type": "N_A"}))
 }
 
 fn resource(asked: &Asked, known: &mut Known) -> Answer {

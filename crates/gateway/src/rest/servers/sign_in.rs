@@ -9,7 +9,7 @@ use axum::{
 };
 use serde::Serialize;
 use switchboard_access::Caller;
-use switchboard_mcp_client::{Server, SignInStatus};
+use switchboard_mcp_client::{Server, ServerAuth, SignInStatus};
 use switchboard_runtime::redact;
 use utoipa::ToSchema;
 
@@ -28,10 +28,10 @@ type Name = Result<Path<String>, PathRejection>;
 /// A server's sign-in.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ShownSignIn {
-    /// `shared` if it is one for all callers, `user` if it is the caller's own.
+    /// `shared` if it is one for all callers, `user` if it is the caller's own, `exchange` if that was got for the caller's JWT.
     auth: &'static str,
     /// `signed_in`, or `needed` if somebody has to sign in: with `switchboard login NAME`, or, if it is the caller's own, at the
-    /// address that `POST /api/servers/{name}/sign-in` gives.
+    /// address that `POST /api/servers/{name}/sign-in` gives; with `exchange`, by calling with a JWT.
     state: &'static str,
     /// Why a sign-in is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +39,8 @@ pub(crate) struct ShownSignIn {
     reason: Option<String>,
     /// Who gave it.
     issuer: Option<String>,
+    /// Who signed in, as the issuer calls them; none if it does not say.
+    account: Option<String>,
     scopes: Vec<String>,
     /// When its token ends.
     until: Option<String>,
@@ -61,9 +63,13 @@ impl ShownSignIn {
 
     /// Returns the caller's own sign-in.
     pub(super) async fn own(server: &Server, caller: &Caller) -> Self {
+        let auth = server.config().auth.name();
         let shown = match server.sign_in_of(&caller.principal).await {
-            Some(status) => Self::signed_in("user", status),
-            None => Self::needed("user", "each caller signs in itself"),
+            Some(status) => Self::signed_in(auth, status),
+            None if auth == "exchange" => {
+                Self::needed(auth, "no call of yours with a JWT has used it")
+            }
+            None => Self::needed(auth, "each caller signs in itself"),
         };
         let callers = match sees_errors(caller) {
             true => Some(server.signed_in_callers().await.len()),
@@ -74,8 +80,17 @@ impl ShownSignIn {
 
     fn needed(auth: &'static str, reason: &str) -> Self {
         let reason = Some(redact::text(reason).into_owned());
-        let (issuer, scopes, until, callers) = (None, Vec::new(), None, None);
-        Self { auth, state: "needed", reason, issuer, scopes, until, renews: false, callers }
+        Self {
+            auth,
+            state: "needed",
+            reason,
+            issuer: None,
+            account: None,
+            scopes: Vec::new(),
+            until: None,
+            renews: false,
+            callers: None,
+        }
     }
 
     fn signed_in(auth: &'static str, status: SignInStatus) -> Self {
@@ -84,6 +99,7 @@ impl ShownSignIn {
             state: "signed_in",
             reason: None,
             issuer: Some(status.issuer),
+            account: status.account,
             scopes: status.scopes,
             until: status.until.map(timestamp),
             renews: status.renews,
@@ -118,6 +134,10 @@ pub(crate) async fn sign_in(
     name: Name,
 ) -> Result<(StatusCode, Json<SignInAddress>), ApiError> {
     let server = find_per_user(&parts, &caller, name)?;
+    if server.config().auth == ServerAuth::Exchange {
+        let text = "callers do not sign in to this server: their JWTs are exchanged";
+        return Err(ApiError::Conflict(text.to_owned()));
+    }
     let page = server.open_sign_in(&caller.principal);
     let page = page.map_err(|error| ApiError::Unavailable(error.for_model))?;
     let none = || ApiError::Unavailable("this gateway has no address for sign-ins".to_owned());
