@@ -6,7 +6,12 @@ use switchboard_models::{Model, ModelCall, ModelError, StopReason, ToolChoice, U
 use switchboard_runtime::{RegisteredTool, SpanOperation, ToolExecutor};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolPatterns, ToolSpec};
 
-use crate::{AgentEvents, Config, Conversation, run::AgentRun, trace::ModelSpan};
+use crate::{
+    AgentEvent, AgentEvents, Config, Conversation, RunRecording, UnfinishedRun,
+    run::AgentRun,
+    runs::{LiveRun, RecordedTurn},
+    trace::ModelSpan,
+};
 
 /// Asks a model, runs its calls and asks again. Cheap to clone.
 #[derive(Clone)]
@@ -18,6 +23,8 @@ pub struct Agent {
     /// Tools that the caller runs itself.
     pub(crate) foreign: Arc<[ToolSpec]>,
     offers: Vec<ToolNameFilter>,
+    /// Where its runs are written down, if they are.
+    pub(crate) recording: Option<Arc<RunRecording>>,
 }
 
 /// Whether a tool is on offer.
@@ -56,6 +63,8 @@ pub struct AgentOutcome {
     pub usage: Usage,
     /// The model's error, if it failed.
     pub error: Option<ModelError>,
+    /// The run's id in the records, if it was recorded (RN-1).
+    pub run_id: Option<CallId>,
 }
 
 impl AgentOutcome {
@@ -92,7 +101,8 @@ impl Agent {
     /// An agent that offers every tool of the executor.
     pub fn new(model: Arc<dyn Model>, executor: ToolExecutor, config: Config) -> Self {
         let (options, foreign) = (RequestOptions::default(), Arc::default());
-        Self { model, executor, config: Arc::new(config), options, foreign, offers: Vec::new() }
+        let (config, offers) = (Arc::new(config), Vec::new());
+        Self { model, executor, config, options, foreign, offers, recording: None }
     }
 
     /// The same agent, with only those tools that `tools` matches; calls of others find nothing (ML-9).
@@ -126,6 +136,27 @@ impl Agent {
         self
     }
 
+    /// The same agent, whose runs are written down, so that they can be resumed (RN-1).
+    #[must_use]
+    pub fn with_recording(mut self, recording: RunRecording) -> Self {
+        self.recording = Some(Arc::new(recording));
+        self
+    }
+
+    /// Whether its runs are written down.
+    pub fn is_recorded(&self) -> bool {
+        self.recording.is_some()
+    }
+
+    /// The same agent, whose runs are turns of this chat.
+    #[must_use]
+    pub fn in_chat(mut self, id: &str) -> Self {
+        if let Some(recording) = &mut self.recording {
+            Arc::make_mut(recording).chat = Some(id.to_owned());
+        }
+        self
+    }
+
     /// Answers the last user message. The context has the caller, cancels, and limits each call's time.
     ///
     /// # Cancel safety
@@ -141,9 +172,63 @@ impl Agent {
         let mut cx = CallContext { trace: traced.place(), ..cx.clone() };
         // The calls of a run belong together, in the records too.
         cx.conversation.get_or_insert_with(|| CallId::generate().to_string().into());
-        let outcome = AgentRun::new(self, events, &cx).finish(conversation).await;
+        let live = self.begin_recording(conversation, events, &cx);
+        let outcome = self.finish(live, Vec::new(), conversation, events, &cx).await;
         traced.end(SpanOperation::Run, outcome.usage, outcome.failure(), &cx);
         outcome
+    }
+
+    /// Goes on with an interrupted run (RN-2). Returns the conversation with the outcome.
+    pub async fn resume(
+        &self,
+        run: UnfinishedRun,
+        events: &AgentEvents,
+        cx: &CallContext,
+    ) -> (Conversation, AgentOutcome) {
+        let UnfinishedRun { recorded, live } = run;
+        live.go_on();
+        let traced = ModelSpan::begin(self, cx.trace.as_ref());
+        let mut cx = CallContext { trace: traced.place(), ..cx.clone() };
+        cx.conversation = Some(live.id.to_string().into());
+        self.model.skip_turns(recorded.start.skip + recorded.turns.len());
+        let mut conversation = Conversation::from(recorded.start.messages);
+        let live = Some(live);
+        let outcome = self.finish(live, recorded.turns, &mut conversation, events, &cx).await;
+        traced.end(SpanOperation::Run, outcome.usage, outcome.failure(), &cx);
+        (conversation, outcome)
+    }
+
+    async fn finish(
+        &self,
+        live: Option<LiveRun>,
+        recorded: Vec<RecordedTurn>,
+        conversation: &mut Conversation,
+        events: &AgentEvents,
+        cx: &CallContext,
+    ) -> AgentOutcome {
+        let mut run = AgentRun::new(self, events, cx);
+        run.live = live.map(Arc::new);
+        let mut outcome = run.finish(conversation, recorded).await;
+        outcome.run_id = run.live.as_ref().map(|live| live.id);
+        run.end_recording(&outcome);
+        outcome
+    }
+
+    /// Begins to write a run down; if that fails, warns and lets it run.
+    fn begin_recording(
+        &self,
+        conversation: &Conversation,
+        events: &AgentEvents,
+        cx: &CallContext,
+    ) -> Option<LiveRun> {
+        let recording = self.recording.as_ref()?;
+        let begun = recording.begin(self.model.turns_taken(), conversation, cx);
+        begun
+            .inspect_err(|cause| {
+                let text = format!("this run is not recorded and cannot be resumed: {cause}");
+                events(AgentEvent::Warning(text));
+            })
+            .ok()
     }
 
     /// Whether one of our tools is on offer under this name.
@@ -175,7 +260,13 @@ impl Agent {
         }
     }
 
-    fn offers(&self, name: &str) -> bool {
+    /// Returns whether no tool of the executor is left out.
+    pub(crate) fn offers_all(&self) -> bool {
+        self.offers.is_empty()
+    }
+
+    /// Returns whether the tool that is shown as `name` is among those that may be offered.
+    pub(crate) fn offers(&self, name: &str) -> bool {
         self.offers.iter().all(|is_offered| is_offered(name))
     }
 

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::{
     AgentEvent, StopCause,
     conversation::ReplySlots,
+    offered_tools::{self, SearchOffer},
     plan::{CallStep, not_run},
     run::AgentRun,
 };
@@ -71,7 +72,9 @@ impl AgentRun<'_> {
                 format!("Error: Tool '{}' was cancelled; side effects may have happened", call.name)
             };
             let reply = ToolReply { content, is_error: true, ..ToolReply::default() };
-            slots.fill(position, self.finished(&call.id, &call.name, None, reply));
+            let reply = self.finished(&call.id, &call.name, None, reply);
+            self.record_reply(position, &reply, ErrorKind::Cancelled.code(), None);
+            slots.fill(position, reply);
         }
     }
 
@@ -105,16 +108,20 @@ impl AgentRun<'_> {
         let (id, name) = (call.id.clone(), call.name.clone());
         let args = call.args.clone();
         (self.events)(AgentEvent::CallStarted { id: id.clone(), name: name.clone(), args });
-        let cx = self.call_context(&id);
+        let cx = self.call_context(&id, &name, position);
         let executor = &self.agent.executor;
         let result = match refused.or_else(|| self.too_late(&name)) {
             Some(error) => executor.refuse(call, error, &cx).await,
             None => executor.execute(call, &cx).await,
         };
         let mut reply = ToolReply::from(&result);
+        if self.search.is_some() && name == offered_tools::SEARCH {
+            SearchOffer::shorten(self.agent, &result, &mut reply);
+        }
         if let Some(nudge) = nudge {
             reply.content = format!("{}\n\n{nudge}", reply.content);
         }
+        self.record_reply(position, &reply, result.outcome_code(), Some(result.call_id));
         (position, self.finished(&id, &name, Some(&result), reply))
     }
 
@@ -130,15 +137,21 @@ impl AgentRun<'_> {
         }
     }
 
-    fn call_context(&self, id: &str) -> CallContext {
+    fn call_context(&self, id: &str, name: &str, position: usize) -> CallContext {
         let (id, events) = (id.to_owned(), self.events.clone());
         let progress =
             Progress::to(move |update| events(AgentEvent::Progress { id: id.clone(), update }));
-        CallContext { cancel: self.stop.clone(), progress, ..self.cx.clone() }
+        let (before_run, call_key) = (self.note_before_run(position), self.call_key(position));
+        let cancel = self.stop.clone();
+        let mut cx = CallContext { cancel, progress, before_run, call_key, ..self.cx.clone() };
+        if self.search.is_some() && SearchOffer::is_shared(name) {
+            cx.visibility = offered_tools::visibility(self.agent, &self.cx.visibility);
+        }
+        cx
     }
 
     /// Notifies observers, and passes the reply on.
-    fn finished(
+    pub(crate) fn finished(
         &self,
         id: &str,
         name: &str,

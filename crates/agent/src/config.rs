@@ -5,6 +5,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use serde::Deserialize;
 use switchboard_toolcall::{HumanDuration, ToolPatterns};
 
+use crate::ToolBudget;
+
 /// The settings of the loop.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -21,6 +23,11 @@ pub struct Config {
     pub time_budget: Option<HumanDuration>,
     /// Tools that may be called again and again with the same arguments, as patterns.
     pub polling_tools: ToolPatterns,
+    /// How many tokens the definitions of tools may take: a number, a percentage of the model's window, or `off`. If they
+    /// would take more, the model is offered the pinned tools, and searches for the others.
+    pub tool_budget: ToolBudget,
+    /// Tools that are offered even if the model searches for tools, as patterns.
+    pub pinned: ToolPatterns,
     /// Whether turns come in pieces.
     pub stream: bool,
 }
@@ -34,6 +41,8 @@ impl Default for Config {
             token_budget: None,
             time_budget: None,
             polling_tools: ToolPatterns::default(),
+            tool_budget: ToolBudget::default(),
+            pinned: ToolPatterns::default(),
             stream: true,
         }
     }
@@ -52,7 +61,17 @@ mod tests {
         let config: Config = toml::from_str(text).unwrap();
         assert_eq!(config.time_budget.map(|budget| budget.0.as_secs()), Some(120));
         assert!(config.polling_tools.matches("job_status"));
-        for wrong in ["max_iteration = 3", "max_iterations = 0", "polling_tools = ['a{']"] {
+        assert_eq!(config.tool_budget, ToolBudget::Percent(5.0));
+        let config: Config = toml::from_str("tool_budget = 900\npinned = ['fs__*']").unwrap();
+        assert_eq!(config.tool_budget, ToolBudget::Tokens(900));
+        assert!(config.pinned.matches("fs__read_file"));
+        for wrong in [
+            "tool_budget = -1",
+            "tool_budget = 'all'",
+            "max_iteration = 3",
+            "max_iterations = 0",
+            "polling_tools = ['a{']",
+        ] {
             assert!(toml::from_str::<Config>(wrong).is_err(), "{wrong}");
         }
     }

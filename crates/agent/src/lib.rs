@@ -32,18 +32,28 @@
 
 mod agent;
 pub mod chats;
+mod runs;
+mod recording;
 mod conversation;
 mod repair;
 mod run;
+mod offered_tools;
+mod searchable;
 mod plan;
 mod calls;
 mod repeats;
 mod trace;
 mod event;
 mod config;
+mod tool_budget;
 
 pub use agent::{Agent, AgentOutcome, RequestOptions, StopCause};
 pub use chats::{ChatError, ChatStore, SavedChat, Transcript};
 pub use config::Config;
 pub use conversation::Conversation;
 pub use event::{AgentEvent, AgentEvents};
+pub use recording::RunRecording;
+pub use runs::{
+    Resumable, RunDetail, RunError, RunStart, RunState, RunStore, RunSummary, UnfinishedRun,
+};
+pub use tool_budget::ToolBudget;

@@ -109,7 +109,7 @@ pub(crate) fn calls(
         if let Some(held) = held {
             step.refused = Some(held.error(&call.name));
         } else {
-            if !run.agent.may_call(&call.name) {
+            if !run.may_call(&call.name) {
                 let text = format!("Tool '{}' not found", call.name);
                 step.refused = Some(ToolError::new(ErrorKind::NotFound, text));
             }

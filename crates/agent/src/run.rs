@@ -3,22 +3,24 @@
 use std::{
     borrow::Cow,
     pin::pin,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use serde_json::Value;
 use switchboard_models::{
     AiMessage, FailureKind, Message, ModelError, Request, StopReason, ToolChoice, Turn, Usage,
 };
-use switchboard_runtime::{SpanOperation, validate::SchemaCheck};
-use switchboard_toolcall::{CallContext, CancellationToken, ErrorKind};
+use switchboard_runtime::{RegisteredTool, SpanOperation, validate::SchemaCheck};
+use switchboard_toolcall::{CallContext, CancellationToken, ErrorKind, ToolSpec};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
     Agent, AgentEvent, AgentEvents, AgentOutcome, Conversation, StopCause,
     agent::shown_spec,
+    offered_tools::SearchOffer,
     plan::{self, NotRunReason},
     repeats::Repeats,
+    runs::{LiveRun, RecordedTurn},
     trace::ModelSpan,
 };
 
@@ -30,8 +32,12 @@ pub(crate) struct AgentRun<'a> {
     /// Ends the calls that run: with the caller's token, or when the time is spent.
     pub(crate) stop: CancellationToken,
     pub(crate) repeats: Repeats,
+    /// What is offered if the model searches for tools; `None` if all are offered.
+    pub(crate) search: Option<SearchOffer>,
+    /// The file that it is written to, if it is recorded.
+    pub(crate) live: Option<Arc<LiveRun>>,
     deadline: Option<Instant>,
-    turns: Vec<Usage>,
+    pub(crate) turns: Vec<Usage>,
     reason: Option<StopReason>,
 }
 
@@ -43,6 +49,8 @@ impl<'a> AgentRun<'a> {
             cx,
             stop: cx.cancel.child_token(),
             repeats: Repeats::default(),
+            search: None,
+            live: None,
             deadline: agent
                 .config
                 .time_budget
@@ -53,16 +61,26 @@ impl<'a> AgentRun<'a> {
     }
 
     /// Asks and runs calls until there is a reason to stop.
-    pub(crate) async fn finish(mut self, conversation: &mut Conversation) -> AgentOutcome {
+    /// `recorded` has the turns of a run that is resumed: nothing of them is asked or run again, unless it had not ended.
+    pub(crate) async fn finish(
+        &mut self,
+        conversation: &mut Conversation,
+        recorded: Vec<RecordedTurn>,
+    ) -> AgentOutcome {
+        let most = self.agent.config.max_iterations.get();
+        self.search = SearchOffer::decide(self.agent, self.cx).await;
+        for recorded in recorded {
+            let last = self.next_is_last(most);
+            if let Some(outcome) = self.restore(recorded, last, conversation).await {
+                return outcome;
+            }
+        }
         if !conversation.awaits_model() {
             let error = ModelError::new(FailureKind::Config, "there is nothing to answer");
             return self.failed(error);
         }
-        let most = self.agent.config.max_iterations.get();
-        let mut asked = 0;
         loop {
-            asked += 1;
-            let last = asked >= most;
+            let last = self.next_is_last(most);
             if let Some(stopped) = self.is_over() {
                 return self.stopped(stopped);
             }
@@ -76,16 +94,45 @@ impl<'a> AgentRun<'a> {
                 }
             };
             self.account(&turn);
+            self.record_turn(&turn);
             if turn.message.tool_calls.is_empty() {
                 let answer = turn.message.content.clone();
                 conversation.append(turn.message);
-                let stopped = if last { StopCause::MaxIterations } else { StopCause::Answer };
-                return AgentOutcome { answer: Some(answer), ..self.stopped(stopped) };
+                return self.answered(answer, last);
             }
-            if let Some(outcome) = self.take_calls(turn, last, conversation).await {
+            if let Some(outcome) = self.take_calls(turn, last, conversation, None).await {
                 return outcome;
             }
         }
+    }
+
+    /// Whether the next turn is asked without tools.
+    fn next_is_last(&self, most: u32) -> bool {
+        self.turns.len() + 1 >= most as usize
+    }
+
+    /// Repeats what is recorded of a turn: calls that ended keep their results.
+    async fn restore(
+        &mut self,
+        mut recorded: RecordedTurn,
+        last: bool,
+        conversation: &mut Conversation,
+    ) -> Option<AgentOutcome> {
+        let message = std::mem::take(&mut recorded.message);
+        let turn = Turn { message, stop: recorded.stop.clone(), usage: recorded.usage };
+        self.turns.push(turn.usage);
+        self.reason = Some(turn.stop.clone());
+        if turn.message.tool_calls.is_empty() {
+            let answer = turn.message.content.clone();
+            conversation.append(turn.message);
+            return Some(self.answered(answer, last));
+        }
+        self.take_calls(turn, last, conversation, Some(&recorded)).await
+    }
+
+    fn answered(&self, answer: String, last: bool) -> AgentOutcome {
+        let stopped = if last { StopCause::MaxIterations } else { StopCause::Answer };
+        AgentOutcome { answer: Some(answer), ..self.stopped(stopped) }
     }
 
     /// Requests one turn. Returns `None` if the run ends before it is complete. `said` has the text that was shown.
@@ -95,15 +142,17 @@ impl<'a> AgentRun<'a> {
         last: bool,
         said: &Mutex<String>,
     ) -> Option<Result<Turn, ModelError>> {
-        let tools = self.agent.offered();
-        let ours = tools.iter().map(|tool| shown_spec(tool));
-        let specs: Vec<_> = ours.chain(self.agent.foreign.iter().map(Cow::Borrowed)).collect();
+        let tools = self.offered(messages);
+        let specs = self.specs(&tools);
         let validate = |name: &str, args: &Value| {
             if let Some(spec) = self.agent.foreign.iter().find(|spec| spec.name == name) {
                 let check = SchemaCheck::compile(&spec.parameters, spec.settings.strictness);
                 return check.is_ok_and(|check| check.may_accept(args));
             }
-            let tool = tools.iter().find(|tool| **tool.name() == *name);
+            let tool = tools.iter().find(|tool| **tool.name() == *name).cloned();
+            // A model that searches may call what it has not found.
+            let known = || self.search.as_ref().and(self.agent.executor.tools().get(name));
+            let tool = tool.or_else(known);
             args.as_object().is_some_and(|args| tool.is_some_and(|tool| tool.may_accept(args)))
         };
         let mut request = Request::new(messages)
@@ -112,6 +161,7 @@ impl<'a> AgentRun<'a> {
         request.stream = self.agent.config.stream;
         request.whole_turns = self.agent.options.whole_turns;
         request.choice = self.choice(last);
+        request.fixed_tools = self.search.as_ref().map(|search| search.fixed(self.agent));
         request.max_tokens = self.agent.options.max_tokens;
         request.temperature = self.agent.options.temperature;
         let tell = |event| {
@@ -136,6 +186,31 @@ impl<'a> AgentRun<'a> {
         };
         traced.end(SpanOperation::Turn, usage, failure, self.cx);
         turn
+    }
+
+    /// Returns our tools for the next turn: all, or those that were found.
+    fn offered(&self, messages: &[Message]) -> Vec<Arc<RegisteredTool>> {
+        match &self.search {
+            Some(search) => search.found(self.agent, messages, self.cx),
+            None => self.agent.offered(),
+        }
+    }
+
+    /// Returns the definitions for the next turn, in order.
+    fn specs<'t>(&'t self, tools: &'t [Arc<RegisteredTool>]) -> Vec<Cow<'t, ToolSpec>> {
+        match &self.search {
+            Some(search) => search.specs(self.agent, tools),
+            None => {
+                let ours = tools.iter().map(|tool| shown_spec(tool));
+                ours.chain(self.agent.foreign.iter().map(Cow::Borrowed)).collect()
+            }
+        }
+    }
+
+    /// Returns whether the model may call what this name finds.
+    pub(crate) fn may_call(&self, name: &str) -> bool {
+        let is_shared = self.search.is_some() && SearchOffer::is_shared(name);
+        is_shared || self.agent.may_call(name)
     }
 
     /// The caller's choice holds for the first turn, or the model could never answer; the last is without tools.
@@ -168,6 +243,7 @@ impl<'a> AgentRun<'a> {
         turn: Turn,
         last: bool,
         conversation: &mut Conversation,
+        recorded: Option<&RecordedTurn>,
     ) -> Option<AgentOutcome> {
         let held = self.held(&turn.stop, last);
         let mut slots = conversation.append(turn.message);
@@ -175,7 +251,11 @@ impl<'a> AgentRun<'a> {
         for position in &plan.foreign {
             slots.leave(*position);
         }
-        self.run_calls(plan.steps, &mut slots).await;
+        let steps = match recorded {
+            Some(recorded) => self.left_of(plan.steps, recorded, &mut slots),
+            None => plan.steps,
+        };
+        self.run_calls(steps, &mut slots).await;
         let repeats = plan.repeats.then_some(StopCause::Repeats);
         let stopped = held.and_then(|held| held.stops()).or(self.is_over());
         if plan.foreign.is_empty() || stopped.is_some() {
@@ -228,7 +308,8 @@ impl<'a> AgentRun<'a> {
     fn stopped(&self, stop: StopCause) -> AgentOutcome {
         let (reason, turns, usage) = (self.reason.clone(), self.turns.clone(), self.total());
         let foreign_calls = Vec::new();
-        AgentOutcome { answer: None, stop, reason, foreign_calls, turns, usage, error: None }
+        let (answer, error, run_id) = (None, None, None);
+        AgentOutcome { answer, stop, reason, foreign_calls, turns, usage, error, run_id }
     }
 
     fn failed(&self, error: ModelError) -> AgentOutcome {

@@ -9,6 +9,7 @@ mod help;
 mod hints;
 mod import;
 mod login;
+mod runs;
 mod secret;
 mod servers;
 mod token;
@@ -36,6 +37,7 @@ pub(crate) use config::{ConfigAction, ConfigArgs};
 pub(crate) use hints::parse;
 pub(crate) use import::ImportArgs;
 pub(crate) use login::{LoginArgs, LogoutArgs};
+pub(crate) use runs::{ResumeRunArgs, RunsAction, RunsArgs, ShowRunArgs};
 pub(crate) use secret::{SecretAction, SecretArgs};
 pub(crate) use servers::{LogsArgs, RestartArgs, ServersArgs};
 pub(crate) use token::{NewTokenArgs, TokenAction, TokenArgs};
@@ -162,6 +164,8 @@ pub(crate) enum CliCommand {
     Approve(ApproveArgs),
     /// Show recorded calls and their results
     Calls(Box<CallsArgs>),
+    /// Show runs of models, and go on with interrupted ones
+    Runs(RunsArgs),
     /// Test the rules of the config on recorded calls
     Policy(PolicyArgs),
     /// Serve Z-Wave devices to an MCP client that starts it

@@ -26,6 +26,7 @@ mod sign_in_view;
 mod api_view;
 mod approve;
 pub(crate) mod calls;
+mod runs;
 mod policy;
 mod zwave;
 mod voice;
@@ -75,6 +76,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Logout(args) => login::logout(args, cli),
         CliCommand::Approve(approve) => approve::run(approve, cli),
         CliCommand::Calls(calls) => calls::run(calls, cli),
+        CliCommand::Runs(runs) => runs::run(runs, cli),
         CliCommand::Policy(policy) => policy::run(policy, cli),
         CliCommand::Zwave(zwave) => zwave::run(zwave, cli),
         CliCommand::Voice(voice) => voice::run(voice, cli),

@@ -38,6 +38,7 @@ pub(crate) fn start(cli: &Cli) {
         | CliCommand::Prompts(_)
         | CliCommand::Ask(_)
         | CliCommand::Chat(_)
+        | CliCommand::Runs(_)
         | CliCommand::Doctor(_)
         | CliCommand::Add(_)
         | CliCommand::Remove(_)

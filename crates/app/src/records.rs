@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use switchboard_agent::RunStore;
 use switchboard_audit::{Store, StoreFolder};
 use switchboard_runtime::{
     CallEnd, CallHistory, CallObserver, CallStart, ExecutorBuilder, RecordClose, RecordOpen,
@@ -54,6 +55,11 @@ impl RecordStores {
 /// Returns the folder of the store; `None` if there is no place for it.
 pub(crate) fn folder(loaded: &Loaded) -> Option<PathBuf> {
     loaded.settings.audit.path.clone().or_else(environment::state_home)
+}
+
+/// Returns the runs of the store; `None` if there is no place for them.
+pub(crate) fn runs(loaded: &Loaded) -> Option<RunStore> {
+    folder(loaded).map(|folder| RunStore::within(&folder))
 }
 
 /// Returns the folder of the store with its key; `None` if there is no place for it.

@@ -9,7 +9,9 @@ mod wrap;
 use std::{pin::pin, sync::Arc};
 
 use anyhow::Context;
-use switchboard_agent::{Agent, AgentEvent, AgentEvents, AgentOutcome, Conversation};
+use switchboard_agent::{
+    Agent, AgentEvent, AgentEvents, AgentOutcome, Conversation, UnfinishedRun,
+};
 use switchboard_toolcall::CallContext;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -27,7 +29,7 @@ use crate::{
 pub(crate) use ending::{TurnEnding, summary};
 pub(crate) use screen::{AnswerDisplay, TurnScreen};
 
-/// Runs the agent on the user's last message, and shows its events. Returns `None` after a second Ctrl-C: the first one
+/// Runs the agent on the user's last message, or on an interrupted run, and shows its events. Returns `None` after a second Ctrl-C: the first one
 /// cancels the turn, the second does not wait for that. `held` handles calls that the running gateway holds.
 ///
 /// # Errors
@@ -35,6 +37,7 @@ pub(crate) use screen::{AnswerDisplay, TurnScreen};
 pub(crate) async fn turn(
     agent: &Agent,
     conversation: &mut Conversation,
+    unfinished: Option<UnfinishedRun>,
     chosen: &ChosenModel,
     screen: &mut TurnScreen,
     mut held: Option<&mut HeldCalls>,
@@ -49,7 +52,15 @@ pub(crate) async fn turn(
     steps.set_missed_tick_behavior(MissedTickBehavior::Skip);
     screen.begin();
     let outcome = {
-        let mut run = pin!(agent.run(conversation, &tell, &cx));
+        let run = async {
+            let Some(unfinished) = unfinished else {
+                return agent.run(conversation, &tell, &cx).await;
+            };
+            let (resumed, outcome) = agent.resume(unfinished, &tell, &cx).await;
+            *conversation = resumed;
+            outcome
+        };
+        let mut run = pin!(run);
         loop {
             tokio::select! {
                 biased;

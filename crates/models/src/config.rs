@@ -1,6 +1,6 @@
 //! The settings of one model: a `[models.x]` table.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, num::NonZeroU64, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use switchboard_toolcall::HumanDuration;
@@ -23,6 +23,9 @@ pub struct ModelConfig {
     pub max_tokens: Option<u32>,
     /// How daring the model is.
     pub temperature: Option<f64>,
+    /// How many tokens the model's window has: what it reads and writes in all. Unset: `num_ctx` (Ollama), else what the
+    /// provider says.
+    pub context: Option<NonZeroU64>,
     /// Ollama: the size of the context. Always sent, because Ollama's own default may be as small as 4096.
     pub num_ctx: Option<u32>,
     /// Ollama: whether, or how hard, the model thinks. OpenAI: a level is sent as `reasoning_effort`.
@@ -68,6 +71,7 @@ impl ModelConfig {
             api_key: None,
             max_tokens: None,
             temperature: None,
+            context: None,
             num_ctx: None,
             think: None,
             keep_alive: None,
@@ -109,6 +113,7 @@ impl fmt::Debug for ModelConfig {
             .field("api_key", &self.api_key)
             .field("max_tokens", &self.max_tokens)
             .field("temperature", &self.temperature)
+            .field("context", &self.context)
             .field("num_ctx", &self.num_ctx)
             .field("think", &self.think)
             .field("keep_alive", &self.keep_alive)

@@ -14,6 +14,7 @@ use crate::{
     sink::{Sink, TurnSummary},
     tool_cache::ToolCache,
     turn::{self, TurnDraft},
+    window::Window,
 };
 
 /// Reads one response.
@@ -35,6 +36,7 @@ pub(crate) struct ModelExchange {
     retries: Retries,
     tools: ToolCache,
     pub(crate) images: Images,
+    window: Window,
 }
 
 impl ModelExchange {
@@ -53,7 +55,17 @@ impl ModelExchange {
         }
         let endpoint = ProviderEndpoint::new(&config, path, credentials)?;
         let (tools, images) = (ToolCache::default(), Images::new(&config));
-        Ok(Self { endpoint, config, retries, tools, images })
+        Ok(Self { endpoint, config, retries, tools, images, window: Window::default() })
+    }
+
+    /// Returns how many tokens the model's window has.
+    pub(crate) async fn window(&self) -> Option<u64> {
+        self.window.get(&self.config).await
+    }
+
+    /// Returns the same if it is known without a request.
+    pub(crate) fn known_window(&self) -> Option<u64> {
+        self.window.known(&self.config)
     }
 
     /// Asks, with retries; once more without images if the request was refused and has any (RS-6).
@@ -70,6 +82,7 @@ impl ModelExchange {
             Ok(turn) => return Ok(turn),
             Err(failed) => failed,
         };
+        self.window.learn(&error);
         if shown || !images::has_any(&messages) || !images::may_be_refused(&error) {
             return Err(error);
         }

@@ -28,6 +28,7 @@ pub mod lower;
 mod exchange;
 mod tool_cache;
 mod images;
+mod window;
 mod retry;
 mod client;
 mod http;

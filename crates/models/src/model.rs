@@ -16,6 +16,25 @@ pub trait Model: Send + Sync {
     /// The model's name at its provider.
     fn name(&self) -> &str;
 
+    /// Returns how many tokens the model's window has, for what it reads and writes together: by its settings, else by what its
+    /// provider says or has said in a refusal. `None` if nobody knows. The provider is asked at most once.
+    fn window(&self) -> BoxFuture<'_, Option<u64>> {
+        Box::pin(std::future::ready(self.known_window()))
+    }
+
+    /// Like [`window`](Self::window), but never asks the provider: `None` if the settings do not say and nobody has asked yet.
+    fn known_window(&self) -> Option<u64> {
+        None
+    }
+
+    /// How many turns a scripted model has said; 0 for others, which have no state.
+    fn turns_taken(&self) -> usize {
+        0
+    }
+
+    /// Goes on after this many turns, if it is scripted.
+    fn skip_turns(&self, _turns: usize) {}
+
     /// Asks for one turn. `events` hears of it while it comes; a turn that is not streamed comes as one piece.
     ///
     /// Rate limits, overload and broken connections are retried as long as nothing was shown.
@@ -36,6 +55,22 @@ impl<T: Model + ?Sized> Model for Arc<T> {
 
     fn name(&self) -> &str {
         (**self).name()
+    }
+
+    fn window(&self) -> BoxFuture<'_, Option<u64>> {
+        (**self).window()
+    }
+
+    fn known_window(&self) -> Option<u64> {
+        (**self).known_window()
+    }
+
+    fn turns_taken(&self) -> usize {
+        (**self).turns_taken()
+    }
+
+    fn skip_turns(&self, turns: usize) {
+        (**self).skip_turns(turns);
     }
 
     fn ask<'a>(
@@ -60,6 +95,8 @@ pub struct Request<'a> {
     pub messages: &'a [Message],
     /// What the model may call, in the order in which it is sent.
     pub tools: Vec<&'a ToolSpec>,
+    /// How many of the tools, from the first, every request of the conversation has; `None` if all. The others came later.
+    pub fixed_tools: Option<usize>,
     /// Whether it may call at all.
     pub choice: ToolChoice,
     /// The most tokens of this turn; the config's where unset.
@@ -81,6 +118,7 @@ impl<'a> Request<'a> {
         Self {
             messages,
             tools: Vec::new(),
+            fixed_tools: None,
             choice: ToolChoice::Auto,
             max_tokens: None,
             temperature: None,

@@ -108,6 +108,8 @@ pub struct ProviderInfo {
     pub(crate) connect: fn(&ModelConfig) -> Result<Arc<dyn Model>, ModelError>,
     /// Finds out whether the model can be asked.
     pub(crate) check: for<'a> fn(&'a ModelConfig) -> BoxFuture<'a, Result<(), ModelError>>,
+    /// Finds out how many tokens the model's window has; `None` if the provider does not say.
+    pub(crate) window: for<'a> fn(&'a ModelConfig) -> BoxFuture<'a, Option<u64>>,
     /// Makes the body of a request.
     pub(crate) request: fn(&ModelConfig, &Request<'_>, &LoweredTools) -> Value,
     /// Makes a reader for the response to a request with this body.
@@ -134,13 +136,18 @@ pub fn connect(config: &ModelConfig) -> Result<Arc<dyn Model>, ModelError> {
 /// # Errors
 /// The provider cannot be reached, does not accept the key, or does not have the model.
 pub async fn check(config: &ModelConfig) -> Result<(), ModelError> {
+    let config = impatient(config);
+    (config.provider.info().check)(&config).await
+}
+
+/// Returns the settings for a short question about the model itself.
+pub(crate) fn impatient(config: &ModelConfig) -> ModelConfig {
     let limit = |time: Duration| Some(HumanDuration(time.min(CHECK)));
-    let config = ModelConfig {
+    ModelConfig {
         connect_timeout: limit(config.connect_timeout()),
         idle_timeout: limit(config.idle_timeout()),
         ..config.clone()
-    };
-    (config.provider.info().check)(&config).await
+    }
 }
 
 /// Whether a model may be used although its check failed: not if nothing listens there, the key is refused with 401, or the

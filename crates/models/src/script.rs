@@ -3,6 +3,7 @@
 mod file;
 
 use std::{
+    num::NonZeroU64,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -41,6 +42,7 @@ pub(crate) static INFO: ProviderInfo = ProviderInfo {
     framing: Framing::Events,
     connect: |config| Ok(Arc::new(Script::of_config(config)?)),
     check: |config| Box::pin(async { Script::of_config(config).map(drop).map_err(Into::into) }),
+    window: |_| Box::pin(std::future::ready(None)),
     // Nothing is sent.
     request: |_, _, _| Value::Null,
     reader: |body| (Provider::OpenAi.info().reader)(body),
@@ -55,15 +57,20 @@ pub struct Script {
     /// Whether every question begins the script anew.
     repeats: bool,
     next: AtomicUsize,
+    /// The window that the settings claim.
+    context: Option<u64>,
 }
 
 impl Script {
     /// The script that `model` of the settings names: `demo`, which is built in, or a file.
     fn of_config(config: &ModelConfig) -> Result<Self, ScriptError> {
-        match config.model.as_str() {
+        let mut script = match config.model.as_str() {
             DEMO => Self::built_in(DEMO, include_str!("script/demo.json")),
             file => Self::load(Path::new(file)),
-        }
+        }?;
+        let num_ctx = config.num_ctx.map(u64::from);
+        script.context = config.context.map(NonZeroU64::get).or(num_ctx);
+        Ok(script)
     }
 
     /// Reads a script: TOML if the file's name ends in `.toml`, otherwise JSON.
@@ -86,7 +93,14 @@ impl Script {
     fn of(file: &Path, script: ScriptFile) -> Self {
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
         let ScriptFile { turns, repeat: repeats } = script;
-        Self { name, file: file.to_owned(), turns, repeats, next: AtomicUsize::new(0) }
+        Self {
+            name,
+            file: file.to_owned(),
+            turns,
+            repeats,
+            next: AtomicUsize::new(0),
+            context: None,
+        }
     }
 
     /// Returns the next turn and its number.
@@ -154,6 +168,18 @@ impl Model for Script {
 
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn known_window(&self) -> Option<u64> {
+        self.context
+    }
+
+    fn turns_taken(&self) -> usize {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    fn skip_turns(&self, turns: usize) {
+        self.next.store(turns, Ordering::Relaxed);
     }
 
     fn ask<'a>(

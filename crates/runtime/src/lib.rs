@@ -32,6 +32,7 @@ mod config;
 pub mod record;
 mod tools;
 mod tool_index;
+pub mod tool_cost;
 pub mod lookup;
 pub mod rename;
 mod fixed;

@@ -91,7 +91,7 @@ impl ToolManager {
     }
 
     /// Returns the instructions of each connected server that has any.
-    fn instructions(&self) -> HashMap<Arc<str>, String> {
+    pub fn instructions(&self) -> HashMap<Arc<str>, String> {
         let servers = self.servers().into_iter();
         servers.filter_map(|server| Some((server.name, server.link?.instructions()?))).collect()
     }

@@ -375,7 +375,8 @@ impl ToolManager {
             None => name.clone(),
         };
         let definition = Arc::default();
-        RegisteredTool { name, full, check, slots, check_slots, tool, definition }
+        let definition_bytes = Arc::default();
+        RegisteredTool { name, full, check, slots, check_slots, tool, definition, definition_bytes }
     }
 }
 

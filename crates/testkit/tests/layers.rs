@@ -70,7 +70,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "process",
             "rules",
             "runtime",
-            "search",
             "telemetry",
             "toolcall",
             "vault",

@@ -12,4 +12,5 @@ mod saved;
 mod property;
 mod recovered;
 mod traps;
+mod searching;
 mod opt_in;

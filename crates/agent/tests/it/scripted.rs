@@ -14,7 +14,7 @@ use switchboard_models::{
 };
 use switchboard_runtime::{PolicyConfig, RulePolicy, ToolExecutor};
 use switchboard_testkit::{Fake, Witness};
-use switchboard_toolcall::{BoxFuture, CallContext, ProgressUpdate, ToolOutput};
+use switchboard_toolcall::{BoxFuture, CallContext, ProgressUpdate, ToolOutput, ToolSpec};
 
 /// What the model does when it is asked.
 #[derive(Clone, Debug)]
@@ -58,6 +58,8 @@ struct State {
     script: VecDeque<ScriptedReply>,
     /// How each request was: how many messages and tools, and whether tools may be called.
     asked: Vec<(usize, usize, ToolChoice)>,
+    /// The definitions of each request, as JSON.
+    definitions: Vec<Vec<String>>,
 }
 
 impl Model for Scripted {
@@ -77,6 +79,9 @@ impl Model for Scripted {
         let mut state = self.0.lock().unwrap();
         check(request.messages);
         state.asked.push((request.messages.len(), request.tools.len(), request.choice.clone()));
+        let shown =
+            |tool: &&ToolSpec| json!([tool.name, tool.description, tool.parameters]).to_string();
+        state.definitions.push(request.tools.iter().map(shown).collect());
         let next = state.script.pop_front().unwrap_or(ScriptedReply::Hangs);
         Box::pin(async move {
             match next {
@@ -111,7 +116,7 @@ pub(crate) struct TestAgent {
 impl TestAgent {
     /// The user asks; the model does what the script says.
     pub(crate) fn new(script: impl IntoIterator<Item = ScriptedReply>) -> Self {
-        let state = State { script: script.into_iter().collect(), asked: Vec::new() };
+        let state = State { script: script.into_iter().collect(), ..State::default() };
         let mut conversation = Conversation::with_system("Be brief.");
         conversation.say("Go");
         let witness = Witness::default();
@@ -174,6 +179,11 @@ impl TestAgent {
     /// How the model was asked.
     pub(crate) fn asked(&self) -> Vec<(usize, usize, ToolChoice)> {
         self.model.0.lock().unwrap().asked.clone()
+    }
+
+    /// The definitions that each request had, as JSON.
+    pub(crate) fn definitions(&self) -> Vec<Vec<String>> {
+        self.model.0.lock().unwrap().definitions.clone()
     }
 
     /// The replies to calls, in order.

@@ -69,7 +69,7 @@ pub(crate) struct AskArgs {
     #[arg(long)]
     pub(crate) no_stream: bool,
 
-    /// Print one object {answer, messages, usage}, with `error` if there is no answer
+    /// Print one object {answer, messages, usage, run_id, shortened}, with `error` if there is no answer
     #[arg(long)]
     pub(crate) json: bool,
 

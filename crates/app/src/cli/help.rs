@@ -20,7 +20,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("Clients", &["serve", "connect", "token"]),
-    ("Records and approvals", &["calls", "approve", "policy"]),
+    ("Records and approvals", &["calls", "runs", "approve", "policy"]),
     ("Home and cluster", &["voice", "zwave", "worker"]),
     ("Set-up", &["init", "config", "secret", "trust", "completions", "help"]),
 ];
@@ -28,7 +28,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 /// Options that only some commands use, and those commands.
 const PARTIAL: [(&[&str], &[&str]); 2] = [
     (&["replay", "fault", "fault_seed"], REHEARSED),
-    (&["alone"], &["tools", "call", "servers", "ask", "chat", "serve"]),
+    (&["alone"], &["tools", "call", "servers", "ask", "chat", "runs", "serve"]),
 ];
 
 /// The commands that run tools, so that they can be rehearsed.

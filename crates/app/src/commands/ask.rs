@@ -5,13 +5,14 @@ mod question;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use switchboard_agent::{Agent, AgentOutcome, Config, Conversation, RequestOptions};
+use switchboard_agent::{Agent, AgentOutcome, Config, Conversation, RequestOptions, UnfinishedRun};
 use tokio::time::Instant;
 
 use crate::{
     approvals::HeldCalls,
     assembly::App,
     cli::{AskArgs, Cli},
+    commands::chat::store::InterruptedTurn,
     connections::{Needs, while_connected},
     interrupt::{INTERRUPTED, Interrupted, unless_interrupted},
     model::{self, ChosenModel},
@@ -25,13 +26,25 @@ use crate::{
 };
 
 pub(super) fn run(ask: &AskArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let mut loaded = overrides::load(cli)?;
+    begin(ask, cli, overrides::load(cli)?, None)
+}
+
+/// Asks the question, or goes on with an interrupted run.
+pub(super) fn begin(
+    ask: &AskArgs,
+    cli: &Cli,
+    mut loaded: Loaded,
+    unfinished: Option<UnfinishedRun>,
+) -> anyhow::Result<ExitCode> {
     let gateway = OwnGateway::find(cli, &loaded);
     if let Some(gateway) = &gateway {
         gateway.attach(&mut loaded, true);
     }
     let app = App::build(&loaded)?;
-    let question = question::read(&ask.question)?;
+    let begun = match unfinished {
+        Some(unfinished) => AskedRun::Unfinished(Box::new(unfinished)),
+        None => AskedRun::Question(question::read(&ask.question)?),
+    };
     let outcome = on_runtime(async {
         // The model is chosen before any server is started.
         let chosen = model::choose(ask.model_args.model.as_deref(), &loaded).await?;
@@ -40,7 +53,7 @@ pub(super) fn run(ask: &AskArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         let config = config(ask, &loaded);
         let is_streamed = config.stream && !ask.json;
         let options = RequestOptions { whole_turns: !is_streamed, ..RequestOptions::default() };
-        let agent = chosen.agent(&ask.model_args, &app, config)?.with_options(options);
+        let agent = chosen.agent(&ask.model_args, &app, &loaded, config)?.with_options(options);
         if let Some(gateway) = &gateway {
             unless_interrupted(gateway.servers_settled(&loaded, None)).await?;
         }
@@ -48,7 +61,7 @@ pub(super) fn run(ask: &AskArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
             connections.ready(is_watched(ask.json)).await?;
             model::tell_unmatched(&ask.model_args.tools, &app);
             let mut held = loaded.is_attached.then(|| HeldCalls::new(&loaded));
-            answer(ask, cli, &question, is_streamed, &agent, &chosen, held.as_mut()).await
+            answer(ask, cli, begun, is_streamed, &agent, &chosen, held.as_mut()).await
         })
         .await
     });
@@ -65,10 +78,18 @@ fn config(ask: &AskArgs, loaded: &Loaded) -> Config {
     config
 }
 
+/// What is to be answered.
+enum AskedRun {
+    /// A question.
+    Question(String),
+    /// What an interrupted run was about.
+    Unfinished(Box<UnfinishedRun>),
+}
+
 async fn answer(
     ask: &AskArgs,
     cli: &Cli,
-    question: &str,
+    begun: AskedRun,
     is_streamed: bool,
     agent: &Agent,
     chosen: &ChosenModel,
@@ -78,8 +99,19 @@ async fn answer(
     let answers = if is_streamed { AnswerDisplay::Streamed } else { AnswerDisplay::Later };
     let mut screen = TurnScreen::new(answers, !ask.json, cli.color);
     let mut conversation = ask.model_args.conversation();
-    conversation.say(question);
-    let outcome = turn_view::turn(agent, &mut conversation, chosen, &mut screen, held).await?;
+    let unfinished = match begun {
+        AskedRun::Question(question) => {
+            conversation.say(question);
+            None
+        }
+        AskedRun::Unfinished(unfinished) => Some(*unfinished),
+    };
+    let chat = unfinished.as_ref().and_then(|run| InterruptedTurn::of(run.start()));
+    let outcome =
+        turn_view::turn(agent, &mut conversation, unfinished, chosen, &mut screen, held).await?;
+    if let (Some(chat), Some(_)) = (chat, &outcome) {
+        chat.finish(&conversation)?;
+    }
     let ending = TurnEnding::of(outcome.as_ref(), chosen.model.provider(), agent.offers_tools());
     if ask.json {
         terminal::print(&report(&ending, outcome.as_ref(), &conversation).to_string())?;
@@ -99,7 +131,7 @@ async fn answer(
     })
 }
 
-/// Returns `{answer, messages, usage}`, with the error if there is one.
+/// Returns `{answer, messages, usage, run_id, shortened}`, with the error if there is one.
 fn report(
     ending: &TurnEnding,
     outcome: Option<&AgentOutcome>,
@@ -118,7 +150,13 @@ fn report(
         TurnEnding::Cancelled => (None, Some("cancelled")),
         TurnEnding::Nothing(reason) => (None, Some(reason.as_str())),
     };
-    let mut report = json!({"answer": answer, "messages": messages, "usage": usage});
+    let mut report = json!({
+        "answer": answer,
+        "messages": messages,
+        "usage": usage,
+        "run_id": outcome.and_then(|outcome| outcome.run_id),
+        "shortened": [],
+    });
     if let Some(error) = error {
         report["error"] = error.into();
     }

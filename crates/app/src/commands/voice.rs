@@ -62,7 +62,7 @@ async fn parts(
         _ => None,
     };
     let chosen = model::choose(config.model.as_deref(), loaded).await?;
-    let agent = chosen.agent(&voice.model_args, app, loaded.settings.agent.clone())?;
+    let agent = chosen.agent(&voice.model_args, app, loaded, loaded.settings.agent.clone())?;
     if recogniser.is_none() && config.source() != AudioSource::None {
         tracing::warn!(
             "there is no speech recognition, so nothing that is said is understood; --stt names one"

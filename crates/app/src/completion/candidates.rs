@@ -81,6 +81,15 @@ pub(crate) fn call_ids() -> Vec<CompletionCandidate> {
     in_order(calls)
 }
 
+/// The latest runs.
+pub(crate) fn run_ids() -> Vec<CompletionCandidate> {
+    let store = records::runs(&load());
+    let runs = store.and_then(|store| store.list(MOST_IDS).ok()).unwrap_or_default();
+    in_order(runs.into_iter().map(|run| {
+        (run.id.to_string(), format!("{} {} {}", run.state.code(), run.model, run.started))
+    }))
+}
+
 /// The calls of this machine that wait for a person.
 pub(crate) fn approval_ids() -> Vec<CompletionCandidate> {
     let pending = approvals::queue(&load()).and_then(|queue| queue.pending().ok());

@@ -1,11 +1,11 @@
 //! What a model gets: its tools (SPEC ML-9), and its system prompt.
 
 use anyhow::Context;
-use switchboard_agent::{Agent, Config, Conversation};
+use switchboard_agent::{Agent, Config, Conversation, RunRecording};
 use switchboard_toolcall::ToolPatterns;
 
 use super::ChosenModel;
-use crate::{assembly::App, cli::ModelArgs, terminal};
+use crate::{assembly::App, cli::ModelArgs, records, settings::Loaded, terminal};
 
 impl ChosenModel {
     /// Returns the agent for this model, with the tools that it is offered: those of `--tools`, or of its config, or all.
@@ -16,14 +16,27 @@ impl ChosenModel {
         &self,
         asked: &ModelArgs,
         app: &App,
+        loaded: &Loaded,
         mut config: Config,
     ) -> anyhow::Result<Agent> {
         config.max_iterations = asked.max_iterations.unwrap_or(config.max_iterations);
-        let agent = Agent::new(self.model.clone(), app.executor.clone(), config);
-        Ok(match self.offered(&asked.tools)? {
-            Some(tools) => agent.offering(tools),
-            None => agent,
-        })
+        let mut agent = Agent::new(self.model.clone(), app.executor.clone(), config);
+        if let Some(tools) = self.offered(&asked.tools)? {
+            agent = agent.offering(tools);
+        }
+        // A replayed run did not really happen.
+        let is_recorded = loaded.settings.audit.enabled && loaded.replay.is_none();
+        if let Some(store) = records::runs(loaded).filter(|_| is_recorded) {
+            agent = agent.with_recording(RunRecording {
+                store,
+                model: self.name.clone(),
+                tools: asked.tools.clone(),
+                max_iterations: asked.max_iterations,
+                chat: None,
+                keep_for: loaded.settings.audit.max_age.0,
+            });
+        }
+        Ok(agent)
     }
 
     /// Returns which tools it is offered; `None` means all.

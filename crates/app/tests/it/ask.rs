@@ -65,7 +65,17 @@ fn json_is_one_object() {
         ],
         "usage": {"input_tokens": 30, "output_tokens": 12},
     });
-    assert_eq!((ran.status, ran.json()), (0, expected), "{ran:?}");
+    let mut told = ran.json();
+    // RN-1
+    let run_id = told.as_object_mut().unwrap().remove("run_id").unwrap();
+    assert_eq!(told.as_object_mut().unwrap().remove("shortened"), Some(json!([])));
+    assert_eq!((ran.status, told), (0, expected), "{ran:?}");
+    let runs = place.run(&["runs", "--json"]).json();
+    assert_eq!((&runs[0]["id"], &runs[0]["state"]), (&run_id, &json!("ended")), "{runs}");
+    assert_eq!((&runs[0]["turns"], &runs[0]["calls"]), (&json!(2), &json!(1)), "{runs}");
+    assert_eq!((&runs[0]["input_tokens"], &runs[0]["output_tokens"]), (&json!(30), &json!(12)));
+    let again = place.run(&["runs", "resume", run_id.as_str().unwrap()]);
+    assert_eq!((again.status, &*again.stdout), (0, "It is **4**.\n"), "{again:?}");
 }
 
 #[test]

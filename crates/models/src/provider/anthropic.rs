@@ -2,6 +2,7 @@
 
 mod client;
 mod check;
+mod window;
 mod convert;
 mod wire;
 
@@ -31,6 +32,7 @@ pub(super) static INFO: ProviderInfo = ProviderInfo {
     framing: Framing::Events,
     connect: |config| Ok(Arc::new(AnthropicClient::new(config)?)),
     check: |config| Box::pin(check::check(config)),
+    window: |config| Box::pin(window::ask(config)),
     request: convert::request,
     reader: |_| Box::<wire::AnthropicReader>::default(),
 };

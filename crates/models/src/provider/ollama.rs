@@ -2,6 +2,7 @@
 
 mod client;
 mod check;
+mod window;
 mod convert;
 mod wire;
 mod installed;
@@ -37,6 +38,7 @@ pub(super) static INFO: ProviderInfo = ProviderInfo {
     framing: Framing::Lines,
     connect: |config| Ok(Arc::new(OllamaClient::new(config)?)),
     check: |config| Box::pin(check::check(config)),
+    window: |config| Box::pin(window::ask(config)),
     request: convert::request,
     reader: |body| Box::new(wire::OllamaReader::new(body)),
 };

@@ -2,6 +2,7 @@
 
 mod client;
 mod check;
+mod window;
 mod convert;
 mod wire;
 mod calls;
@@ -34,6 +35,7 @@ pub(super) static INFO: ProviderInfo = ProviderInfo {
     framing: Framing::Events,
     connect: |config| Ok(Arc::new(OpenAiClient::new(config)?)),
     check: |config| Box::pin(check::check(config)),
+    window: |config| Box::pin(window::ask(config)),
     request: convert::request,
     reader: |body| Box::new(wire::OpenAiReader::new(body)),
 };

@@ -11,7 +11,10 @@ use switchboard_toolcall::{
 };
 use tokio::{sync::Semaphore, time::timeout};
 
-use crate::validate::{self, ArgumentCheck, CheckSlots, InvalidArguments, SchemaCheck};
+use crate::{
+    tool_cost,
+    validate::{self, ArgumentCheck, CheckSlots, InvalidArguments, SchemaCheck},
+};
 
 /// A tool with what the executor needs to run it.
 pub struct RegisteredTool {
@@ -24,6 +27,8 @@ pub struct RegisteredTool {
     pub(crate) slots: Vec<Arc<Semaphore>>,
     /// The hash of its definition, computed on first use.
     pub(crate) definition: Arc<OnceLock<[u8; 32]>>,
+    /// How many bytes its definition has, computed on first use.
+    pub(crate) definition_bytes: Arc<OnceLock<usize>>,
     /// Limits how many checks of arguments run besides the serving threads.
     pub(crate) check_slots: CheckSlots,
 }
@@ -93,6 +98,11 @@ impl RegisteredTool {
         validate::required(&self.spec().parameters)
     }
 
+    /// Returns how many bytes its definition has, as models get it.
+    pub(crate) fn definition_bytes(&self) -> usize {
+        *self.definition_bytes.get_or_init(|| tool_cost::definition(self).len())
+    }
+
     /// Returns the tool itself.
     pub(crate) fn tool(&self) -> &Arc<dyn Tool> {
         &self.tool
@@ -107,6 +117,7 @@ impl RegisteredTool {
             check: self.check.clone(),
             slots: self.slots.clone(),
             definition: self.definition.clone(),
+            definition_bytes: self.definition_bytes.clone(),
             check_slots: self.check_slots.clone(),
         }
     }

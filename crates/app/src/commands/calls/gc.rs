@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use switchboard_audit::retention;
 
 use super::{failed, folder, format};
-use crate::{cli::GcArgs, settings::Loaded, terminal};
+use crate::{cli::GcArgs, records, settings::Loaded, terminal};
 
 pub(super) fn run(gc: &GcArgs, loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let (folder, config) = (folder(loaded)?, &loaded.settings.audit);
@@ -14,6 +14,9 @@ pub(super) fn run(gc: &GcArgs, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         false => retention::gc(&folder, config),
     };
     let collected = collected.map_err(failed)?;
+    if let (false, Some(runs)) = (gc.dry_run, records::runs(loaded)) {
+        runs.forget(config.max_age.0)?;
+    }
     if gc.json {
         terminal::print(&serde_json::to_string(&collected)?)?;
     } else {

@@ -14,6 +14,7 @@ use switchboard_toolcall::CallId;
 use super::{cluster_records, failed, format, open, queued};
 use crate::{
     cli::{Cli, ShowCallArgs},
+    records,
     runtime::on_runtime,
     settings::Loaded,
     terminal::{self, CommandFailed, Paint, json::pretty, text},
@@ -40,8 +41,14 @@ pub(super) fn run(call: &ShowCallArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Re
         (Ok(Some(queued)), _) if call.json => queued::object(&queued)?,
         (Ok(Some(queued)), _) => queued::page(&queued, paint),
         // If the cluster cannot be reached, the local record is still shown.
-        (_, Ok(detail)) if call.json => serde_json::to_string(&detail)?,
-        (_, Ok(detail)) => page(&detail, paint),
+        (_, Ok(detail)) if call.json => {
+            let mut object = serde_json::to_value(&detail)?;
+            if let Some(run) = run_of(&detail, loaded) {
+                object["run"] = run.into();
+            }
+            object.to_string()
+        }
+        (_, Ok(detail)) => page(&detail, run_of(&detail, loaded), paint),
         (Err(away), Err(_)) if id.is_some() => return Err(away),
         (_, Err(error)) => return Err(error),
     };
@@ -89,7 +96,13 @@ fn the_one(found: &[CallId], asked: &str) -> anyhow::Result<CallId> {
     }
 }
 
-fn page(detail: &CallDetail, paint: Paint) -> String {
+/// Returns the run of a model that the call was part of, if it is recorded (SPEC RN-1).
+fn run_of(detail: &CallDetail, loaded: &Loaded) -> Option<String> {
+    let run = detail.record.conversation.as_deref().and_then(CallId::parse)?;
+    records::runs(loaded)?.has(run).then(|| run.to_string())
+}
+
+fn page(detail: &CallDetail, run: Option<String>, paint: Paint) -> String {
     let record = &detail.record;
     let outcome = format::coloured(record.outcome.code(), record.outcome, paint);
     let mut page = format!(
@@ -106,7 +119,8 @@ fn page(detail: &CallDetail, paint: Paint) -> String {
         ("node", record.node.as_ref().map(|node| format!("{} ({})", node.host, node.id))),
         ("server", record.server.clone()),
         ("caller", record.caller.clone()),
-        ("conversation", record.conversation.clone()),
+        ("conversation", record.conversation.clone().filter(|_| run.is_none())),
+        ("run", run),
         ("answer", record.reused.map(|reused| format!("not run: {}", reused.code()))),
         ("size", record.bytes.map(format::size)),
         ("approval", detail.approval.as_ref().map(said)),

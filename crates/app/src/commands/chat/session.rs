@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, bail};
-use switchboard_agent::{Agent, ChatStore, Transcript, chats};
+use switchboard_agent::{Agent, ChatStore, Resumable, Transcript, UnfinishedRun, chats};
 use tokio::time::Instant;
 
 use super::{
@@ -15,6 +15,7 @@ use crate::{
     assembly::App,
     cli::{ChatArgs, Cli},
     model::{self, ChosenModel},
+    records,
     settings::Loaded,
     terminal::{self, Paint, text},
     turn_view::{self, AnswerDisplay, TurnEnding, TurnScreen},
@@ -32,7 +33,8 @@ pub(super) struct ChatDeps<'a> {
 impl ChatDeps<'_> {
     /// Returns the agent for a model, with the options of this chat.
     fn agent(&self, chosen: &ChosenModel) -> anyhow::Result<Agent> {
-        chosen.agent(&self.chat.model_args, self.app, self.loaded.settings.agent.clone())
+        let config = self.loaded.settings.agent.clone();
+        chosen.agent(&self.chat.model_args, self.app, self.loaded, config)
     }
 }
 
@@ -76,6 +78,9 @@ impl<'a> ChatSession<'a> {
         if lines.is_typed() {
             self.greet();
         }
+        if self.deps.chat.resume.is_some() {
+            self.finish_interrupted().await?;
+        }
         loop {
             match lines.next().await? {
                 ChatLine::End => break,
@@ -112,16 +117,48 @@ impl<'a> ChatSession<'a> {
     }
 
     async fn turn(&mut self, said: &str) -> anyhow::Result<()> {
-        let began = Instant::now();
         let said = said.trim();
         // `//` stands for a message that begins with a slash, because one slash begins a command.
         self.transcript.messages.say(if said.starts_with("//") { &said[1..] } else { said });
+        // Saved before the turn, too, so that it can be finished after a crash.
+        if self.agent.is_recorded() {
+            self.keep();
+        }
+        self.answer(None).await
+    }
+
+    /// Finishes the turn that a crash interrupted, if there is one (SPEC RN-2).
+    async fn finish_interrupted(&mut self) -> anyhow::Result<()> {
+        let Some(store) = records::runs(self.deps.loaded) else { return Ok(()) };
+        let Some(id) = store.interrupted_in(&self.transcript.id)? else { return Ok(()) };
+        let unfinished = match store.take(id) {
+            Ok(Resumable::Unfinished(unfinished)) => *unfinished,
+            Ok(Resumable::Ended(_)) => return Ok(()),
+            Err(error) => {
+                self.failed = true;
+                self.tell_error(&error.into());
+                return Ok(());
+            }
+        };
+        // If the chat went on without that turn, it stays as it is.
+        if !unfinished.start().messages.starts_with(self.transcript.messages.messages()) {
+            return Ok(());
+        }
+        let line = format!("finishing the turn that was interrupted (run {id})");
+        terminal::tell(&self.paint.dim(&line));
+        self.answer(Some(unfinished)).await
+    }
+
+    /// Lets the model answer the last message, or go on with an interrupted turn.
+    async fn answer(&mut self, unfinished: Option<UnfinishedRun>) -> anyhow::Result<()> {
+        let began = Instant::now();
         let mut screen = TurnScreen::new(AnswerDisplay::Streamed, true, self.deps.cli.color);
-        let (agent, messages) = (&self.agent, &mut self.transcript.messages);
+        let agent = self.agent.clone().in_chat(&self.transcript.id);
+        let (chosen, messages) = (&self.chosen, &mut self.transcript.messages);
         let loaded = self.deps.loaded;
         let mut held = loaded.is_attached.then(|| HeldCalls::new(loaded));
         let outcome =
-            turn_view::turn(agent, messages, &self.chosen, &mut screen, held.as_mut()).await;
+            turn_view::turn(&agent, messages, unfinished, chosen, &mut screen, held.as_mut()).await;
         // Saved even if the turn could not be shown.
         self.keep();
         let outcome = outcome?;

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use switchboard_agent::{ChatStore, Transcript, chats};
+use switchboard_agent::{ChatStore, Conversation, RunStart, Transcript, chats};
+use switchboard_models::Message;
 
-use crate::environment;
+use crate::{environment, terminal};
 
 /// Returns the chats of this user; creates no folder yet.
 pub(crate) fn open() -> ChatStore {
@@ -15,6 +16,46 @@ pub(crate) fn open() -> ChatStore {
 /// Returns the file of the history of typed lines.
 pub(super) fn history_file() -> Option<PathBuf> {
     environment::state_home().map(|folder| folder.join("chat_history"))
+}
+
+/// The chat whose turn a run is.
+pub(crate) struct InterruptedTurn {
+    chat: String,
+    model: String,
+    /// What the chat was when the turn began.
+    before: Vec<Message>,
+}
+
+impl InterruptedTurn {
+    /// Returns `None` if the run is no turn of a chat.
+    pub(crate) fn of(run: &RunStart) -> Option<Self> {
+        let chat = run.chat.clone()?;
+        Some(Self { chat, model: run.model.clone(), before: run.messages.clone() })
+    }
+
+    /// Puts the finished turn into the chat, unless that went on without it.
+    ///
+    /// # Errors
+    /// The chat cannot be read or written.
+    pub(crate) fn finish(self, conversation: &Conversation) -> anyhow::Result<()> {
+        let store = open();
+        let mut transcript = match store.get(&self.chat)? {
+            Some(transcript) => transcript,
+            None => {
+                let new = Transcript::new(self.model, Conversation::new());
+                Transcript { id: self.chat, ..new }
+            }
+        };
+        if !self.before.starts_with(transcript.messages.messages()) {
+            terminal::tell(&format!(
+                "warning: chat {} went on without this turn and stays as it is",
+                transcript.id
+            ));
+            return Ok(());
+        }
+        transcript.messages = conversation.clone();
+        Ok(store.keep(&transcript)?)
+    }
 }
 
 /// Reads the chat with this id, prefix of an id, or file; the latest chat if `which` is `None`.

@@ -26,7 +26,7 @@ pub(crate) fn request(
         body.insert("temperature".to_owned(), json!(temperature));
     }
     if !request.tools.is_empty() {
-        body.insert("tools".to_owned(), Value::Array(tools(lowered)));
+        body.insert("tools".to_owned(), Value::Array(tools(lowered, request.fixed_tools)));
         if let Some(choice) = choice(&request.choice, &lowered.names) {
             body.insert("tool_choice".to_owned(), choice);
         }
@@ -41,11 +41,12 @@ pub(crate) fn request(
 
 /// Returns the tools in the provider's format, in the same order; empty if there are none.
 pub fn convert_tools(specs: &[&ToolSpec]) -> Vec<Value> {
-    tools(&lower::tools(Provider::Anthropic, specs))
+    tools(&lower::tools(Provider::Anthropic, specs), None)
 }
 
-/// Marks the last tool for caching, which covers all tools.
-fn tools(lowered: &LoweredTools) -> Vec<Value> {
+/// Marks a tool for caching, which covers those before it: the last one that every request has. Those that come later are
+/// covered by the mark of the system prompt; a mark that moves would change definitions that were sent before.
+fn tools(lowered: &LoweredTools, fixed: Option<usize>) -> Vec<Value> {
     let mut tools: Vec<_> = lowered
         .tools
         .iter()
@@ -53,7 +54,8 @@ fn tools(lowered: &LoweredTools) -> Vec<Value> {
             json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters})
         })
         .collect();
-    if let Some(last) = tools.last_mut() {
+    let fixed = fixed.unwrap_or(tools.len()).clamp(1, tools.len().max(1));
+    if let Some(last) = tools.get_mut(fixed - 1) {
         last["cache_control"] = json!({"type": "ephemeral"});
     }
     tools

@@ -30,6 +30,14 @@ impl Model for OpenAiClient {
         &self.0.config.model
     }
 
+    fn window(&self) -> BoxFuture<'_, Option<u64>> {
+        Box::pin(self.0.window())
+    }
+
+    fn known_window(&self) -> Option<u64> {
+        self.0.known_window()
+    }
+
     fn ask<'a>(
         &'a self,
         request: &'a Request<'a>,

@@ -1,0 +1,211 @@
+//! Runs as they are stored: one private file each, written while the run goes on (SPEC RN-1, RN-2).
+//!
+//! `ID.live` has everything that the run needs to go on, unredacted, and is locked by the process that runs it. When the run
+//! ends, `ID.json` takes its place: what people are shown, with secrets redacted.
+
+mod live;
+mod saved;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use switchboard_toolcall::CallId;
+
+pub(crate) use live::{LiveRun, RecordedTurn, RunLine};
+pub use live::{RunStart, UnfinishedRun};
+pub use saved::{RunDetail, RunState, RunSummary};
+
+/// The runs of one folder. Cheap to clone; touches no file before the first run.
+#[derive(Clone, Debug)]
+pub struct RunStore {
+    folder: PathBuf,
+}
+
+/// Why a run cannot be read or resumed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// No run has this id.
+    #[error("there is no run `{0}`; `switchboard runs` lists them")]
+    NotFound(String),
+    /// Several ids begin like this.
+    #[error("`{0}` may be {1}")]
+    Ambiguous(String, String),
+    /// Another process has it.
+    #[error("run {0} is under way in another process; only one process can go on with it")]
+    Running(CallId),
+    /// The file cannot be used.
+    #[error("failed to {action} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+/// What `runs resume` finds.
+#[derive(Debug)]
+pub enum Resumable {
+    /// The run has ended: here is what is recorded.
+    Ended(Box<RunDetail>),
+    /// It can go on; it is locked for this process.
+    Unfinished(Box<UnfinishedRun>),
+}
+
+impl RunStore {
+    /// The runs of a store's folder.
+    pub fn within(store: &Path) -> Self {
+        Self { folder: store.join("runs") }
+    }
+
+    pub(crate) fn live(&self, id: CallId) -> PathBuf {
+        self.folder.join(format!("{id}.live"))
+    }
+
+    pub(crate) fn saved(&self, id: CallId) -> PathBuf {
+        self.folder.join(format!("{id}.json"))
+    }
+
+    /// Returns the newest runs first, at most `limit`.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn list(&self, limit: usize) -> Result<Vec<RunSummary>, RunError> {
+        let mut ids = self.ids()?;
+        ids.reverse();
+        // A run whose file was removed meanwhile is left out.
+        Ok(ids.into_iter().filter_map(|id| self.summary(id).ok()).take(limit).collect())
+    }
+
+    /// Returns the interrupted run of a chat, if there is one.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn interrupted_in(&self, chat: &str) -> Result<Option<CallId>, RunError> {
+        let mut ids = self.ids()?;
+        ids.retain(|id| self.live(*id).exists());
+        let summaries = ids.into_iter().rev().filter_map(|id| self.summary(id).ok());
+        let is_of_chat = |run: &RunSummary| run.chat.as_deref() == Some(chat);
+        let mut interrupted = summaries.filter(|run| run.state == RunState::Interrupted);
+        Ok(interrupted.find(is_of_chat).map(|run| run.id))
+    }
+
+    /// Finds a run by its id, or the beginning of one.
+    ///
+    /// # Errors
+    /// There is none, or there are several.
+    pub fn find(&self, which: &str) -> Result<CallId, RunError> {
+        let which = which.to_ascii_uppercase();
+        let mut ids = self.ids()?;
+        ids.retain(|id| !which.is_empty() && id.to_string().starts_with(&which));
+        match &ids[..] {
+            [one] => Ok(*one),
+            [] => Err(RunError::NotFound(which)),
+            several => {
+                let ids: Vec<_> = several.iter().take(5).map(CallId::to_string).collect();
+                Err(RunError::Ambiguous(which, ids.join(", ")))
+            }
+        }
+    }
+
+    /// Returns everything that people are shown of a run, redacted.
+    ///
+    /// # Errors
+    /// Its file cannot be read.
+    pub fn show(&self, id: CallId) -> Result<RunDetail, RunError> {
+        match saved::read(&self.saved(id)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let path = self.live(id);
+                let (run, is_held) = live::peek(&path).map_err(failed("read", &path))?;
+                let state = if is_held { RunState::Running } else { RunState::Interrupted };
+                Ok(RunDetail::of(&run, state, None))
+            }
+            read => read.map_err(failed("read", &self.saved(id))),
+        }
+    }
+
+    /// Whether there is a run with this id.
+    pub fn has(&self, id: CallId) -> bool {
+        self.saved(id).exists() || self.live(id).exists()
+    }
+
+    /// Takes over an interrupted run, or returns what is recorded of one that has ended.
+    ///
+    /// # Errors
+    /// Another process runs it, or its file cannot be read.
+    pub fn take(&self, id: CallId) -> Result<Resumable, RunError> {
+        if self.saved(id).exists() {
+            return self.show(id).map(Box::new).map(Resumable::Ended);
+        }
+        let path = self.live(id);
+        match live::take(self, id).map_err(failed("open", &path))? {
+            Some(run) => Ok(Resumable::Unfinished(Box::new(run))),
+            // It may have ended while we waited for its lock.
+            None if self.saved(id).exists() => self.show(id).map(Box::new).map(Resumable::Ended),
+            None => Err(RunError::Running(id)),
+        }
+    }
+
+    /// Removes runs that began longer than `age` ago, unless a process has them.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or a file cannot be removed.
+    pub fn forget(&self, age: Duration) -> Result<(), RunError> {
+        let Some(limit) = SystemTime::now().checked_sub(age) else { return Ok(()) };
+        let limit = limit.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        // The first 48 bits of an id are the time in milliseconds. Ids come oldest first.
+        for id in self.ids()?.into_iter().take_while(|id| id.number() >> 80 < limit) {
+            let (live, saved) = (self.live(id), self.saved(id));
+            let is_held = live::peek(&live).is_ok_and(|(_, is_held)| is_held);
+            for path in [live, saved].into_iter().filter(|_| !is_held) {
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(failed("remove", &path)(error));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn summary(&self, id: CallId) -> Result<RunSummary, RunError> {
+        match saved::read_summary(&self.saved(id)) {
+            Ok(summary) => Ok(summary),
+            Err(_) => self.show(id).map(|detail| detail.summary),
+        }
+    }
+
+    /// Returns the ids of all runs, oldest first.
+    fn ids(&self) -> Result<Vec<CallId>, RunError> {
+        let files = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            files => files.map_err(failed("read", &self.folder))?,
+        };
+        let id = |file: fs::DirEntry| {
+            let name = file.file_name();
+            let (id, end) = name.to_str()?.split_once('.')?;
+            matches!(end, "live" | "json").then(|| CallId::parse(id)).flatten()
+        };
+        let mut ids: Vec<CallId> = files.flatten().filter_map(id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RunError {
+    let path = path.to_owned();
+    move |source| match source.kind() {
+        io::ErrorKind::NotFound => {
+            RunError::NotFound(path.file_stem().unwrap_or_default().to_string_lossy().into_owned())
+        }
+        _ => RunError::Io { action, path, source },
+    }
+}

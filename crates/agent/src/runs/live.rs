@@ -1,0 +1,285 @@
+//! The file of a run that goes on, and what an interrupted one left.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::{self, File, TryLockError},
+    io::{self, Read, Write},
+    num::NonZeroU32,
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use switchboard_models::{AiMessage, Message, StopReason, ToolReply, Usage};
+use switchboard_runtime::private_files;
+use switchboard_toolcall::CallId;
+
+use super::{RunDetail, RunState, RunStore, saved};
+
+/// The first line: what was asked, and how.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunStart {
+    /// The run's id, which its calls have as their conversation.
+    pub id: CallId,
+    /// The model, as `-m` takes it.
+    pub model: String,
+    /// When it began, in UTC.
+    pub started: String,
+    /// The client program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// Who asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
+    /// The chat that it is a turn of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<String>,
+    /// The patterns of `--tools`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// How often the model is asked at most, if the command line said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<NonZeroU32>,
+    /// How many turns of its file a scripted model had said before.
+    #[serde(default)]
+    pub skip: usize,
+    /// The conversation up to the question.
+    pub messages: Vec<Message>,
+}
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunLine {
+    Start(Box<RunStart>),
+    /// What the model said, before its calls run.
+    Turn {
+        message: Message,
+        stop: StopReason,
+        usage: Usage,
+    },
+    /// The tool of the last turn's call at this position is about to run.
+    Began(usize),
+    /// The call at this position has ended.
+    Reply {
+        position: usize,
+        reply: Message,
+        outcome: String,
+        call_id: Option<CallId>,
+    },
+}
+
+/// A turn with what became of its calls, by position.
+#[derive(Debug)]
+pub(crate) struct RecordedTurn {
+    pub(crate) message: AiMessage,
+    pub(crate) stop: StopReason,
+    pub(crate) usage: Usage,
+    pub(crate) began: HashSet<usize>,
+    pub(crate) replies: HashMap<usize, ToolReply>,
+    pub(crate) outcomes: HashMap<usize, (String, Option<CallId>)>,
+}
+
+/// What a file says.
+#[derive(Debug)]
+pub(crate) struct RecordedRun {
+    pub(crate) start: RunStart,
+    pub(crate) turns: Vec<RecordedTurn>,
+}
+
+/// An interrupted run that this process has taken over.
+#[derive(Debug)]
+pub struct UnfinishedRun {
+    pub(crate) recorded: RecordedRun,
+    pub(crate) live: LiveRun,
+}
+
+impl UnfinishedRun {
+    /// How it began.
+    pub fn start(&self) -> &RunStart {
+        &self.recorded.start
+    }
+}
+
+/// The file of a run that this process runs. Dropped before its end, the run is recorded as cancelled, unless this process
+/// only took it over and did not go on with it.
+#[derive(Debug)]
+pub(crate) struct LiveRun {
+    store: RunStore,
+    pub(crate) id: CallId,
+    /// `None` once the run has ended, or its file could not be written.
+    file: Mutex<Option<File>>,
+    /// Whether this process goes on with it.
+    goes_on: AtomicBool,
+}
+
+impl LiveRun {
+    /// Begins a file, locked for this process.
+    pub(crate) fn create(store: &RunStore, start: RunStart) -> io::Result<Self> {
+        private_files::create_dir(&store.folder)?;
+        let mut options = File::options();
+        let file =
+            private_files::open(options.create_new(true).append(true), &store.live(start.id))?;
+        if !lock(&file)? {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let live = Self {
+            store: store.clone(),
+            id: start.id,
+            file: Mutex::new(Some(file)),
+            goes_on: true.into(),
+        };
+        live.write(&RunLine::Start(Box::new(start)))?;
+        Ok(live)
+    }
+
+    /// This process goes on with the run.
+    pub(crate) fn go_on(&self) {
+        self.goes_on.store(true, Ordering::Relaxed);
+    }
+
+    /// Writes a line in one write. After a failure the file is removed, because a run whose calls are not all written down
+    /// must not be resumed.
+    pub(crate) fn write(&self, line: &RunLine) -> io::Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(open) = &mut *file else { return Ok(()) };
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        let written = open.write_all(&text);
+        if written.is_err() {
+            *file = None;
+            _ = fs::remove_file(self.store.live(self.id));
+        }
+        written
+    }
+
+    /// Replaces the file by what people are shown.
+    pub(crate) fn end(&self, state: RunState, error: Option<&str>) -> io::Result<()> {
+        let held = self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(_held) = held else { return Ok(()) };
+        let path = self.store.live(self.id);
+        let run = read(&fs::read(&path)?)?.0;
+        saved::write(&self.store.saved(self.id), &RunDetail::of(&run, state, error))?;
+        fs::remove_file(&path)
+    }
+}
+
+impl Drop for LiveRun {
+    fn drop(&mut self) {
+        if !*self.goes_on.get_mut() {
+            return;
+        }
+        if let Err(cause) = self.end(RunState::Cancelled, None) {
+            tracing::warn!(run = %self.id, %cause, "the end of a run could not be recorded");
+        }
+    }
+}
+
+/// Reads a run, and whether a process has it.
+pub(super) fn peek(path: &Path) -> io::Result<(RecordedRun, bool)> {
+    let mut file = File::open(path)?;
+    let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    _ = file.unlock();
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    Ok((read(&text)?.0, is_held))
+}
+
+/// How often the lock is tried: somebody who only looks whether the run is alive has it for a moment, too.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Locks a file. Returns `false` if another process has it.
+#[expect(clippy::disallowed_methods, reason = "waits only while somebody looks at the file")]
+fn lock(file: &File) -> io::Result<bool> {
+    let mut tries = 0;
+    while let Err(error) = file.try_lock() {
+        tries += 1;
+        match error {
+            TryLockError::WouldBlock if tries < TRIES => thread::sleep(PAUSE),
+            TryLockError::WouldBlock => return Ok(false),
+            TryLockError::Error(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+/// Takes over a run. Returns `None` if another process has it.
+pub(super) fn take(store: &RunStore, id: CallId) -> io::Result<Option<UnfinishedRun>> {
+    let path = store.live(id);
+    let file = File::options().read(true).append(true).open(&path)?;
+    if !lock(&file)? {
+        return Ok(None);
+    }
+    // Whoever had the lock may have ended the run meanwhile.
+    if !path.exists() {
+        return Ok(None);
+    }
+    let (recorded, whole) = read(&fs::read(&path)?)?;
+    // A line that was cut by the crash is removed, so that the next one begins a line.
+    file.set_len(whole)?;
+    let live =
+        LiveRun { store: store.clone(), id, file: Mutex::new(Some(file)), goes_on: false.into() };
+    Ok(Some(UnfinishedRun { recorded, live }))
+}
+
+/// Parses a file. Returns the run, and how many bytes its whole lines have.
+fn read(text: &[u8]) -> io::Result<(RecordedRun, u64)> {
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let mut lines = text[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let first = lines.next().map(serde_json::from_slice).transpose()?;
+    let Some(RunLine::Start(start)) = first else {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not begin like a run"));
+    };
+    let mut run = RecordedRun { start: *start, turns: Vec::new() };
+    for line in lines {
+        run.add(serde_json::from_slice(line)?);
+    }
+    Ok((run, whole as u64))
+}
+
+impl RecordedRun {
+    fn add(&mut self, line: RunLine) {
+        match (line, self.turns.last_mut()) {
+            (RunLine::Turn { message: Message::Ai(message), stop, usage }, _) => {
+                self.turns.push(RecordedTurn {
+                    message,
+                    stop,
+                    usage,
+                    began: HashSet::new(),
+                    replies: HashMap::new(),
+                    outcomes: HashMap::new(),
+                });
+            }
+            (RunLine::Began(position), Some(turn)) => _ = turn.began.insert(position),
+            (
+                RunLine::Reply { position, reply: Message::Tool(reply), outcome, call_id },
+                Some(turn),
+            ) => {
+                turn.replies.insert(position, reply);
+                turn.outcomes.insert(position, (outcome, call_id));
+            }
+            // Lines of other versions.
+            _ => {}
+        }
+    }
+
+    /// Returns the whole conversation; the repair of conversations fills in what is missing.
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        let mut messages = self.start.messages.clone();
+        for turn in &self.turns {
+            messages.push(Message::Ai(turn.message.clone()));
+            let calls = turn.message.tool_calls.iter().enumerate();
+            messages.extend(calls.filter_map(|(position, call)| {
+                let reply = turn.replies.get(&position)?.clone();
+                Some(Message::Tool(ToolReply { tool_call_id: call.id.clone(), ..reply }))
+            }));
+        }
+        messages
+    }
+}

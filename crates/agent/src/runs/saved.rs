@@ -1,0 +1,187 @@
+//! What people are shown of a run, and the file of one that has ended: a line with the summary, and one with the rest.
+
+use std::{
+    fs,
+    io::{self, BufRead, BufReader, Write},
+    path::Path,
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use switchboard_models::Usage;
+use switchboard_runtime::{private_files, redact};
+use switchboard_toolcall::CallId;
+
+use super::live::RecordedRun;
+
+/// How far a run is (SPEC RN-1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// A process runs it.
+    Running,
+    /// It has an answer.
+    Ended,
+    /// It stopped without an answer.
+    Failed,
+    /// Its caller cancelled it.
+    Cancelled,
+    /// Its process is gone; `runs resume` goes on with it.
+    Interrupted,
+}
+
+impl RunState {
+    /// The state as it is written.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Ended => "ended",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// A run in a list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// The run's id, which its calls have as their conversation.
+    pub id: CallId,
+    /// How far it is.
+    pub state: RunState,
+    /// The model, as `-m` takes it.
+    pub model: String,
+    /// When it began, in UTC.
+    pub started: String,
+    /// How often the model answered.
+    pub turns: usize,
+    /// How many calls it made.
+    pub calls: usize,
+    /// The tokens of all prompts.
+    pub input_tokens: u64,
+    /// The tokens of all answers.
+    pub output_tokens: u64,
+    /// The client program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// Who asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
+    /// The chat that it is a turn of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<String>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A run with its conversation, redacted.
+#[derive(Clone, Debug)]
+pub struct RunDetail {
+    /// The list's entry.
+    pub summary: RunSummary,
+    /// The answer, if there is one.
+    pub answer: Option<String>,
+    /// The messages, as `ask --json` has them.
+    pub messages: Value,
+    /// For each turn its tokens and calls.
+    pub timeline: Value,
+}
+
+impl RunDetail {
+    pub(crate) fn of(run: &RecordedRun, state: RunState, error: Option<&str>) -> Self {
+        let start = &run.start;
+        let usage: Usage = run.turns.iter().map(|turn| turn.usage).sum();
+        let summary = RunSummary {
+            id: start.id,
+            state,
+            model: start.model.clone(),
+            started: start.started.clone(),
+            turns: run.turns.len(),
+            calls: run.turns.iter().map(|turn| turn.message.tool_calls.len()).sum(),
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            client: start.client.clone(),
+            caller: start.caller.clone(),
+            chat: start.chat.clone(),
+            error: error.map(|error| redact::text(error).into_owned()),
+        };
+        let last = run.turns.last().filter(|turn| turn.message.tool_calls.is_empty());
+        let answer = last.map(|turn| redact::text(&turn.message.content).into_owned());
+        Self { summary, answer, messages: messages(run), timeline: timeline(run) }
+    }
+
+    /// Returns the entry of the list with `answer`, `messages`, `shortened` and `timeline`.
+    pub fn to_json(&self) -> Value {
+        let mut shown = json!(self.summary);
+        shown["answer"] = json!(self.answer);
+        shown["messages"] = self.messages.clone();
+        shown["shortened"] = json!([]);
+        shown["timeline"] = self.timeline.clone();
+        shown
+    }
+}
+
+/// Returns the messages without what only providers read, redacted.
+fn messages(run: &RecordedRun) -> Value {
+    let mut messages = json!(run.messages());
+    for message in messages.as_array_mut().into_iter().flatten() {
+        if let Some(message) = message.as_object_mut() {
+            message.retain(|key, _| !matches!(key.as_str(), "native" | "images" | "audio"));
+        }
+    }
+    serde_json::from_str(&redact::value(&messages)).unwrap_or(Value::Null)
+}
+
+fn timeline(run: &RecordedRun) -> Value {
+    let turns = run.turns.iter().map(|turn| {
+        let calls = turn.message.tool_calls.iter().enumerate().map(|(position, call)| {
+            let ended = turn.outcomes.get(&position);
+            let outcome = match ended {
+                Some((outcome, _)) => outcome,
+                None if turn.began.contains(&position) => "in flight",
+                None => "not begun",
+            };
+            let call_id = ended.and_then(|(_, call_id)| *call_id);
+            json!({"tool_call_id": call.id, "tool": call.name, "outcome": outcome, "call_id": call_id})
+        });
+        let calls: Vec<Value> = calls.collect();
+        let Usage { input_tokens, output_tokens } = turn.usage;
+        json!({"input_tokens": input_tokens, "output_tokens": output_tokens, "calls": calls})
+    });
+    turns.collect()
+}
+
+/// The second line of the file.
+#[derive(Serialize, Deserialize)]
+struct SavedRest {
+    answer: Option<String>,
+    messages: Value,
+    timeline: Value,
+}
+
+/// Writes the file of a run that has ended, atomically.
+pub(super) fn write(path: &Path, run: &RunDetail) -> io::Result<()> {
+    let RunDetail { summary, answer, messages, timeline } = run.clone();
+    let rest = SavedRest { answer, messages, timeline };
+    let text = format!("{}\n{}\n", serde_json::to_string(&summary)?, serde_json::to_string(&rest)?);
+    let new = path.with_extension("new");
+    private_files::create(&new)?.write_all(text.as_bytes())?;
+    fs::rename(&new, path)
+}
+
+/// Reads a whole file.
+pub(super) fn read(path: &Path) -> io::Result<RunDetail> {
+    let text = fs::read_to_string(path)?;
+    let (summary, rest) = text.split_once('\n').unwrap_or((&text, "null"));
+    let SavedRest { answer, messages, timeline } = serde_json::from_str(rest)?;
+    Ok(RunDetail { summary: serde_json::from_str(summary)?, answer, messages, timeline })
+}
+
+/// Reads the first line.
+pub(super) fn read_summary(path: &Path) -> io::Result<RunSummary> {
+    let mut line = String::new();
+    BufReader::new(fs::File::open(path)?).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}

@@ -1,0 +1,72 @@
+//! `switchboard runs resume ID`: goes on with a run whose process ended (SPEC RN-2).
+
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use serde_json::json;
+use switchboard_agent::{Resumable, RunDetail, RunState};
+
+use super::{failed, store};
+use crate::{
+    cli::{AskArgs, Cli, ModelArgs, ResumeRunArgs},
+    commands::ask,
+    settings::Loaded,
+    terminal::{self, CommandFailed},
+};
+
+pub(super) fn run(resume: &ResumeRunArgs, loaded: Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+    let store = store(&loaded)?;
+    let id = store.find(&resume.id).map_err(failed)?;
+    let unfinished = match store.take(id).map_err(failed)? {
+        Resumable::Ended(run) => return recorded(&run, resume.json),
+        Resumable::Unfinished(unfinished) => *unfinished,
+    };
+    let start = unfinished.start();
+    let ask = AskArgs {
+        question: Vec::new(),
+        model_args: ModelArgs {
+            model: Some(start.model.clone()),
+            tools: start.tools.clone(),
+            system: None,
+            max_iterations: start.max_iterations,
+        },
+        stream: false,
+        no_stream: false,
+        json: resume.json,
+        timeout: None,
+    };
+    ask::begin(&ask, cli, loaded, Some(unfinished))
+}
+
+/// Prints the recorded answer of a run that has ended.
+fn recorded(run: &RunDetail, as_json: bool) -> anyhow::Result<ExitCode> {
+    let summary = &run.summary;
+    if as_json {
+        let mut report = run.to_json();
+        report["run_id"] = json!(summary.id);
+        report["usage"] =
+            json!({"input_tokens": summary.input_tokens, "output_tokens": summary.output_tokens});
+        terminal::print(&report.to_string())?;
+    }
+    match (&run.answer, summary.state) {
+        (Some(answer), RunState::Ended) => {
+            if !as_json {
+                terminal::print(answer)?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        (_, state) => {
+            let why = summary.error.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+            let text = format!("run {} has {} without an answer{why}", summary.id, past(state));
+            Err(anyhow!(CommandFailed(text)))
+        }
+    }
+}
+
+fn past(state: RunState) -> &'static str {
+    match state {
+        RunState::Cancelled => "been cancelled",
+        RunState::Failed => "failed",
+        _ => "ended",
+    }
+}

@@ -1,0 +1,201 @@
+//! Runs that are killed in the middle and go on (SPEC RN-1, RN-2), judged by what the tools themselves wrote down.
+
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+    process::{Child, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::{ask::scripted, fixture::wait_until, place::Place};
+
+/// Three tools that each write a line; `slow` takes a while after that. Only `look` may be called twice.
+const TOOLS: &str = r#"
+[[tools]]
+name = "charge"
+description = "Charges"
+implementation = { type = "command", program = "sh", args = ["-c", "echo charge >> written; echo charged"] }
+[[tools]]
+name = "slow"
+description = "Writes, then waits"
+implementation = { type = "command", program = "sh", args = ["-c", "echo slow >> written; if [ -e fast ]; then echo done; else exec sleep 60; fi"] }
+[[tools]]
+name = "look"
+description = "Looks, then waits"
+annotations = { read_only = true }
+implementation = { type = "command", program = "sh", args = ["-c", "echo look >> written; if [ -e fast ]; then echo seen; else exec sleep 60; fi"] }
+"#;
+
+fn written(place: &Place) -> Vec<String> {
+    let text = fs::read_to_string(place.path().join("written")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Asks, and kills the process once the tools have written this many lines; returns the run's id.
+fn kill_after(place: &Place, lines: usize) -> String {
+    let child = place.command(&["ask", "-m", "script:script.json", "Pay"]).spawn().unwrap();
+    kill(child, place, lines)
+}
+
+fn kill(mut child: Child, place: &Place, lines: usize) -> String {
+    wait_until("the tools have run", || written(place).len() >= lines);
+    // The result of the call before is written, as the next one runs.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let runs = place.run(&["runs", "--json"]).json();
+    assert_eq!(runs[0]["state"], "interrupted", "{runs}");
+    fs::write(place.path().join("fast"), "").unwrap();
+    runs[0]["id"].as_str().unwrap().to_owned()
+}
+
+fn calls_of(tools: &[&str]) -> Value {
+    let turn = |name: &&str| json!({"tool_calls": [{"id": format!("id_{name}"), "name": name, "args": {}}]});
+    let mut turns: Vec<_> = tools.iter().map(turn).collect();
+    turns.push(json!({"text": "Paid."}));
+    json!(turns)
+}
+
+// RN-2
+#[test]
+fn no_effect_happens_twice() {
+    let place = scripted(TOOLS, calls_of(&["charge", "slow", "charge"]));
+    let id = kill_after(&place, 2);
+    let ran = place.run(&["runs", "resume", &id, "--json"]);
+    let report = ran.json();
+    assert_eq!((ran.status, &report["answer"]), (0, &json!("Paid.")), "{ran:?}");
+    assert_eq!(report["run_id"], json!(id));
+    let unknown = "Error: Tool 'slow' may or may not have run: its process ended first";
+    assert_eq!(report["messages"][4]["content"], unknown, "{report}");
+    assert_eq!(written(&place), ["charge", "slow", "charge"]);
+    let again = place.run(&["runs", "resume", &id]);
+    assert_eq!((again.status, &*again.stdout), (0, "Paid.\n"), "{again:?}");
+    assert_eq!(written(&place).len(), 3);
+}
+
+// RN-2
+#[test]
+fn a_call_that_only_reads_is_made_again() {
+    let place = scripted(TOOLS, calls_of(&["charge", "look"]));
+    let id = kill_after(&place, 2);
+    let ran = place.run(&["runs", "resume", &id]);
+    assert_eq!((ran.status, ran.stdout.trim()), (0, "Paid."), "{ran:?}");
+    assert_eq!(written(&place), ["charge", "look", "look"]);
+}
+
+/// Says a line to `chat`, and kills it once the tools have written this many lines; returns the run's id.
+fn kill_chat_after(place: &Place, lines: usize) -> String {
+    let mut chat = place.command(&["chat", "-m", "script:script.json"]);
+    let mut child = chat.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"Pay\n").unwrap();
+    kill(child, place, lines)
+}
+
+/// The file of the only chat.
+fn chat_file(place: &Place) -> PathBuf {
+    let mut files = fs::read_dir(place.path().join("state/switchboard/chats")).unwrap();
+    let file = files.next().unwrap().unwrap().path();
+    assert!(files.next().is_none());
+    file
+}
+
+fn last_message(place: &Place) -> Value {
+    let chat: Value = serde_json::from_slice(&fs::read(chat_file(place)).unwrap()).unwrap();
+    chat["messages"].as_array().unwrap().last().unwrap()["content"].clone()
+}
+
+// RN-2
+#[test]
+fn a_chat_finishes_its_interrupted_turn_first() {
+    let place = scripted(TOOLS, calls_of(&["charge", "slow"]));
+    kill_chat_after(&place, 2);
+    assert_eq!(last_message(&place), "Pay");
+    let ran = place.run_with_stdin(&["chat", "--resume"], b"");
+    assert_eq!((ran.status, ran.stdout.trim()), (0, "Paid."), "{ran:?}");
+    assert_eq!(last_message(&place), "Paid.");
+    assert_eq!(written(&place), ["charge", "slow"]);
+    assert_eq!(place.run(&["runs", "--json"]).json()[0]["state"], "ended");
+}
+
+// RN-2
+#[test]
+fn a_resumed_turn_is_in_its_chat() {
+    let place = scripted(TOOLS, calls_of(&["charge", "slow"]));
+    let id = kill_chat_after(&place, 2);
+    let ran = place.run(&["runs", "resume", &id]);
+    assert_eq!((ran.status, ran.stdout.trim()), (0, "Paid."), "{ran:?}");
+    assert_eq!(last_message(&place), "Paid.");
+    assert_eq!(written(&place), ["charge", "slow"]);
+}
+
+// RN-2
+#[test]
+fn one_process_resumes_a_run_and_a_second_is_told_so() {
+    let place = scripted(TOOLS, calls_of(&["charge", "look"]));
+    let id = kill_after(&place, 2);
+    fs::remove_file(place.path().join("fast")).unwrap();
+    let first = place.command(&["runs", "resume", &id]).spawn().unwrap();
+    wait_until("the call runs again", || written(&place).len() == 3);
+    assert_eq!(place.run(&["runs", "--json"]).json()[0]["state"], "running");
+    let second = place.run(&["runs", "resume", &id]);
+    assert_eq!(second.status, 1, "{second:?}");
+    assert!(second.stderr.contains("under way in another process"), "{second:?}");
+    // The first is killed, too: the run goes on a third time.
+    assert_eq!(kill(first, &place, 3), id);
+    let third = place.run(&["runs", "resume", &id]);
+    assert_eq!((third.status, third.stdout.trim()), (0, "Paid."), "{third:?}");
+    assert_eq!(written(&place), ["charge", "look", "look", "look"]);
+}
+
+// RN-2: what a run needs to go on is whole and private, what stays of it is redacted.
+#[test]
+fn secrets_of_a_run_are_kept_until_it_ends() {
+    let mut turns = calls_of(&["charge", "slow"]);
+    turns[0]["tool_calls"][0]["args"] = json!({"password": "hunter2-hunter2"});
+    let place = scripted(TOOLS, turns).with_umask_000();
+    let id = kill_after(&place, 2);
+    let folder = place.path().join("state/switchboard/runs");
+    let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let (live, saved) = (folder.join(format!("{id}.live")), folder.join(format!("{id}.json")));
+    assert_eq!((mode(&folder), mode(&live)), (0o700, 0o600));
+    assert!(fs::read_to_string(&live).unwrap().contains("hunter2-hunter2"));
+    let shown = place.run(&["runs", "show", &id, "--json"]);
+    assert!(!shown.stdout.contains("hunter2"), "{shown:?}");
+    assert_eq!(place.run(&["runs", "resume", &id]).status, 0);
+    assert!(!live.exists());
+    assert_eq!(mode(&saved), 0o600);
+    assert!(!fs::read_to_string(&saved).unwrap().contains("hunter2"));
+}
+
+// RN-1
+#[test]
+fn a_call_names_its_run_and_old_runs_go() {
+    let place = scripted(&format!("[audit]\nmax_age = \"1ms\"\n{TOOLS}"), calls_of(&["charge"]));
+    let ran = place.run(&["ask", "-m", "script:script.json", "--json", "Pay"]).json();
+    let call = place.run(&["calls", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
+    let old = place.run(&["calls", "show", &call, "--json"]).json();
+    // It was older than that when it ended.
+    assert_eq!((&old["run"], place.run(&["runs", "--json"]).json()), (&Value::Null, json!([])));
+    assert!(ran["run_id"].is_string());
+    let place = scripted(TOOLS, calls_of(&["charge"]));
+    let ran = place.run(&["ask", "-m", "script:script.json", "--json", "Pay"]).json();
+    let call = place.run(&["calls", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(place.run(&["calls", "show", &call, "--json"]).json()["run"], ran["run_id"]);
+    let page = place.run(&["calls", "show", &call]).stdout;
+    assert!(page.contains(ran["run_id"].as_str().unwrap()), "{page}");
+}
+
+// RN-1
+#[test]
+fn an_unknown_run_is_told() {
+    let place = scripted(TOOLS, calls_of(&[]));
+    for words in [["runs", "show", "01M7Q"], ["runs", "resume", "01M7Q"]] {
+        let ran = place.run(&words);
+        assert_eq!((ran.status, &*ran.stdout), (1, ""), "{ran:?}");
+        assert!(ran.stderr.contains("there is no run `01M7Q`"), "{ran:?}");
+    }
+    assert_eq!(place.run(&["runs", "--json"]).json(), json!([]));
+}
