@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use switchboard_oauth::OauthDeps;
 use switchboard_runtime::{ServerLink, ServerSettings, ToolManager};
 use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
 use tokio::{
@@ -17,7 +18,7 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
-use crate::{ApiConfig, Description};
+use crate::{ApiConfig, Description, sign_in::ApiSignIn};
 
 /// How long to wait before a description is fetched again, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
@@ -34,6 +35,9 @@ pub struct Api {
     stamp: Option<SystemTime>,
     state: watch::Sender<ApiState>,
     wanted: Arc<Notify>,
+    oauth: Option<OauthDeps>,
+    /// The sign-ins to it; unset until the description is loaded.
+    sign_in: Mutex<Option<Arc<ApiSignIn>>>,
     task: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
@@ -71,6 +75,7 @@ impl Api {
         config: ApiConfig,
         tools: &Arc<ToolManager>,
         skipped: Option<&str>,
+        oauth: Option<&OauthDeps>,
     ) -> Arc<Self> {
         let stamp = stamp(&config);
         let state = match skipped {
@@ -84,6 +89,8 @@ impl Api {
             stamp,
             state: watch::Sender::new(state),
             wanted: Arc::default(),
+            oauth: oauth.cloned(),
+            sign_in: Mutex::default(),
             task: Mutex::default(),
         })
     }
@@ -113,6 +120,15 @@ impl Api {
         self.state.borrow().clone()
     }
 
+    /// Returns its settings.
+    pub fn config(&self) -> &ApiConfig {
+        &self.config
+    }
+
+    pub(crate) fn sign_in(&self) -> Option<Arc<ApiSignIn>> {
+        self.sign_in.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Returns whether it would be the same with these settings.
     pub(crate) fn is_as(&self, config: &ApiConfig, skipped: Option<&str>) -> bool {
         let reason = match &*self.state.borrow() {
@@ -136,7 +152,8 @@ impl Api {
     /// Loads the description and registers its tools.
     async fn load(self: &Arc<Self>) -> ApiState {
         let Some(tools) = self.tools.upgrade() else { return ApiState::Idle };
-        let loaded = Description::load(&self.name, &self.config, tools.separator()).await;
+        let (config, separator) = (&self.config, tools.separator());
+        let loaded = Description::load(&self.name, config, separator, self.oauth.as_ref()).await;
         let description = match loaded {
             Ok(description) => description,
             Err(reason) => {
@@ -144,7 +161,8 @@ impl Api {
                 return ApiState::Failed(reason.into());
             }
         };
-        let Description { tools: made, skipped, title, version, format } = description;
+        let Description { tools: made, skipped, title, version, format, sign_in, .. } = description;
+        *self.sign_in.lock().unwrap_or_else(PoisonError::into_inner) = sign_in;
         let mut aside: Vec<_> = skipped
             .iter()
             .map(|skipped| format!("{}: {}", skipped.operation, skipped.reason))

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
+use switchboard_oauth::OauthDeps;
 use switchboard_runtime::{AddError, ServerSettings, ToolManager};
 
 use crate::{Api, ApiConfig};
@@ -10,6 +11,7 @@ use crate::{Api, ApiConfig};
 /// The APIs, in the config's order.
 pub struct Apis {
     tools: Arc<ToolManager>,
+    oauth: Option<OauthDeps>,
     all: Mutex<Vec<Arc<Api>>>,
 }
 
@@ -21,7 +23,7 @@ pub struct PreparedApis {
 
 impl Apis {
     /// Registers the APIs, and starts to load those that are needed. Does not wait for them. `skipped` has the reasons of
-    /// those that cannot be used.
+    /// those that cannot be used. Without `oauth` no API is signed in to.
     ///
     /// # Errors
     /// A name contains the separator.
@@ -29,9 +31,10 @@ impl Apis {
         configs: &IndexMap<String, ApiConfig>,
         skipped: &IndexMap<String, String>,
         tools: &Arc<ToolManager>,
+        oauth: Option<OauthDeps>,
         is_needed: impl Fn(&str) -> bool,
     ) -> Result<Self, AddError> {
-        let apis = Self { tools: tools.clone(), all: Mutex::default() };
+        let apis = Self { tools: tools.clone(), oauth, all: Mutex::default() };
         let prepared = apis.prepare(configs, skipped);
         for api in &prepared.all {
             tools.add_server(api.name(), api.settings())?;
@@ -54,7 +57,7 @@ impl Apis {
             let same =
                 before.iter().find(|api| **api.name() == **name && api.is_as(config, reason));
             let api = same.cloned().unwrap_or_else(|| {
-                let api = Api::new(name, config.clone(), &self.tools, reason);
+                let api = Api::new(name, config.clone(), &self.tools, reason, self.oauth.as_ref());
                 prepared.new.push(api.clone());
                 api
             });
@@ -74,6 +77,19 @@ impl Apis {
     /// Returns the APIs, in order.
     pub fn all(&self) -> Vec<Arc<Api>> {
         self.lock().clone()
+    }
+
+    /// Returns one API by its name.
+    pub fn get(&self, name: &str) -> Option<Arc<Api>> {
+        self.lock().iter().find(|api| **api.name() == *name).cloned()
+    }
+
+    /// Waits until no sign-in is being renewed, and lets no other renewal begin: the process is about to exit, and a new refresh
+    /// token must not be lost.
+    pub async fn close(&self) {
+        for api in self.all() {
+            api.end().await;
+        }
     }
 
     /// Waits until all that are being loaded are, or cannot be.

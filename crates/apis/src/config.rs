@@ -6,31 +6,38 @@ use reqwest::{
     Url,
     header::{HeaderMap, HeaderValue},
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use switchboard_local::http::header_name;
+use switchboard_oauth::{OauthConfig, ServerAuth};
 use switchboard_toolcall::ToolPatterns;
 
 /// The longest name of an API: enough is left for the names of its operations.
 const LONGEST_NAME: usize = 32;
 
 /// An HTTP API whose operations are tools.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApiConfig {
     /// The description: a file, relative to the config's folder, or a URL; OpenAPI 3.0 or 3.1 or Swagger 2, JSON or YAML.
     pub openapi: String,
     /// The operations that become tools, as globs over their ids, their tools' names, or `GET /path`; all, if unset.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub include: Vec<String>,
     /// The operations that do not become tools, as globs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub exclude: Vec<String>,
     /// Where requests go, if not where the description says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub base_url: Option<String>,
     /// Headers of every request, such as `Authorization`. They are not sent to fetch the description from another origin.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Whose sign-in its requests have.
+    #[serde(default)]
+    pub auth: ServerAuth,
+    /// How to sign in to it, if it wants that.
+    #[serde(default)]
+    pub oauth: OauthConfig,
 }
 
 impl ApiConfig {
@@ -54,7 +61,29 @@ impl ApiConfig {
         self.description_url()?;
         self.base()?;
         self.patterns()?;
-        self.header_map().map(drop)
+        self.header_map()?;
+        self.auth.check("apis", &self.oauth)?;
+        match self.auth {
+            // An API that has other credentials is not signed in to.
+            ServerAuth::Shared => Ok(()),
+            _ => self.auth.check_credentials(
+                self.headers.keys(),
+                "base_url",
+                self.base_url.as_deref(),
+            ),
+        }
+    }
+
+    /// Whether requests may have the token of a sign-in: other credentials in the settings would be sent instead.
+    pub fn is_signed_in_to(&self, base: &Url) -> bool {
+        let has_user = !base.username().is_empty() || base.password().is_some();
+        let is_credential = |name: &String| name.eq_ignore_ascii_case("authorization");
+        !has_user && !self.headers.keys().any(is_credential)
+    }
+
+    /// Whether each caller has credentials of its own.
+    pub fn is_per_caller(&self) -> bool {
+        self.auth.is_per_caller(&self.oauth)
     }
 
     /// Takes a file as relative to `folder`.
@@ -132,6 +161,18 @@ mod tests {
             (r#"{"openapi":"a","headers":{"a b":"c"}}"#, "`headers.a b`: this is no name"),
             (r#"{"openapi":"a","headers":{"Content-Length":"9"}}"#, "set as the request needs it"),
             (r#"{"openapi":"a","headers":{"X":"a\r\nb: c"}}"#, "no line breaks"),
+            (
+                r#"{"openapi":"a","auth":"client"}"#,
+                "auth = \"client\": [apis.NAME.oauth] needs `client_id`",
+            ),
+            (
+                r#"{"openapi":"a","auth":"user","headers":{"authorization":"x"}}"#,
+                "auth = \"user\": its `headers` have an `Authorization`",
+            ),
+            (
+                r#"{"openapi":"a","auth":"user","base_url":"https://me:pw@x.example"}"#,
+                "its `base_url` has a user or a password",
+            ),
         ] {
             assert!(check(text).contains(says), "{}", check(text));
         }

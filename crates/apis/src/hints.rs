@@ -19,12 +19,15 @@ pub(crate) fn of_response(plan: &RequestPlan, asked: &Url, headers: &HeaderMap) 
     (!hints.is_empty()).then(|| hints.join("\n"))
 }
 
-/// Returns what a model should know of a failure, if anything.
-pub(crate) fn of_failure(failure: &HttpFailure) -> Option<String> {
+/// Returns what a model should know of a failure, if anything. `api` is the API's name if it can be signed in to.
+pub(crate) fn of_failure(failure: &HttpFailure, api: Option<&str>) -> Option<String> {
     match failure {
         HttpFailure::Status { status, headers, .. } => match *status {
             StatusCode::UNAUTHORIZED => {
-                Some("Credentials come from `headers` of the API in the config".to_owned())
+                let sign_in =
+                    api.map(|api| format!(", or from a sign-in with `switchboard login {api}`"));
+                let sign_in = sign_in.unwrap_or_default();
+                Some(format!("Credentials come from `headers` of the API in the config{sign_in}"))
             }
             StatusCode::TOO_MANY_REQUESTS | StatusCode::FORBIDDEN => used_up(headers),
             _ => None,

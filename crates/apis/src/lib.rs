@@ -2,9 +2,10 @@
 //!
 //! `document.rs` reads a description, `operation.rs` makes a tool of each operation or says why not: `parameter.rs` and
 //! `body.rs` read what goes into the request, `schema.rs` turns schemas into JSON Schema. At a call `request.rs` makes the
-//! request, `switchboard_local::http` sends it, `hints.rs` tells about pages and limits. An [`Api`] is a server of the
+//! request, `send.rs` adds the token of a sign-in, `switchboard_local::http` sends it, `hints.rs` tells about pages and limits. An [`Api`] is a server of the
 //! `ToolManager`, as MCP servers and groups of workers are.
 
+mod account;
 mod api;
 mod apis;
 mod base_url;
@@ -20,10 +21,13 @@ mod parameter;
 mod request;
 mod response_schema;
 mod schema;
+mod send;
+mod sign_in;
 mod style;
 mod tool;
 mod yaml;
 
+pub use account::ApiAccount;
 pub use api::{Api, ApiInfo, ApiState};
 pub use apis::{Apis, PreparedApis};
 pub use config::ApiConfig;

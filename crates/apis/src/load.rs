@@ -7,6 +7,7 @@ use reqwest::{
     header::{ACCEPT, HeaderMap, HeaderValue},
 };
 use switchboard_local::http::{HttpExchange, HttpFailure, HttpRequest};
+use switchboard_oauth::OauthDeps;
 use switchboard_toolcall::{Tool, text::one_line};
 use tokio::task::spawn_blocking;
 
@@ -16,6 +17,7 @@ use crate::{
     document::Document,
     name::OperationNames,
     operation::{self, ApiSetting, Operation},
+    sign_in::ApiSignIn,
     tool::{ApiClient, ApiTool},
 };
 
@@ -40,6 +42,10 @@ pub struct Description {
     pub version: Option<String>,
     /// The version of OpenAPI or Swagger.
     pub format: String,
+    /// Where requests go.
+    pub base: Url,
+    /// The sign-ins to it, if it can be signed in to.
+    pub(crate) sign_in: Option<Arc<ApiSignIn>>,
 }
 
 /// An operation that cannot be a tool.
@@ -56,19 +62,26 @@ impl Description {
     ///
     /// # Errors
     /// It cannot be read, or is no description.
-    pub async fn load(api: &str, config: &ApiConfig, separator: &str) -> Result<Self, String> {
+    pub async fn load(
+        api: &str,
+        config: &ApiConfig,
+        separator: &str,
+        oauth: Option<&OauthDeps>,
+    ) -> Result<Self, String> {
         let (url, base) = (config.description_url()?, config.base()?);
         let text = match url {
             Some(url) => fetch(&url, base.as_ref(), config.header_map()?).await?,
             None => read(Path::new(&config.openapi)).await?,
         };
         let (api, config, separator) = (api.to_owned(), config.clone(), separator.to_owned());
+        let oauth = oauth.cloned();
         // Large descriptions take a while.
-        let compiled = spawn_blocking(move || Self::compile(&text, &api, &config, &separator));
+        let compiled =
+            spawn_blocking(move || Self::compile(&text, &api, &config, &separator, oauth.as_ref()));
         compiled.await.map_err(|error| format!("failed to read the description: {error}"))?
     }
 
-    /// Makes the tools of a description.
+    /// Makes the tools of a description. Without `oauth` nobody can sign in.
     ///
     /// # Errors
     /// It is no description, or does not say where requests go.
@@ -77,15 +90,25 @@ impl Description {
         api: &str,
         config: &ApiConfig,
         separator: &str,
+        oauth: Option<&OauthDeps>,
     ) -> Result<Self, String> {
         let document = Document::parse(text)?;
         let base = base_url::of(&document, config)?;
         let headers = config.header_map()?;
         let (include, exclude) = config.patterns()?;
-        let setting =
-            ApiSetting { api, separator, document: &document, base: &base, headers: &headers };
+        let setting = ApiSetting {
+            api,
+            separator,
+            document: &document,
+            base: &base,
+            headers: &headers,
+            is_per_caller: config.is_per_caller(),
+        };
         let exchange = HttpExchange::with(&origin(&base));
-        let client = Arc::new(ApiClient { base: base.clone(), headers: headers.clone(), exchange });
+        let sign_in = oauth.and_then(|oauth| ApiSignIn::new(api, config, &base, oauth));
+        let (own, tokens) = (headers.clone(), sign_in.clone());
+        let client = ApiClient { base: base.clone(), headers: own, exchange, sign_in: tokens };
+        let client = Arc::new(client);
         let mut names = OperationNames::new(&format!("{api}{separator}"));
         let (operations, broken) = operation::all(&document);
         let broken = broken.into_iter().map(|(path, reason)| skipped(&path, reason));
@@ -95,6 +118,8 @@ impl Description {
             title: document.info("title").map(one_line),
             version: document.info("version").map(one_line),
             format: one_line(&document.written_version()),
+            base: base.clone(),
+            sign_in,
         };
         let mut left = MAX_SCHEMAS;
         for operation in operations {
@@ -123,6 +148,19 @@ impl Description {
             }
         }
         Ok(description)
+    }
+}
+
+impl ApiConfig {
+    /// Returns where requests go, reading the description if only that says so.
+    ///
+    /// # Errors
+    /// The description cannot be read, or does not say it.
+    pub async fn base_address(&self, name: &str) -> Result<Url, String> {
+        match self.base()? {
+            Some(base) => Ok(base),
+            None => Ok(Description::load(name, self, "__", None).await?.base),
+        }
     }
 }
 

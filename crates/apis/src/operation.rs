@@ -5,7 +5,7 @@ use reqwest::{
     header::{HeaderMap, HeaderValue},
 };
 use serde_json::{Map, Value, json};
-use switchboard_toolcall::{Annotations, ToolOrigin, ToolSpec};
+use switchboard_toolcall::{Annotations, ToolOrigin, ToolSettings, ToolSpec};
 
 use crate::{
     base_url,
@@ -43,6 +43,8 @@ pub(crate) struct ApiSetting<'a> {
     pub(crate) document: &'a Document,
     pub(crate) base: &'a Url,
     pub(crate) headers: &'a HeaderMap,
+    /// Whether each caller has credentials of its own.
+    pub(crate) is_per_caller: bool,
 }
 
 /// An operation that can be called.
@@ -145,6 +147,7 @@ impl Operation<'_> {
             output_schema: response_schema::of(within.document, self.value),
             annotations: annotations(self.method),
             origin: ToolOrigin::Server { server: within.api.into(), tool: name.into() },
+            settings: ToolSettings { per_caller: within.is_per_caller, ..ToolSettings::default() },
             ..ToolSpec::new(full, self.description(), parameters)
         }
     }

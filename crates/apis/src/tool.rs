@@ -9,13 +9,20 @@ use switchboard_toolcall::{
     BoxFuture, CallContext, Content, Part, Tool, ToolError, ToolOutput, ToolSpec,
 };
 
-use crate::{hints, request::RequestPlan};
+use crate::{
+    hints,
+    request::RequestPlan,
+    send::{self, SendFailure},
+    sign_in::ApiSignIn,
+};
 
 /// What the tools of an API share.
 pub(crate) struct ApiClient {
     pub(crate) base: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) exchange: HttpExchange,
+    /// `None` if requests have no token of a sign-in.
+    pub(crate) sign_in: Option<Arc<ApiSignIn>>,
 }
 
 /// A tool that sends an operation's request.
@@ -26,21 +33,18 @@ pub(crate) struct ApiTool {
 }
 
 impl ApiTool {
-    async fn send(&self, args: Value) -> Result<ToolOutput, ToolError> {
+    async fn send(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, ToolError> {
         let Value::Object(args) = args else {
             return Err(ToolError::invalid("arguments must be object"));
         };
-        let ApiClient { base, headers, exchange } = &*self.client;
+        let ApiClient { base, headers, exchange, sign_in } = &*self.client;
         let request = self.plan.fill(base, headers, &args)?;
         let asked = request.url.clone();
-        let response = exchange.send(request).await.map_err(|failure| {
-            let hint = hints::of_failure(&failure);
-            let error = failure.explain(&self.spec.name);
-            match hint {
-                Some(hint) => error.with_hint(hint),
-                None => error,
-            }
-        })?;
+        let sent = match sign_in {
+            Some(sign_in) => send::signed_in(sign_in, exchange, &request, &self.spec, cx).await,
+            None => exchange.send(request).await.map_err(SendFailure::Http),
+        };
+        let response = sent.map_err(|failure| self.explain(failure))?;
         let hint = hints::of_response(&self.plan, &asked, &response.headers);
         let output = match response.body.is_empty() {
             // So that a model knows that it worked.
@@ -51,6 +55,20 @@ impl ApiTool {
             Some(hint) => with_hint(output, hint),
             None => output,
         })
+    }
+
+    fn explain(&self, failure: SendFailure) -> ToolError {
+        let failure = match failure {
+            SendFailure::Http(failure) => failure,
+            SendFailure::Tool(error) => return error,
+        };
+        let api = self.client.sign_in.as_ref().and_then(|_| self.spec.server());
+        let hint = hints::of_failure(&failure, api.map(|api| &**api));
+        let error = failure.explain(&self.spec.name);
+        match hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        }
     }
 }
 
@@ -63,9 +81,9 @@ impl Tool for ApiTool {
     fn call<'a>(
         &'a self,
         args: Value,
-        _cx: &'a CallContext,
+        cx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.send(args))
+        Box::pin(self.send(args, cx))
     }
 }
 

@@ -11,9 +11,9 @@ use switchboard_apis::{Api, Apis};
 use switchboard_mcp_client::{
     KnownProtocols, OauthDeps, Server, ServerDeps, ServerFailure, Servers,
 };
-use switchboard_oauth::HttpClient;
+use switchboard_oauth::{HttpClient, Secret};
 use switchboard_process::guard::ProcessGuard;
-use switchboard_runtime::{ServerSettings, ToolExecutor, ToolManager};
+use switchboard_runtime::{ServerSettings, ToolExecutor, ToolManager, redact};
 use switchboard_workers::{Groups, JobQueue};
 use tokio::{signal, sync::watch};
 
@@ -66,7 +66,8 @@ impl App {
         let servers = Arc::new(Servers::start(configs, self.executor.tools(), &around)?);
         let (apis, skipped) = (&loaded.settings.apis, &loaded.skipped.apis);
         let is_needed = |name: &str| needs.includes(name);
-        let apis = Arc::new(Apis::start(apis, skipped, self.executor.tools(), is_needed)?);
+        let (tools, oauth) = (self.executor.tools(), around.oauth.clone());
+        let apis = Arc::new(Apis::start(apis, skipped, tools, oauth, is_needed)?);
         let groups = match cluster {
             Some(cluster) => Some(Arc::new(Groups::start(cluster, self.executor.tools()).await?)),
             None => None,
@@ -109,11 +110,13 @@ impl App {
 pub(crate) fn sign_ins(loaded: &Loaded) -> Option<OauthDeps> {
     let http = HttpClient::new().inspect_err(|error| {
         // A clean system may have no certificates, and without remote servers needs none.
-        if loaded.enabled_servers().any(|(_, config)| config.url.is_some()) {
+        let has_server = loaded.enabled_servers().any(|(_, config)| config.url.is_some());
+        if has_server || !loaded.settings.apis.is_empty() {
             tracing::warn!(%error, "no server can be signed in to");
         }
     });
-    Some(OauthDeps::new(http.ok()?, vault::open().ok()?))
+    let remember = Arc::new(|secret: &Secret| redact::remember(secret.expose()));
+    Some(OauthDeps::new(http.ok()?, vault::open().ok()?, remember))
 }
 
 /// Returns the protocol versions that servers spoke before; empty if there is no state folder.
@@ -166,6 +169,11 @@ impl Connections {
         Ok(())
     }
 
+    /// Returns the APIs themselves.
+    pub(crate) fn all_apis(&self) -> &Arc<Apis> {
+        &self.apis
+    }
+
     /// Returns the APIs, in the order of the config.
     pub(crate) fn apis(&self) -> Vec<Arc<Api>> {
         self.apis.all()
@@ -200,7 +208,7 @@ impl Connections {
             }
         };
         tokio::select! {
-            ((), ()) = async { tokio::join!(self.servers.close(), groups) } => {}
+            _ = async { tokio::join!(self.servers.close(), self.apis.close(), groups) } => {}
             _ = signal::ctrl_c() => {}
         }
     }

@@ -164,6 +164,8 @@ export interface Server {
     state: string;
     reason?: string;
     issuer: string | null;
+    /** Who signed in, as the issuer calls them. */
+    account: string | null;
     scopes: string[];
     until: string | null;
     renews: boolean;

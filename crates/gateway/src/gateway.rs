@@ -12,6 +12,7 @@ use axum::{
 use hyper::{Request, body::Incoming};
 use switchboard_access::{Access, ConnectionUser};
 use switchboard_agent::ChatStore;
+use switchboard_apis::Apis;
 use switchboard_approvals::ApprovalQueue;
 use switchboard_audit::Store;
 use switchboard_mcp_client::Servers;
@@ -45,6 +46,8 @@ pub struct Parts {
     pub mcp: switchboard_mcp_server::Server,
     /// The MCP servers, if there are any.
     pub servers: Option<Arc<Servers>>,
+    /// The APIs, if there are any.
+    pub apis: Option<Arc<Apis>>,
     /// Publishes events about calls; it is the executor's observer.
     pub feed: Arc<Feed>,
     /// The store of call records; if `None`, they are only in memory.

@@ -71,7 +71,7 @@ async fn run() -> Outcome {
 /// A vault of this run's own.
 fn oauth(folder: &Path) -> Outcome<OauthDeps> {
     let vault = Vault::new(folder.join("vault"), Arc::new(SystemKeyring::new(None, folder)));
-    Ok(OauthDeps::new(HttpClient::new()?, vault))
+    Ok(OauthDeps::new(HttpClient::new()?, vault, Arc::new(|_| {})))
 }
 
 fn variable(name: &str) -> String {

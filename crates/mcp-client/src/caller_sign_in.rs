@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchboard_oauth::SignInNeeded;
+use switchboard_oauth::{Authorizer, ServerAuth, SignInNeeded, SignInPage, SignInTarget};
 use switchboard_toolcall::{
-    Annotations, BoxFuture, CallContext, CallerChannel, ErrorKind, Principal, QuestionKind,
-    ServerQuestion, Tool, ToolError, ToolOrigin, ToolOutput, ToolSpec,
+    Annotations, BoxFuture, CallContext, ErrorKind, Principal, Tool, ToolError, ToolOrigin,
+    ToolOutput, ToolSpec,
 };
 
-use super::{config::ServerAuth, in_flight::CallOrigin, server::Server, sign_in_pages::SignInPage};
+use super::{in_flight::CallOrigin, server::Server};
 
 /// The name of the tool that a server has while nobody is signed in to it.
 const TOOL: &str = "sign_in";
@@ -38,57 +38,15 @@ impl Server {
         }
         let base = user.base.upgrade().ok_or_else(unusable)?;
         let page = base.open_sign_in(&user.principal)?.ok_or_else(unusable)?;
-        self.wait_for_sign_in(&page, needed, call, cx).await?;
-        if !page.is_of(self) {
+        let channel = cx.caller_channel.as_deref();
+        let ask = |questions| async move { call.ask(channel?, self.name(), questions).await.ok() };
+        let signed_in = page.sign_caller_in(needed, channel, ask).await;
+        signed_in.map_err(|not| self.sign_in_error(&not.why, not.hint))?;
+        let target: Arc<dyn SignInTarget> = self.clone();
+        if !page.is_of(&target) {
             self.reconnect();
         }
         Ok(())
-    }
-
-    async fn wait_for_sign_in(
-        &self,
-        page: &SignInPage,
-        needed: &SignInNeeded,
-        call: &CallOrigin,
-        cx: &CallContext,
-    ) -> Result<(), ToolError> {
-        let at = format!("sign in at {} and call again", page.address());
-        let hint = format!("S{}.", &at[1..]);
-        let ended = |reason: String| self.sign_in_error(&reason, "Call again for a new address.");
-        let channel = match cx.caller_channel.as_deref() {
-            Some(channel) if opens_pages(channel) => channel,
-            // MCP clients see no hints.
-            Some(_) => return Err(self.sign_in_error(&format!("{needed}; {at}"), hint)),
-            None => return Err(self.sign_in_error(needed, hint)),
-        };
-        // The time that a person takes is not the tool's.
-        let _pause = channel.pause();
-        let goes_there = tokio::select! {
-            biased;
-            outcome = page.signed_in() => return outcome.map_err(ended),
-            goes_there = self.ask_to_sign_in(page, channel, call) => goes_there,
-        };
-        match goes_there {
-            true => page.signed_in().await.map_err(ended),
-            false => Err(self.sign_in_error(&"the caller did not want to sign in", hint)),
-        }
-    }
-
-    /// Shows the caller the address; returns whether it goes there.
-    async fn ask_to_sign_in(
-        &self,
-        page: &SignInPage,
-        channel: &dyn CallerChannel,
-        call: &CallOrigin,
-    ) -> bool {
-        let message =
-            format!("Sign in to '{}' in the browser, so that the call can go on.", self.name());
-        let params = json!({
-            "mode": "url", "message": message, "url": page.address().as_str(), "elicitationId": page.id(),
-        });
-        let question = ServerQuestion { kind: QuestionKind::Elicit, params };
-        let asked = call.ask(channel, self.name(), vec![(TOOL.to_owned(), question)]).await;
-        asked.is_ok_and(|answers| answers.get(TOOL).is_some_and(|said| said["action"] == "accept"))
     }
 
     pub(super) fn sign_in_error(
@@ -108,15 +66,27 @@ impl Server {
         self: &Arc<Self>,
         principal: &Principal,
     ) -> Result<Option<Arc<SignInPage>>, ToolError> {
-        let user = self.for_user(principal)?;
+        let user: Arc<dyn SignInTarget> = self.for_user(principal)?;
         Ok(self.deps.oauth.as_ref().and_then(|deps| deps.pages.open(&user)))
     }
 }
 
-/// Whether the caller takes the address of a page. A client says so; other callers take whatever they are asked.
-fn opens_pages(channel: &dyn CallerChannel) -> bool {
-    let declares = |declared: &Value| declared["elicitation"].get("url").is_some();
-    channel.answers(QuestionKind::Elicit) && channel.declared().is_none_or(declares)
+impl SignInTarget for Server {
+    fn title(&self) -> &str {
+        self.name()
+    }
+
+    fn principal(&self) -> &Principal {
+        self.user.as_ref().map_or(&Principal::Unknown, |user| &user.principal)
+    }
+
+    fn own_authorizer(&self) -> Option<&Authorizer> {
+        self.user.as_ref().map(|user| &*user.authorizer)
+    }
+
+    fn signed_in_anew(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.sign_in_again())
+    }
 }
 
 /// What a server offers whose tools are not known yet, because nobody is signed in: without it no caller could begin.

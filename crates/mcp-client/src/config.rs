@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use switchboard_oauth::{GrantKind, OauthConfig};
+use switchboard_oauth::{OauthConfig, ServerAuth};
 use switchboard_toolcall::{HumanDuration, HumanSize, Normalize, Strictness, ToolSettings};
 
 /// The settings of `[mcp]`.
@@ -204,47 +204,6 @@ pub enum Share {
     Session,
 }
 
-/// Whose sign-in calls to a server use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ServerAuth {
-    /// One for all callers.
-    #[default]
-    Shared,
-    /// Each caller's own.
-    User,
-    /// Nobody's: the client of `[servers.x.oauth]` itself has access.
-    Client,
-    /// Each caller's own, got for the token that the caller has for us.
-    Exchange,
-}
-
-impl ServerAuth {
-    /// Its name in the config.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Shared => "shared",
-            Self::User => "user",
-            Self::Client => "client",
-            Self::Exchange => "exchange",
-        }
-    }
-
-    /// How tokens are come by.
-    pub fn grant(self) -> GrantKind {
-        match self {
-            Self::Shared | Self::User => GrantKind::Person,
-            Self::Client => GrantKind::Client,
-            Self::Exchange => GrantKind::Exchange,
-        }
-    }
-}
-
-/// Whether an address holds a user or a password.
-fn has_user(url: &str) -> bool {
-    url::Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some())
-}
-
 impl ServerConfig {
     /// How the server is reached.
     ///
@@ -258,21 +217,14 @@ impl ServerConfig {
 
     /// Checks that the server can be signed in to as the settings want.
     fn check_auth(&self, kind: TransportKind) -> Result<(), String> {
-        let grant = self.oauth.check(self.auth.grant());
-        grant.map_err(|problem| format!("auth = \"{}\": {problem}", self.auth.name()))?;
-        let has_header = |name: &String| name.eq_ignore_ascii_case("authorization");
-        let conflict = match (self.auth, kind) {
-            (ServerAuth::Shared, _) => return Ok(()),
-            (_, TransportKind::Stdio) => "it needs a `url`: a program is not signed in to",
-            _ if self.headers.keys().any(has_header) => {
-                "its `headers` have an `Authorization`, which would be sent instead; remove it"
+        self.auth.check("servers", &self.oauth)?;
+        match (self.auth, kind) {
+            (ServerAuth::Shared, _) => Ok(()),
+            (_, TransportKind::Stdio) => {
+                Err(self.auth.conflict("it needs a `url`: a program is not signed in to"))
             }
-            _ if self.url.as_deref().is_some_and(has_user) => {
-                "its `url` has a user or a password, which would be sent instead; remove it"
-            }
-            _ => return Ok(()),
-        };
-        Err(format!("auth = \"{}\": {conflict}", self.auth.name()))
+            _ => self.auth.check_credentials(self.headers.keys(), "url", self.url.as_deref()),
+        }
     }
 
     fn transport(&self) -> Result<TransportKind, String> {
@@ -293,11 +245,7 @@ impl ServerConfig {
 
     /// Whether each caller has credentials of its own at it.
     pub fn is_per_caller(&self) -> bool {
-        match self.auth {
-            ServerAuth::User => true,
-            ServerAuth::Exchange => !self.oauth.has_fixed_subject(),
-            ServerAuth::Shared | ServerAuth::Client => false,
-        }
+        self.auth.is_per_caller(&self.oauth)
     }
 
     /// Whether it is used at all.

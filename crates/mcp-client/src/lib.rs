@@ -31,7 +31,6 @@ mod upstreams;
 mod stderr_log;
 mod session_servers;
 mod user_servers;
-mod sign_in_pages;
 mod caller_sign_in;
 mod connect;
 mod attempt;
@@ -54,8 +53,7 @@ mod http;
 mod old_sse;
 
 pub use config::{
-    AnnotationTrust, McpConfig, Protocol, ServerAuth, ServerConfig, Share, Start, ToolConfig,
-    TransportKind,
+    AnnotationTrust, McpConfig, Protocol, ServerConfig, Share, Start, ToolConfig, TransportKind,
 };
 pub use http::{HttpConfig, HttpConfigError, HttpTransport, Proxies};
 pub use in_flight::CallOrigin;
@@ -63,14 +61,15 @@ pub use known_protocols::KnownProtocols;
 pub use method::RemoteMethod;
 pub use old_sse::OldSseTransport;
 pub use request_params::OutgoingParams;
-pub use server::{LastError, OauthDeps, Server, ServerDeps, ServerState};
+pub use server::{LastError, Server, ServerDeps, ServerState};
 pub use server_failure::ServerFailure;
 pub use servers::{ConfigError, Servers, ServersUpdate};
 pub use session::{OutgoingRequest, Session};
-pub use sign_in_pages::{BrowserRedirect, SignInPage, SignInPages};
 pub use stderr_log::{StderrLine, StderrLog};
 pub use stdio::{StdioConfig, StdioTransport};
-pub use switchboard_oauth::SignInStatus;
+pub use switchboard_oauth::{
+    OauthDeps, ServerAuth, SignInPage, SignInPages, SignInStatus, principal_of,
+};
 pub use tool::RemoteTool;
 pub use transport::{Failure, Inbox, SharedInbox, Transport, TransportRequest};
-pub use user_servers::{principal_of, revoke_sign_ins};
+pub use user_servers::revoke_sign_ins;

@@ -12,6 +12,7 @@ use std::{
 };
 
 use switchboard_mcp_wire::{ServerChange, ServerRequestHandler, server_request::NoRequestHandler};
+use switchboard_oauth::OauthDeps;
 use switchboard_runtime::ToolManager;
 use switchboard_toolcall::{ErrorKind, ToolError};
 use tokio::{
@@ -33,7 +34,6 @@ use super::{
     user_servers::{ServerUser, UserServers},
     watch::Watches,
 };
-pub use sign_in::OauthDeps;
 use sign_in::ServerSignIn;
 use switchboard_process::guard::ProcessGuard;
 

@@ -9,14 +9,15 @@ use std::{
 use futures_util::future::join_all;
 use indexmap::IndexMap;
 use switchboard_mcp_wire::{Method, Upstream};
+use switchboard_oauth::{OauthDeps, ServerAuth};
 use switchboard_runtime::{ServerSettings, ToolManager};
 use switchboard_toolcall::{CallerToken, Principal, Tool};
 use tokio::{sync::broadcast, task::JoinHandle, time::timeout};
 
 use super::{
-    config::{ServerAuth, ServerConfig},
+    config::ServerConfig,
     method::RemoteMethod,
-    server::{OauthDeps, Server, ServerDeps, ServerState},
+    server::{Server, ServerDeps, ServerState},
     user_servers::revoke_sign_ins,
 };
 

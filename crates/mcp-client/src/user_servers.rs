@@ -12,7 +12,8 @@ use futures_util::future::join_all;
 use indexmap::IndexMap;
 use serde_json::Value;
 use switchboard_oauth::{
-    Authorizer, Credential, CredentialKey, Owner, Secret, SignInStatus, revoke,
+    Authorizer, Credential, CredentialKey, OauthDeps, Secret, ServerAuth, SignInStatus,
+    principal_of, revoke,
 };
 use switchboard_toolcall::{CallerToken, ErrorKind, Principal, ToolError};
 use tokio::{
@@ -20,10 +21,7 @@ use tokio::{
     time::{Duration, sleep, timeout},
 };
 
-use super::{
-    config::ServerAuth,
-    server::{OauthDeps, Server, ServerState},
-};
+use super::server::{Server, ServerState};
 
 /// How many callers of one server may be connected at once.
 const MAX_USERS: usize = 1024;
@@ -130,7 +128,8 @@ impl Server {
             };
             all.end(&idle);
         }
-        let authorizer = deps.authorizer(key, self.config());
+        let config = self.config();
+        let authorizer = deps.authorizer(key, config.auth, &config.oauth);
         let base = Arc::downgrade(self);
         let user = ServerUser { principal: principal.clone(), authorizer, base };
         let server = self.copy_for(Some(user));
@@ -306,14 +305,6 @@ async fn run_instance(server: Arc<Server>) {
     server.clone().run().await;
     if let Some(authorizer) = server.authorizer() {
         authorizer.end().await;
-    }
-}
-
-/// Returns whose sign-in it is; `None` if all callers share it.
-pub fn principal_of(key: &CredentialKey) -> Option<Principal> {
-    match &key.owner {
-        Owner::Everyone => None,
-        Owner::Caller(caller) => Principal::from_key(caller),
     }
 }
 

@@ -14,8 +14,10 @@ use super::{
     challenge::Challenge,
     config::{GrantKind, OauthConfig},
     credential::{Credential, CredentialKey, Owner},
+    error::Error,
     http::HttpClient,
     request_token::RequestToken,
+    sign_in::SignIn,
     status::{Remedy, SignInNeeded, SignInStatus},
 };
 use renewal::RenewalState;
@@ -123,6 +125,15 @@ impl Authorizer {
     /// What the server last asked for; the next sign-in asks for that.
     pub fn challenge(&self) -> Option<Challenge> {
         lock(&self.shared.challenge).clone()
+    }
+
+    /// Prepares a new sign-in of this kind, as the server last asked for it.
+    ///
+    /// # Errors
+    /// As [`SignIn::prepare`].
+    pub async fn prepare(&self) -> Result<SignIn, Error> {
+        let Shared { http, vault, key, config, .. } = &*self.shared;
+        SignIn::prepare(http, vault, key.clone(), config, self.challenge()).await
     }
 
     /// Notes the caller's own token, which is exchanged when the server next wants one.

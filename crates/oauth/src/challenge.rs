@@ -53,6 +53,18 @@ impl Challenge {
         })
     }
 
+    /// Reads what a response asks for, from its status and the values of `WWW-Authenticate`; returns `None` if it does not
+    /// refuse the token, or asks for something other than a token.
+    pub fn of_response<'a>(status: u16, values: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+        let mut values = values.into_iter().peekable();
+        match status {
+            401 if values.peek().is_none() => Some(Self::default()),
+            401 => Self::parse(values),
+            403 => Self::parse(values).filter(Self::wants_more_scopes),
+            _ => None,
+        }
+    }
+
     /// Whether the token is good and its scopes are not.
     pub fn wants_more_scopes(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")

@@ -1,4 +1,4 @@
-//! The settings of `[servers.x.oauth]`.
+//! The settings of `[servers.x.oauth]` and `[apis.x.oauth]`.
 
 use std::path::Path;
 
@@ -100,7 +100,7 @@ impl OauthConfig {
             }
             _ => return Ok(()),
         };
-        Err(format!("[servers.NAME.oauth] {problem}"))
+        Err(problem.to_owned())
     }
 
     /// Whether all callers have the same token to exchange.

@@ -12,7 +12,7 @@ pub enum Error {
     },
     /// An address in the network that we are in, which a server of the public internet has named.
     #[error(
-        "`{url}` is in a private network, and the server that names it is not; if it is right, set `issuer` in [servers.NAME.oauth]"
+        "`{url}` is in a private network, and the server that names it is not; if it is right, set `issuer` in its `oauth` settings"
     )]
     Private {
         /// The address.
@@ -48,7 +48,7 @@ pub enum Error {
     /// There is no way to get a client id.
     #[error(
         "{issuer} registers no clients by itself; register one there with the redirect address http://127.0.0.1/callback \
-         and set `client_id` in [servers.NAME.oauth]"
+         and set `client_id` in its `oauth` settings"
     )]
     NoClient {
         /// The authorization server.

@@ -38,7 +38,8 @@ impl SignIn {
         grant: GrantKind,
         subject: Option<&Secret>,
     ) -> Result<Credential, Error> {
-        self.config.check(grant).map_err(Error::Settings)?;
+        let checked = self.config.check(grant);
+        checked.map_err(|problem| Error::Settings(format!("`oauth` {problem}")))?;
         match grant {
             GrantKind::Person => Err(Error::Settings("a person has to sign in".to_owned())),
             GrantKind::Client => {

@@ -8,12 +8,11 @@ use std::{
 };
 
 use reqwest::{Client as HttpClient, Url, redirect::Policy};
+use switchboard_toolcall::is_public;
 use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
-    Client, OAuthError,
-    client::ClientMetadata,
-    public_address::{PublicResolver, is_public},
+    Client, OAuthError, client::ClientMetadata, public_address::PublicResolver,
     redirect::is_loopback,
 };
 

@@ -75,7 +75,7 @@ fn include_and_exclude_choose() {
             exclude: owned(exclude),
             ..ApiConfig::default()
         };
-        let made = Description::compile(spec, "api", &config, "__").unwrap();
+        let made = Description::compile(spec, "api", &config, "__", None).unwrap();
         let names: Vec<_> =
             made.tools.iter().map(|tool| tool.spec().name.replace("api__", "")).collect();
         names.join(" ")

@@ -135,6 +135,6 @@ fn what_is_no_description_is_refused() {
         &"[".repeat(10_000),
         &"{\"a\":".repeat(10_000),
     ] {
-        assert!(Description::compile(text, "api", &config, "__").is_err());
+        assert!(Description::compile(text, "api", &config, "__", None).is_err());
     }
 }

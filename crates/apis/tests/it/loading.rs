@@ -17,7 +17,7 @@ fn configs(pairs: &[(&str, ApiConfig)]) -> IndexMap<String, ApiConfig> {
 }
 
 fn start(configs: &IndexMap<String, ApiConfig>, tools: &Arc<ToolManager>, eager: bool) -> Apis {
-    Apis::start(configs, &IndexMap::new(), tools, |_| eager).unwrap()
+    Apis::start(configs, &IndexMap::new(), tools, None, |_| eager).unwrap()
 }
 
 fn config(openapi: &str) -> ApiConfig {
@@ -91,13 +91,13 @@ async fn headers_do_not_go_where_only_the_description_is() {
         headers: [("Authorization".to_owned(), "Bearer secret".to_owned())].into(),
         ..config(&elsewhere.address)
     };
-    Description::load("t", &api, "__").await.unwrap();
+    Description::load("t", &api, "__", None).await.unwrap();
     assert!(!elsewhere.last().contains("secret"), "{}", elsewhere.last());
     // Nor do they go to a server that only the description names.
     let other =
         SPEC.replacen("\"paths\"", "\"servers\":[{\"url\":\"https://evil.example\"}],\"paths\"", 1);
     let fetched = Responder::answering(answer(&other)).await;
-    let error = Description::load("t", &config(&fetched.address), "__").await.err().unwrap();
+    let error = Description::load("t", &config(&fetched.address), "__", None).await.err().unwrap();
     assert!(error.contains("another origin, https://evil.example: set `base_url`"), "{error}");
 }
 

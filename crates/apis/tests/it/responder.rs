@@ -88,7 +88,7 @@ pub(crate) fn tools(text: &str, base: &str) -> Description {
         base_url: Some(base.to_owned()),
         ..ApiConfig::default()
     };
-    Description::compile(text, "api", &config, "__").unwrap()
+    Description::compile(text, "api", &config, "__", None).unwrap()
 }
 
 /// The tool of this name.

@@ -20,7 +20,7 @@ async fn every_operation_of_github_is_a_tool_or_skipped_with_a_reason() {
     let text = std::fs::read_to_string(description()).unwrap();
     let config = ApiConfig { openapi: description(), ..ApiConfig::default() };
     let began = Instant::now();
-    let github = Description::compile(&text, "github", &config, "__").unwrap();
+    let github = Description::compile(&text, "github", &config, "__", None).unwrap();
     let took = began.elapsed();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     let methods = ["get", "put", "post", "delete", "patch", "head", "options"];
@@ -62,7 +62,7 @@ async fn the_executor_takes_all_of_them() {
     let executor = ToolExecutor::builder().build();
     let config = ApiConfig { openapi: description(), ..ApiConfig::default() };
     let configs = IndexMap::from([("github".to_owned(), config)]);
-    let apis = Apis::start(&configs, &IndexMap::new(), executor.tools(), |_| true).unwrap();
+    let apis = Apis::start(&configs, &IndexMap::new(), executor.tools(), None, |_| true).unwrap();
     let began = Instant::now();
     apis.settled().await;
     println!("loaded and checked in {:?}", began.elapsed());

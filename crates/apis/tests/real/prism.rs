@@ -29,7 +29,7 @@ async fn prism_accepts_the_calls_of_github() {
     let _prism = Process::saying(prism, "Prism is listening");
     let base_url = Some(format!("http://127.0.0.1:{free}"));
     let config = ApiConfig { openapi: description(), base_url, ..ApiConfig::default() };
-    let github = Description::load("github", &config, "__").await.unwrap();
+    let github = Description::load("github", &config, "__", None).await.unwrap();
     let (began, mut refused) = (Instant::now(), Vec::new());
     for tool in &github.tools {
         let args = example::arguments(&tool.spec().parameters);

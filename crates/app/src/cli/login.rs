@@ -15,8 +15,8 @@ The sign-in is kept in the vault and renewed by itself, if the server's authoriz
 
 Exit status: 0 signed in, 1 refused or failed, 2 there is no such server, wrong usage or config.")]
 pub(crate) struct LoginArgs {
-    /// The server's name in the config
-    #[arg(add = ArgValueCandidates::new(completion::server_names))]
+    /// The name of the server or API in the config
+    #[arg(add = ArgValueCandidates::new(completion::sign_in_names))]
     pub(crate) server: String,
 
     /// Sign in on another device, with a code
@@ -40,8 +40,8 @@ impl LoginArgs {
     after_help = "Exit status: 0 nobody is signed in now, 2 there is no such server, wrong usage or config."
 )]
 pub(crate) struct LogoutArgs {
-    /// The server's name in the config
-    #[arg(add = ArgValueCandidates::new(completion::server_names))]
+    /// The name of the server or API in the config
+    #[arg(add = ArgValueCandidates::new(completion::sign_in_names))]
     pub(crate) server: String,
     /// Sign this caller out, of a server with `auth = "user"`: a token's name, a JWT's subject, or `owner`
     #[arg(long, value_name = "NAME", default_value = "owner")]

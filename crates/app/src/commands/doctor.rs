@@ -136,7 +136,7 @@ async fn probe(
     connections: &Connections,
 ) -> anyhow::Result<Findings> {
     let mut servers = servers::probe(app, connections, is_watched(doctor.json)).await;
-    servers.extend(servers::apis(app, loaded, connections));
+    servers.extend(servers::apis(app, loaded, connections).await);
     let mut checks = checks::of_tools(loaded, app);
     checks.extend(servers.iter().map(ServerReport::check));
     let models = models::probe(app, loaded).await;

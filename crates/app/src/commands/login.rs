@@ -1,16 +1,15 @@
-//! `switchboard login` and `logout`: signs in to a server, for all callers or for the owner (SPEC AU-1, AU-3).
+//! `switchboard login` and `logout`: signs in to a server or an API, for all callers or for the owner (SPEC AU-1, AU-3).
 
 mod browser;
+mod target;
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
-use anyhow::{Context, bail};
-use switchboard_mcp_client::{ServerAuth, ServerConfig, TransportKind, principal_of};
+use anyhow::bail;
 use switchboard_oauth::{
-    Credential, CredentialKey, DeviceCode, Error, GrantKind, HttpClient, SignIn, revoke,
+    Credential, CredentialKey, DeviceCode, Error, GrantKind, HttpClient, ServerAuth, SignIn,
+    principal_of, revoke,
 };
-use switchboard_runtime::lookup::close_names;
-use switchboard_toolcall::Principal;
 use tokio::{task::spawn_blocking, time::timeout};
 
 use super::sign_in_view;
@@ -22,6 +21,7 @@ use crate::{
     terminal::{self, Paint, ask, text},
     vault,
 };
+use target::LoginTarget;
 
 /// Whom `logout` signs out unless a caller is named.
 const OWNER: &str = "owner";
@@ -33,22 +33,22 @@ pub(super) fn run(login: &LoginArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     in_config(login, cli.config.as_deref(), cli)
 }
 
-/// Signs in to a server of this config.
+/// Signs in to a server or an API of this config.
 ///
 /// # Errors
-/// The config cannot be read, or has no such server.
+/// The config cannot be read, or has neither of this name.
 pub(super) fn in_config(
     login: &LoginArgs,
     config: Option<&Path>,
     cli: &Cli,
 ) -> anyhow::Result<ExitCode> {
     let loaded = settings::load(config)?;
-    let (key, config) = target(&loaded, &login.server)?;
+    let LoginTarget { key, auth, oauth } = target::find(&loaded, &login.server)?;
     let vault = vault::open()?;
     let signed_in = on_runtime(async {
         let http = HttpClient::new()?;
-        let sign_in = SignIn::prepare(&http, &vault, key, &config.oauth, None).await?;
-        Ok(match config.auth.grant() {
+        let sign_in = SignIn::prepare(&http, &vault, key, oauth, None).await?;
+        Ok(match auth.grant() {
             GrantKind::Person => sign_in_by(login, &sign_in).await?,
             grant => sign_in.by_grant(grant).await?,
         })
@@ -119,13 +119,13 @@ fn reconnect(loaded: &Loaded, server: &str) {
 
 pub(super) fn logout(logout: &LogoutArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load(cli.config.as_deref())?;
-    let (key, config) = target(&loaded, &logout.server)?;
+    let LoginTarget { key, auth, .. } = target::find(&loaded, &logout.server)?;
     let name = text::one_line(&logout.server);
-    if config.auth != ServerAuth::User && logout.caller != OWNER {
+    if auth != ServerAuth::User && logout.caller != OWNER {
         bail!("all callers share the sign-in to `{name}`: its `auth` is not `user`");
     }
     let vault = vault::open()?;
-    let keys = match config.auth {
+    let keys = match auth {
         ServerAuth::User => of_caller(&key, &logout.caller, CredentialKey::all(&vault)?),
         _ => vec![key],
     };
@@ -160,40 +160,4 @@ fn of_caller(key: &CredentialKey, name: &str, all: Vec<CredentialKey>) -> Vec<Cr
         same && principal_of(other).is_some_and(|caller| caller.name() == name)
     };
     all.into_iter().filter(is_its).collect()
-}
-
-/// The server's sign-in and settings.
-fn target<'a>(loaded: &'a Loaded, name: &str) -> anyhow::Result<(CredentialKey, &'a ServerConfig)> {
-    let servers = &loaded.settings.servers;
-    let Some(config) = servers.get(name) else {
-        let near = close_names(name, servers.keys().map(String::as_str));
-        let near = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        bail!("the config has no server `{}`{near}", text::one_line(name));
-    };
-    if let Some(reason) = &config.skipped {
-        bail!("server `{name}` is skipped: {reason}");
-    }
-    if config.kind().map_err(anyhow::Error::msg)? == TransportKind::Stdio {
-        bail!(
-            "server `{name}` is a program of this machine; only servers with a `url` are signed in to"
-        );
-    }
-    if config.headers.keys().any(|header| header.eq_ignore_ascii_case("authorization")) {
-        bail!("server `{name}` has an `Authorization` in its `headers`; remove it to sign in");
-    }
-    if config.auth == ServerAuth::Exchange && config.is_per_caller() {
-        bail!(
-            "server `{name}` takes each caller's own JWT, which is exchanged; nobody signs in to it"
-        );
-    }
-    let url = config.url.as_deref().context("it has no `url`")?;
-    let key = match config.auth {
-        // On the command line the caller is the owner.
-        ServerAuth::User => {
-            let owner = Principal::Owner.key().unwrap_or_default();
-            CredentialKey::of_caller(name, url, owner)?
-        }
-        _ => CredentialKey::shared(name, url)?,
-    };
-    Ok((key, config))
 }

@@ -197,6 +197,7 @@ async fn over_http(
             executor,
             mcp: mcp_too,
             servers: Some(servers),
+            apis: Some(connections.all_apis().clone()),
             feed,
             store,
             access,

@@ -117,10 +117,9 @@ impl ServerRow {
         for server in connections.all() {
             rows.push(Self { sign_in: sign_in_view::of(&server).await, ..row(&server) });
         }
-        let apis = connections.apis();
-        rows.extend(
-            apis.iter().map(|api| Self::of_gateway(&api_view::of(api, app.executor.tools()))),
-        );
+        for api in connections.apis() {
+            rows.push(Self::of_gateway(&api_view::of(&api, app.executor.tools()).await));
+        }
         rows
     }
 

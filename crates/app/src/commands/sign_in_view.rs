@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use switchboard_apis::Api;
 use switchboard_mcp_client::{Server, SignInStatus};
 use switchboard_toolcall::Principal;
 
@@ -26,6 +27,21 @@ pub(super) async fn of(server: &Server) -> Option<Value> {
         (None, Some(status)) => Some(shown(&status)),
         (None, None) => None,
     }
+}
+
+/// What is shown of the sign-in to an API, likewise.
+pub(super) async fn of_api(api: &Api) -> Option<Value> {
+    let account = api.account(&Principal::Owner).await?;
+    let mut own = match (account.status, account.needed) {
+        (_, Some(needed)) => json!({"state": "needed", "reason": needed.to_string()}),
+        (Some(status), None) => shown(&status),
+        (None, None) => json!({"state": "needed", "reason": "nobody has signed in"}),
+    };
+    own["auth"] = api.config().auth.name().into();
+    if let Some(callers) = account.callers {
+        own["callers"] = callers.into();
+    }
+    Some(own)
 }
 
 /// The same in words; `None` if nobody is signed in.

@@ -64,6 +64,15 @@ pub(crate) fn server_names() -> Vec<CompletionCandidate> {
     }))
 }
 
+/// Servers and APIs that can be signed in to.
+pub(crate) fn sign_in_names() -> Vec<CompletionCandidate> {
+    let settings = load().settings;
+    let servers = settings.servers.into_iter();
+    let remote = servers.filter_map(|(name, server)| Some((name, server.url?)));
+    let apis = settings.apis.into_iter().map(|(name, api)| (name, api.openapi));
+    named(remote.chain(apis))
+}
+
 /// Models of the config, and the one that needs no config.
 pub(crate) fn model_names() -> Vec<CompletionCandidate> {
     let models = load().settings.models.into_iter();

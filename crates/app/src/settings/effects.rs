@@ -4,7 +4,7 @@
 //! The lists here are of what is harmless, not of what is dangerous: a section or a kind of tool that is not listed
 //! counts as an effect, so that one that is added later does, too.
 
-use std::{cell::RefCell, collections::BTreeSet, fmt};
+use std::{cell::RefCell, collections::BTreeSet, fmt, path::Path};
 
 use serde::Serialize;
 use switchboard_toolcall::text::visible;
@@ -163,11 +163,29 @@ impl Effects {
                     let whole = format!("the whole environment (server {}{off})", quoted(name));
                     self.reads.insert(whole);
                 }
+                ("oauth", _) => self.add_oauth(&format!("server {}{off}", quoted(name)), value),
                 _ => {}
             }
         }
         if before == (self.starts.len(), self.connects.len()) {
             self.add_settings(&format!("servers.{name}"), server);
+        }
+    }
+
+    /// Adds where the settings of a sign-in lead, and which file they read.
+    fn add_oauth(&mut self, whose: &str, oauth: &ConfigNode) {
+        // JSON may have a key twice, so all entries are checked.
+        for (key, value) in table(oauth) {
+            match (key.name.as_str(), &value.content) {
+                ("assertion", NodeContent::Text(path)) if Path::new(path).is_absolute() => {
+                    self.reads.insert(format!("the file {} ({whose})", quoted(path)));
+                }
+                ("issuer" | "token_endpoint", NodeContent::Text(url)) => {
+                    self.connects.push(format!("{} (sign-in to {whose})", quoted(url)));
+                }
+                ("idp", _) => self.add_oauth(whose, value),
+                _ => {}
+            }
         }
     }
 
@@ -188,6 +206,7 @@ impl Effects {
                 ("base_url", NodeContent::Text(url)) => {
                     self.connects.push(format!("{} (API {name})", quoted(url)));
                 }
+                ("oauth", _) => self.add_oauth(&format!("API {name}"), value),
                 _ => {}
             }
         }

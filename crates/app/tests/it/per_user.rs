@@ -1,6 +1,7 @@
 //! `auth = "user"`: each caller of a gateway has a sign-in of its own at a server (SPEC AU-3).
 
 mod accounts;
+mod apis;
 mod browser;
 mod asking;
 mod attacks;

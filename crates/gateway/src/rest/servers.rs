@@ -233,7 +233,7 @@ pub(crate) async fn list(
     let servers = parts.servers.as_ref().map(|servers| servers.all()).unwrap_or_default();
     let visible = servers.iter().filter(|server| is_visible(server.name(), &parts, &caller));
     let servers = join_all(visible.map(|server| ShownServer::of(server, &parts, &caller))).await;
-    let groups = group::all(&parts, &caller);
+    let groups = group::all(&parts, &caller).await;
     Json(servers.into_iter().chain(groups).chain(disabled(&parts, &caller)).collect())
 }
 
@@ -254,7 +254,7 @@ pub(crate) async fn show(
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Json<ShownServer>, ApiError> {
     if let Ok(Path(name)) = &name
-        && let Some(group) = group::all(&parts, &caller).find(|group| group.name == *name)
+        && let Some(group) = group::one(name, &parts, &caller).await
     {
         return Ok(Json(group));
     }
@@ -281,8 +281,13 @@ fn find_for_admin(
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Arc<Server>, ApiError> {
     let server = find(parts, caller, name)?;
+    check_admin(caller).map(|()| server)
+}
+
+/// Fails unless the caller may administer.
+fn check_admin(caller: &Caller) -> Result<(), ApiError> {
     match caller.may_administer() {
-        true => Ok(server),
+        true => Ok(()),
         false => {
             let text =
                 "this token may not do that; `switchboard token new --admin` makes one that may";

@@ -255,8 +255,15 @@ pub(crate) async fn revoke(
     let bearer =
         tokens.all().iter().find(|token| token.entry().name == name).map(|token| token.caller());
     at(move || tokens.revoke(&revoked)).await?;
-    if let (Some(servers), Some(bearer)) = (&parts.servers, bearer) {
-        servers.sign_out_everywhere(&bearer.principal).await;
+    if let Some(bearer) = bearer {
+        for api in parts.apis.iter().flat_map(|apis| apis.all()) {
+            if let Err(error) = api.sign_out(&bearer.principal).await {
+                tracing::warn!(api = &**api.name(), %error, "a caller could not be signed out");
+            }
+        }
+        if let Some(servers) = &parts.servers {
+            servers.sign_out_everywhere(&bearer.principal).await;
+        }
     }
     tracing::info!(token = name, caller = caller.name.as_deref(), "asked to revoke a token");
     Ok(StatusCode::NO_CONTENT)

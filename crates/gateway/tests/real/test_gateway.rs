@@ -43,6 +43,7 @@ impl TestGateway {
             executor,
             mcp,
             servers: None,
+            apis: None,
             feed,
             store: None,
             access,

@@ -17,7 +17,7 @@ const OURS: [&str; 6] =
     ["connection", "content-length", "te", "trailer", "transfer-encoding", "upgrade"];
 
 /// A request that can be sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HttpRequest {
     /// The method.
     pub method: Method,

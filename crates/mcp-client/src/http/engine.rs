@@ -1,6 +1,6 @@
 //! Sends one HTTP request and returns the head of its response.
 
-use std::{mem::replace, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
@@ -8,7 +8,7 @@ use http::{
     header::{HOST, LOCATION, PROXY_AUTHORIZATION, WWW_AUTHENTICATE},
 };
 use http_body_util::Full;
-use switchboard_oauth::{Authorizer, Challenge, Remedy, RequestToken, SignInNeeded};
+use switchboard_oauth::{Authorizer, Challenge, RequestAttempts, RequestToken};
 use url::{Position, Url};
 
 use super::{
@@ -27,9 +27,6 @@ const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// A request: method, target, headers of all requests, its own headers, body.
 type RequestParts<'a> = (Method, &'a Uri, &'a HeaderMap, &'a [(HeaderName, HeaderValue)], Bytes);
-
-/// How often a request is sent again with a new token: one that somebody else got meanwhile may have ended too.
-const NEW_TOKENS: usize = 2;
 
 /// Sends requests to one server.
 pub(crate) struct Engine {
@@ -109,32 +106,14 @@ impl Engine {
         };
         // Boxed, so that the future of every request stays small.
         Box::pin(async {
-            let mut token = authorizer.token().await;
-            if token.is_none() && authorizer.is_personal() {
-                token = match authorizer.missing().await {
-                    Remedy::Retry(token) | Remedy::NewProof(token) => Some(token),
-                    Remedy::SignIn(needed) => return Err(Failure::SignIn(needed)),
-                };
-            }
-            let (mut new_tokens, mut has_new_proof) = (0, false);
+            let mut attempts = RequestAttempts::begin(authorizer).await.map_err(Failure::SignIn)?;
             loop {
                 let request = (method.clone(), uri, headers, own, body.clone());
-                let answer = self.send_with(token.as_ref(), request).await?;
+                let answer = self.send_with(attempts.token(), request).await?;
                 let nonce = answer.header(&DPOP_NONCE).and_then(|nonce| str::from_utf8(nonce).ok());
-                nonce.inspect(|nonce| authorizer.note_nonce(nonce));
+                nonce.inspect(|nonce| attempts.note_nonce(nonce));
                 let Some(challenge) = challenge(&answer) else { return Ok(answer) };
-                let (retry, is_again) = match authorizer.refused(challenge, token.as_ref()).await {
-                    Remedy::Retry(renewed) => {
-                        new_tokens += 1;
-                        (renewed, new_tokens > NEW_TOKENS)
-                    }
-                    Remedy::NewProof(same) => (same, replace(&mut has_new_proof, true)),
-                    Remedy::SignIn(needed) => return Err(Failure::SignIn(needed)),
-                };
-                if is_again {
-                    return Err(Failure::SignIn(SignInNeeded::Missing));
-                }
-                token = Some(retry);
+                attempts.refused(challenge).await.map_err(Failure::SignIn)?;
             }
         })
         .await
@@ -225,13 +204,8 @@ impl Engine {
 /// token.
 fn challenge(answer: &PooledResponse) -> Option<Challenge> {
     let values = answer.headers().get_all(WWW_AUTHENTICATE).iter();
-    let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
-    match answer.status() {
-        StatusCode::UNAUTHORIZED if values.is_empty() => Some(Challenge::default()),
-        StatusCode::UNAUTHORIZED => Challenge::parse(values),
-        StatusCode::FORBIDDEN => Challenge::parse(values).filter(Challenge::wants_more_scopes),
-        _ => None,
-    }
+    let values = values.filter_map(|value| value.to_str().ok());
+    Challenge::of_response(answer.status().as_u16(), values)
 }
 
 fn path(url: &Url) -> Option<Uri> {

@@ -4,42 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http::header::AUTHORIZATION;
 use switchboard_oauth::{
-    Authorizer, CredentialKey, HttpClient, Secret, SignInNeeded, SignInStatus, Vault,
+    Authorizer, CredentialKey, OauthDeps, ServerAuth, SignInNeeded, SignInStatus,
 };
-use switchboard_runtime::redact;
 use switchboard_toolcall::Principal;
 
 use super::Server;
-use crate::{
-    config::{ServerAuth, ServerConfig, TransportKind},
-    sign_in_pages::SignInPages,
-};
-
-/// What signing in needs: the same for all servers.
-#[derive(Clone, Debug)]
-pub struct OauthDeps {
-    /// Speaks to authorization servers.
-    pub http: HttpClient,
-    /// Holds the sign-ins.
-    pub vault: Vault,
-    /// Where callers sign in to servers with `auth = "user"`.
-    pub pages: Arc<SignInPages>,
-}
-
-impl OauthDeps {
-    /// Signs in with this client and vault. No caller can sign in before a gateway serves the pages.
-    pub fn new(http: HttpClient, vault: Vault) -> Self {
-        Self { http, vault, pages: Arc::default() }
-    }
-
-    /// Creates the authorizer of a sign-in to a server with these settings.
-    pub(crate) fn authorizer(&self, key: CredentialKey, config: &ServerConfig) -> Arc<Authorizer> {
-        let remember = Arc::new(|secret: &Secret| redact::remember(secret.expose()));
-        let (http, vault) = (self.http.clone(), self.vault.clone());
-        let (grant, oauth) = (config.auth.grant(), config.oauth.clone());
-        Arc::new(Authorizer::granted_by(grant, oauth, http, vault, key, remember))
-    }
-}
+use crate::config::{ServerConfig, TransportKind};
 
 /// A server's sign-in: the authorizer, and whether a person has to sign in.
 #[derive(Default)]
@@ -65,7 +35,8 @@ impl ServerSignIn {
             let is_remote = kind != TransportKind::Stdio && config.socket.is_none();
             is_shared && is_remote && !has_header && !has_user
         });
-        let authorizer = key.zip(deps).map(|(key, deps)| deps.authorizer(key, config));
+        let authorizer =
+            key.zip(deps).map(|(key, deps)| deps.authorizer(key, config.auth, &config.oauth));
         Self::of(authorizer)
     }
 

@@ -87,10 +87,18 @@ pub(super) async fn probe(
 }
 
 /// Makes a report of each API.
-pub(super) fn apis(app: &App, loaded: &Loaded, connections: &Connections) -> Vec<ServerReport> {
+pub(super) async fn apis(
+    app: &App,
+    loaded: &Loaded,
+    connections: &Connections,
+) -> Vec<ServerReport> {
     let tools = app.executor.tools().all();
-    let shown = connections.apis().into_iter().map(|api| api_view::of(&api, app.executor.tools()));
-    shown.map(|api| ServerReport::of_gateway(&api, &tools, loaded)).collect()
+    let mut reports = Vec::new();
+    for api in connections.apis() {
+        let shown = api_view::of(&api, app.executor.tools()).await;
+        reports.push(ServerReport::of_gateway(&shown, &tools, loaded));
+    }
+    reports
 }
 
 /// Asks the running gateway how its servers are, as soon as they are connected or have failed.

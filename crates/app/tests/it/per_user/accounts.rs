@@ -49,6 +49,11 @@ pub(crate) struct Known {
     pub(crate) trusted_by: Option<Arc<Mutex<Known>>>,
     /// Whose tokens are not exchanged.
     pub(crate) refused: Option<String>,
+    /// How many requests the HTTP API got, and how many notes it wrote.
+    pub(crate) api_requests: u32,
+    pub(crate) notes: u32,
+    /// Where the HTTP API redirects to.
+    pub(crate) elsewhere: Option<String>,
     /// How many requests are being read or answered.
     open: u32,
     /// Every secret that there was.
@@ -205,6 +210,9 @@ fn respond(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
         "/.well-known/oauth-protected-resource/mcp" => {
             ok(json!({"resource": format!("{origin}/mcp"), "authorization_servers": [origin]}))
         }
+        "/.well-known/oauth-protected-resource/api" => {
+            ok(json!({"resource": format!("{origin}/api"), "authorization_servers": [origin]}))
+        }
         "/.well-known/oauth-authorization-server" => ok(json!({
             "issuer": origin, "authorization_endpoint": format!("{origin}/authorize"),
             "token_endpoint": format!("{origin}/token"), "registration_endpoint": format!("{origin}/register"),
@@ -227,6 +235,7 @@ fn respond(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
                     let account = known.assertions.remove(&parameter("assertion"));
                     account.map(|account| known.tokens(&account))
                 }
+                "client_credentials" => Some(known.tokens("nightly")),
                 _ => {
                     let code = known.codes.remove(&parameter("code"));
                     let code = code.filter(|(_, redirect)| *redirect == parameter("redirect_uri"));
@@ -246,6 +255,7 @@ fn respond(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
             ok(json!({}))
         }
         "/mcp" => resource(asked, known),
+        path if path.starts_with("/api/") => api(asked, origin, known),
         _ => ("404 Not Found", String::new(), String::new()),
     }
 }
@@ -265,6 +275,28 @@ fn exchanged(parameters: &BTreeMap<String, String>, known: &mut Known) -> Option
     let there = known.trusted_by.as_ref()?;
     there.lock().unwrap().assertions.insert(assertion.clone(), account.to_owned());
     Some(json!({"access_token": assertion, "issued_token_type": ID_JAG, "token_type": "N_A"}))
+}
+
+/// An HTTP API of the same accounts.
+fn api(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
+    known.api_requests += 1;
+    let account = asked.token.as_ref().and_then(|token| known.access.get(token).cloned());
+    let Some(account) = account else {
+        let metadata = format!("{origin}/.well-known/oauth-protected-resource/api");
+        let challenge = format!("WWW-Authenticate: Bearer resource_metadata=\"{metadata}\"\r\n");
+        return ("401 Unauthorized", challenge, String::new());
+    };
+    match asked.path.as_str() {
+        "/api/elsewhere" => {
+            let to = known.elsewhere.clone().unwrap_or_default();
+            ("307 Temporary Redirect", format!("Location: {to}\r\n"), String::new())
+        }
+        "/api/notes" => {
+            known.notes += 1;
+            json_answer("200 OK", &json!({"notes": known.notes}))
+        }
+        _ => json_answer("200 OK", &json!({"account": account})),
+    }
 }
 
 fn resource(asked: &Asked, known: &mut Known) -> Answer {

@@ -8,15 +8,19 @@ use serde_json::{Value, json};
 use super::{Accounts, Place, Serving, World};
 
 /// The issuer of the gateway's JWTs.
-struct JwtIssuer(KeyPair);
+pub(super) struct JwtIssuer(KeyPair);
 
 impl JwtIssuer {
-    fn jwks(&self) -> Value {
+    pub(super) fn new() -> Self {
+        Self(KeyPair::generate_for(&PKCS_ED25519).unwrap())
+    }
+
+    pub(super) fn jwks(&self) -> Value {
         let x = URL_SAFE_NO_PAD.encode(self.0.der_bytes());
         json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "kid": "k", "x": x}]})
     }
 
-    fn token(&self, subject: &str) -> String {
+    pub(super) fn token(&self, subject: &str) -> String {
         self.token_until(subject, 4_000_000_000)
     }
 
@@ -40,7 +44,7 @@ fn world() -> (World, JwtIssuer) {
 }
 
 fn world_with(accounts: Accounts, oauth: &str) -> (World, JwtIssuer) {
-    let issuer = JwtIssuer(KeyPair::generate_for(&PKCS_ED25519).unwrap());
+    let issuer = JwtIssuer::new();
     let origin = &accounts.origin;
     let place = Place::with_config(&format!(
         "[mcp]\nretry_attempts = 1\nretry_base_delay = \"50ms\"\n\

@@ -10,7 +10,7 @@ use axum::{
 use switchboard_access::Caller;
 use switchboard_mcp_client::{self as client, Server};
 
-use super::{ShownServer, find_for_admin};
+use super::{ShownServer, check_admin, find_for_admin, group, sign_in::find_api};
 use crate::{
     error::ApiError,
     gateway::Parts,
@@ -21,7 +21,7 @@ use crate::{
 /// The path parameter with the name of a server.
 type Name = Result<Path<String>, PathRejection>;
 
-/// Reconnects a server, whatever its state; calls that run there end as `unavailable`.
+/// Reconnects a server, whatever its state; calls that run there end as `unavailable`. An API uses the sign-ins that are stored now.
 #[utoipa::path(
     post, path = "/api/servers/{name}/reconnect", operation_id = "reconnect_server", tag = "servers",
     params(("name" = String, Path, description = "Its name in the config")),
@@ -38,6 +38,15 @@ pub(crate) async fn reconnect(
     Extension(caller): Extension<Caller>,
     name: Name,
 ) -> Result<Json<ShownServer>, ApiError> {
+    if let Ok(Path(name)) = &name
+        && let Some(api) = find_api(&parts, &caller, name)
+    {
+        check_admin(&caller)?;
+        api.reload_sign_ins().await;
+        let shown = group::one(name, &parts, &caller).await;
+        let gone = || ApiError::NotFound(format!("Server '{name}' not found"));
+        return Ok(Json(shown.ok_or_else(gone)?));
+    }
     let server = find_to_act(&parts, &caller, name)?;
     server.reconnect();
     tracing::info!(

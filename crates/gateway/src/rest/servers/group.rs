@@ -1,12 +1,13 @@
 //! Groups of workers and APIs, which are shown as servers.
 
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_access::Caller;
 use switchboard_runtime::{KnownServer, redact};
 use utoipa::ToSchema;
 
-use super::{ServerInfo, ShownServer, is_visible, sees_errors};
+use super::{ServerInfo, ShownServer, is_visible, sees_errors, sign_in::ShownSignIn};
 use crate::gateway::Parts;
 
 /// A worker of a group.
@@ -24,13 +25,32 @@ pub(crate) struct ShownWorker {
 }
 
 /// Returns the groups and APIs that have a tool that the caller may see.
-pub(super) fn all<'a>(
-    parts: &'a Parts,
-    caller: &'a Caller,
-) -> impl Iterator<Item = ShownServer> + 'a {
+pub(super) async fn all(parts: &Parts, caller: &Caller) -> Vec<ShownServer> {
+    chosen(parts, caller, |_| true).await
+}
+
+/// Returns the group or API with this name, if the caller may see it.
+pub(super) async fn one(name: &str, parts: &Parts, caller: &Caller) -> Option<ShownServer> {
+    chosen(parts, caller, |known| known == name).await.pop()
+}
+
+async fn chosen(
+    parts: &Parts,
+    caller: &Caller,
+    is_meant: impl Fn(&str) -> bool,
+) -> Vec<ShownServer> {
     let servers = parts.executor.tools().servers().into_iter();
+    let servers = servers.filter(|server| is_meant(&server.name));
     let visible = servers.filter(|server| is_visible(&server.name, parts, caller));
-    visible.filter_map(|server| shown(&server, parts, caller))
+    let visible: Vec<_> = visible.filter_map(|server| shown(&server, parts, caller)).collect();
+    join_all(visible.into_iter().map(|shown| async {
+        let api = parts.apis.as_ref().and_then(|apis| apis.get(&shown.name));
+        match api {
+            Some(api) => ShownServer { sign_in: ShownSignIn::of_api(&api, caller).await, ..shown },
+            None => shown,
+        }
+    }))
+    .await
 }
 
 /// Returns the group or API, as its link describes it; `None` if it is an MCP server.

@@ -1,4 +1,4 @@
-//! The caller's own sign-in to a server with `auth = "user"`.
+//! Sign-ins to servers and APIs: who is signed in, and the caller's own with `auth = "user"`.
 
 use std::sync::Arc;
 
@@ -9,11 +9,12 @@ use axum::{
 };
 use serde::Serialize;
 use switchboard_access::Caller;
+use switchboard_apis::Api;
 use switchboard_mcp_client::{Server, ServerAuth, SignInStatus};
 use switchboard_runtime::redact;
 use utoipa::ToSchema;
 
-use super::{find, sees_errors};
+use super::{find, is_visible, sees_errors};
 use crate::{
     error::ApiError,
     feed::timestamp,
@@ -78,6 +79,32 @@ impl ShownSignIn {
         Self { callers, ..shown }
     }
 
+    /// Returns the sign-in to an API that the caller's calls use; `None` if there is none, or the caller may not see it.
+    pub(super) async fn of_api(api: &Api, caller: &Caller) -> Option<Self> {
+        let (config, sees_errors) = (api.config(), sees_errors(caller));
+        if !config.is_per_caller() && !sees_errors {
+            return None;
+        }
+        let account = api.account(&caller.principal).await?;
+        let auth = config.auth.name();
+        let shown = match (account.status, account.needed) {
+            (_, Some(needed)) => Self::needed(auth, &needed.to_string()),
+            (Some(status), None) => Self::signed_in(auth, status),
+            (None, None) => Self::needed(
+                auth,
+                match config.auth {
+                    ServerAuth::Exchange if config.is_per_caller() => {
+                        "no call of yours with a JWT has used it"
+                    }
+                    ServerAuth::User => "each caller signs in itself",
+                    ServerAuth::Client | ServerAuth::Exchange => "no call has used it",
+                    ServerAuth::Shared => "nobody has signed in",
+                },
+            ),
+        };
+        Some(Self { callers: account.callers.filter(|_| sees_errors), ..shown })
+    }
+
     fn needed(auth: &'static str, reason: &str) -> Self {
         let reason = Some(redact::text(reason).into_owned());
         Self {
@@ -133,13 +160,19 @@ pub(crate) async fn sign_in(
     Extension(caller): Extension<Caller>,
     name: Name,
 ) -> Result<(StatusCode, Json<SignInAddress>), ApiError> {
-    let server = find_per_user(&parts, &caller, name)?;
-    if server.config().auth == ServerAuth::Exchange {
-        let text = "callers do not sign in to this server: their JWTs are exchanged";
-        return Err(ApiError::Conflict(text.to_owned()));
-    }
-    let page = server.open_sign_in(&caller.principal);
-    let page = page.map_err(|error| ApiError::Unavailable(error.for_model))?;
+    let page = match find_own(&parts, &caller, name)? {
+        OwnSignIn::Server(server) if server.config().auth == ServerAuth::Exchange => {
+            return Err(exchanges());
+        }
+        OwnSignIn::Api(api) if api.config().auth == ServerAuth::Exchange => {
+            return Err(exchanges());
+        }
+        OwnSignIn::Server(server) => {
+            let page = server.open_sign_in(&caller.principal);
+            page.map_err(|error| ApiError::Unavailable(error.for_model))?
+        }
+        OwnSignIn::Api(api) => api.open_sign_in(&caller.principal),
+    };
     let none = || ApiError::Unavailable("this gateway has no address for sign-ins".to_owned());
     let url = page.ok_or_else(none)?.address().to_string();
     Ok((StatusCode::CREATED, Json(SignInAddress { url })))
@@ -163,20 +196,47 @@ pub(crate) async fn sign_out(
     Extension(caller): Extension<Caller>,
     name: Name,
 ) -> Result<StatusCode, ApiError> {
-    let server = find_per_user(&parts, &caller, name)?;
-    let signed_out = server.sign_out(&caller.principal).await;
+    let (server, signed_out) = match find_own(&parts, &caller, name)? {
+        OwnSignIn::Server(server) => {
+            (server.name().clone(), server.sign_out(&caller.principal).await)
+        }
+        OwnSignIn::Api(api) => (api.name().clone(), api.sign_out(&caller.principal).await),
+    };
     signed_out.map_err(|error| ApiError::Unavailable(error.to_string()))?;
-    tracing::info!(server = &**server.name(), caller = caller.name.as_deref(), "signed out");
+    tracing::info!(server = &*server, caller = caller.name.as_deref(), "signed out");
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn find_per_user(parts: &Parts, caller: &Caller, name: Name) -> Result<Arc<Server>, ApiError> {
-    let server = find(parts, caller, name)?;
-    match server.is_per_user() {
-        true => Ok(server),
-        false => {
-            let text = "callers do not sign in to this server themselves: its `auth` is not `user`";
-            Err(ApiError::Conflict(text.to_owned()))
+/// What callers sign in to themselves.
+enum OwnSignIn {
+    Server(Arc<Server>),
+    Api(Arc<Api>),
+}
+
+fn exchanges() -> ApiError {
+    let text = "callers do not sign in to this server: their JWTs are exchanged";
+    ApiError::Conflict(text.to_owned())
+}
+
+/// Returns the server or API with this name, if each caller signs in to it.
+fn find_own(parts: &Parts, caller: &Caller, name: Name) -> Result<OwnSignIn, ApiError> {
+    let api = name.as_ref().ok().and_then(|Path(name)| find_api(parts, caller, name));
+    let own = match api {
+        Some(api) if api.config().is_per_caller() => Some(OwnSignIn::Api(api)),
+        Some(_) => None,
+        None => {
+            let server = find(parts, caller, name)?;
+            server.is_per_user().then_some(OwnSignIn::Server(server))
         }
-    }
+    };
+    own.ok_or_else(|| {
+        let text = "callers do not sign in to this server themselves: its `auth` is not `user`";
+        ApiError::Conflict(text.to_owned())
+    })
+}
+
+/// Returns the API with this name, if it exists for the caller.
+pub(super) fn find_api(parts: &Parts, caller: &Caller, name: &str) -> Option<Arc<Api>> {
+    let api = parts.apis.as_ref()?.get(name)?;
+    is_visible(api.name(), parts, caller).then_some(api)
 }

@@ -1,4 +1,4 @@
-//! One-time addresses at which callers sign in to servers with `auth = "user"` (SPEC AU-3).
+//! One-time addresses at which callers sign in to servers and APIs with `auth = "user"` (SPEC AU-3).
 //!
 //! An address is bound to the caller whose call needs it. Whoever serves the page checks that the visitor is that caller, and
 //! only then [`begin`](SignInPage::begin)s: the browser gets a cookie, and only the browser with that cookie can finish. So
@@ -9,15 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::rand::{SecureRandom, SystemRandom};
-use switchboard_oauth::{AuthorizationRequest, Error, SignIn};
-use switchboard_toolcall::Principal;
+use switchboard_toolcall::{BoxFuture, Principal};
 use tokio::{
     sync::watch,
     time::{Duration, Instant, timeout_at},
 };
 use url::Url;
 
-use super::server::Server;
+use super::{authorizer::Authorizer, error::Error, pending::AuthorizationRequest};
 
 /// How long an address is good.
 const LIFE: Duration = Duration::from_secs(600);
@@ -36,13 +35,27 @@ pub struct SignInPages {
     open: Mutex<Vec<Arc<SignInPage>>>,
 }
 
+/// What one caller signs in to: that caller's instance of a server, or an API.
+pub trait SignInTarget: Send + Sync {
+    /// Returns the server's or the API's name in the config.
+    fn title(&self) -> &str;
+
+    /// Returns who signs in.
+    fn principal(&self) -> &Principal;
+
+    /// Returns what uses the sign-in; `None` if nobody signs in to it so.
+    fn own_authorizer(&self) -> Option<&Authorizer>;
+
+    /// Uses the sign-in that is stored now.
+    fn signed_in_anew(&self) -> BoxFuture<'_, ()>;
+}
+
 /// An address at which one caller can sign in to one server, once.
 pub struct SignInPage {
     id: String,
     address: Url,
     redirect: Url,
-    server: Arc<Server>,
-    principal: Principal,
+    target: Arc<dyn SignInTarget>,
     until: Instant,
     browser: Mutex<Option<BrowserStep>>,
     outcome: watch::Sender<Option<Result<(), String>>>,
@@ -72,16 +85,12 @@ impl SignInPages {
         }
     }
 
-    /// Opens the address at which the caller of this instance of a server signs in; returns the one that it has, if there is
-    /// one. `None` if no gateway serves pages here, or the instance is nobody's.
-    pub(crate) fn open(&self, server: &Arc<Server>) -> Option<Arc<SignInPage>> {
+    /// Opens the address at which the caller signs in to the target; returns the one that it has, if there is one. `None` if
+    /// no gateway serves pages here.
+    pub fn open(&self, target: &Arc<dyn SignInTarget>) -> Option<Arc<SignInPage>> {
         let gateway = self.gateway.get()?;
-        let principal = server.user.as_ref()?.principal.clone();
         let mut open = self.lock();
-        let is_its = |page: &&Arc<SignInPage>| {
-            page.principal == principal && Arc::ptr_eq(&page.server, server)
-        };
-        if let Some(page) = open.iter().find(is_its) {
+        if let Some(page) = open.iter().find(|page| page.is_of(target)) {
             return Some(page.clone());
         }
         if open.len() >= MOST {
@@ -92,8 +101,7 @@ impl SignInPages {
             address: gateway.join(&format!("{PATH}{id}")).ok()?,
             redirect: gateway.join(&format!("{PATH}{CALLBACK}")).ok()?,
             id,
-            server: server.clone(),
-            principal,
+            target: target.clone(),
             until: Instant::now() + LIFE,
             browser: Mutex::default(),
             outcome: watch::Sender::default(),
@@ -127,7 +135,7 @@ impl SignInPages {
         let finished = step.request.finish_with(address.as_str()).await;
         match finished {
             Ok(_) => {
-                page.server.sign_in_again().await;
+                page.target.signed_in_anew().await;
                 page.end(Ok(()));
                 Ok(page.server_name().to_owned())
             }
@@ -166,9 +174,9 @@ impl SignInPages {
 }
 
 impl SignInPage {
-    /// Whether it connects this instance of the server.
-    pub(crate) fn is_of(&self, server: &Arc<Server>) -> bool {
-        Arc::ptr_eq(&self.server, server)
+    /// Whether it is for this target.
+    pub fn is_of(&self, target: &Arc<dyn SignInTarget>) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.target), Arc::as_ptr(target))
     }
 
     /// The address for the caller.
@@ -183,12 +191,12 @@ impl SignInPage {
 
     /// Who is to sign in: nobody else may.
     pub fn principal(&self) -> &Principal {
-        &self.principal
+        self.target.principal()
     }
 
-    /// The server to sign in to.
+    /// The server or API to sign in to.
     pub fn server_name(&self) -> &str {
-        self.server.name()
+        self.target.title()
     }
 
     /// Prepares the sign-in and says where to send the browser. The visitor must be the page's [`principal`](Self::principal).
@@ -197,12 +205,9 @@ impl SignInPage {
     /// # Errors
     /// The server or its authorization server say nothing that can be used.
     pub async fn begin(&self) -> Result<BrowserRedirect, Error> {
+        let authorizer = self.target.own_authorizer();
         let unusable = || Error::Metadata("the server is not signed in to".to_owned());
-        let user = self.server.user.as_ref().ok_or_else(unusable)?;
-        let deps = self.server.deps.oauth.as_ref().ok_or_else(unusable)?;
-        let (key, challenge) = (user.authorizer.key().clone(), user.authorizer.challenge());
-        let config = &self.server.config().oauth;
-        let sign_in = SignIn::prepare(&deps.http, &deps.vault, key, config, challenge).await?;
+        let sign_in = authorizer.ok_or_else(unusable)?.prepare().await?;
         let request = sign_in.begin_at(self.redirect.clone()).await?;
         let url = request.url().clone();
         let random = random();
@@ -216,7 +221,7 @@ impl SignInPage {
     ///
     /// # Errors
     /// Why not: the caller refused, or took too long.
-    pub(crate) async fn signed_in(&self) -> Result<(), String> {
+    pub async fn signed_in(&self) -> Result<(), String> {
         let mut outcome = self.outcome.subscribe();
         let ended = timeout_at(self.until, outcome.wait_for(Option::is_some)).await;
         match ended {

@@ -1,0 +1,51 @@
+//! What signing in needs, for all servers and APIs.
+
+use std::{fmt, sync::Arc};
+
+use switchboard_vault::Vault;
+
+use super::{
+    authorizer::{Authorizer, SecretObserver},
+    config::OauthConfig,
+    credential::CredentialKey,
+    http::HttpClient,
+    server_auth::ServerAuth,
+    sign_in_pages::SignInPages,
+};
+
+/// What signing in needs: the same for all servers and APIs.
+#[derive(Clone)]
+pub struct OauthDeps {
+    /// Speaks to authorization servers.
+    pub http: HttpClient,
+    /// Holds the sign-ins.
+    pub vault: Vault,
+    /// Where callers sign in to servers with `auth = "user"`.
+    pub pages: Arc<SignInPages>,
+    /// Is told every secret of a sign-in.
+    pub observe: SecretObserver,
+}
+
+impl OauthDeps {
+    /// Signs in with this client and vault. No caller can sign in before a gateway serves the pages.
+    pub fn new(http: HttpClient, vault: Vault, observe: SecretObserver) -> Self {
+        Self { http, vault, pages: Arc::default(), observe }
+    }
+
+    /// Creates the authorizer of a sign-in with these settings.
+    pub fn authorizer(
+        &self,
+        key: CredentialKey,
+        auth: ServerAuth,
+        oauth: &OauthConfig,
+    ) -> Arc<Authorizer> {
+        let (http, vault, observe) = (self.http.clone(), self.vault.clone(), self.observe.clone());
+        Arc::new(Authorizer::granted_by(auth.grant(), oauth.clone(), http, vault, key, observe))
+    }
+}
+
+impl fmt::Debug for OauthDeps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OauthDeps").field("vault", &self.vault).finish_non_exhaustive()
+    }
+}
