@@ -5,9 +5,12 @@
 mod changes;
 mod refusals;
 
-use std::sync::{
-    Arc, OnceLock, Weak,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use serde::Deserialize;
@@ -17,7 +20,7 @@ use switchboard_mcp_wire::{
     server_request::NoRecipient,
 };
 use switchboard_toolcall::{LogLevel, ProgressUpdate};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tracing::{debug, info, warn};
 
 use super::{
@@ -30,6 +33,10 @@ use refusals::Refusals;
 /// How many requests of one server are handled at once.
 const MOST_REQUESTS: usize = 64;
 
+/// How many pages that are done are remembered, and how long their ids may be.
+const MOST_COMPLETED: usize = 256;
+const MOST_ID_BYTES: usize = 256;
+
 /// Routes the notifications and requests of one server.
 pub(crate) struct NotificationRouter {
     server: Arc<str>,
@@ -41,6 +48,8 @@ pub(crate) struct NotificationRouter {
     /// Permits for the server's requests that are handled at once.
     slots: Arc<Semaphore>,
     refusals: Refusals,
+    /// The ids of the pages that the server last said are done.
+    completed: watch::Sender<VecDeque<String>>,
     /// Where responses are sent; set when the transport is open.
     transport: OnceLock<Weak<dyn Transport>>,
 }
@@ -60,6 +69,7 @@ impl NotificationRouter {
             told_of_flood: AtomicBool::new(false),
             slots: Arc::new(Semaphore::new(MOST_REQUESTS)),
             refusals: Refusals::default(),
+            completed: watch::Sender::default(),
             transport: OnceLock::new(),
         };
         (Arc::new(router), changes)
@@ -85,6 +95,7 @@ impl NotificationRouter {
         match method {
             "notifications/progress" => self.progress(params),
             "notifications/message" => self.log(params, during),
+            "notifications/elicitation/complete" => self.complete(params),
             _ => match ServerChange::read(method, params) {
                 Some(changed) => self.changed(changed),
                 None => debug!(server = &*self.server, method, "notification left unread"),
@@ -108,6 +119,32 @@ impl NotificationRouter {
                 message: update.message,
             });
         }
+    }
+
+    fn complete(&self, params: Option<&RawValue>) {
+        let params = params.and_then(|params| serde_json::from_str::<Value>(params.get()).ok());
+        let Some(id) = params.as_ref().and_then(|params| params["elicitationId"].as_str()) else {
+            debug!(server = &*self.server, "an invalid notification about a page");
+            return;
+        };
+        if id.len() > MOST_ID_BYTES {
+            return;
+        }
+        self.completed.send_modify(|completed| {
+            if completed.len() == MOST_COMPLETED {
+                completed.pop_front();
+            }
+            completed.push_back(id.to_owned());
+        });
+    }
+
+    /// Waits until the server has said that all these pages are done.
+    pub(crate) async fn completed(&self, ids: &[&str]) {
+        let is_done = |completed: &VecDeque<String>| {
+            ids.iter().all(|id| completed.iter().any(|done| done == id))
+        };
+        // Cannot fail: the sender is a field of `self`.
+        _ = self.completed.subscribe().wait_for(is_done).await;
     }
 
     fn changed(&self, changed: ServerChange) {

@@ -46,6 +46,7 @@ mod tool;
 mod method;
 mod watch;
 mod request;
+mod required_pages;
 mod tool_result;
 mod transport;
 mod stdio;

@@ -8,8 +8,12 @@ use switchboard_oauth::SignInNeeded;
 use switchboard_toolcall::{CallContext, ErrorKind, ToolError, ToolOutput, ToolSpec};
 
 use super::{
-    in_flight::CallOrigin, request_params::OutgoingParams, server::Server,
-    session::OutgoingRequest, transport::Failure,
+    in_flight::CallOrigin,
+    request_params::OutgoingParams,
+    required_pages::{PageVisits, RequiredPages},
+    server::Server,
+    session::{OutgoingRequest, Session},
+    transport::Failure,
 };
 
 /// The header that tells a gateway of our own which program makes a call.
@@ -22,6 +26,8 @@ const SIGN_INS: usize = 2;
 enum SendFailure {
     /// Somebody has to sign in first. The server has not begun to work on it.
     SignIn(SignInNeeded),
+    /// A person has to open pages first. The server has not begun to work on it.
+    Pages(RequiredPages, Arc<Session>),
     /// Anything else: the error for the caller.
     Tool(ToolError),
 }
@@ -67,7 +73,7 @@ impl Server {
     where
         H: Fn() -> Vec<(String, String)>,
     {
-        let mut sign_ins = 0;
+        let (mut sign_ins, mut visits) = (0, PageVisits::default());
         loop {
             let server = self.for_call(cx)?;
             match server.send_in_session(call, spec, request, cx).await {
@@ -83,6 +89,10 @@ impl Server {
                 Err(SendFailure::SignIn(needed)) => {
                     Box::pin(server.sign_caller_in(&needed, call, cx)).await?;
                     sign_ins += 1;
+                }
+                Err(SendFailure::Pages(pages, session)) => {
+                    let (visits, router) = (&mut visits, &session.router);
+                    Box::pin(server.show_pages(&pages, visits, router, call, cx)).await?;
                 }
             }
         }
@@ -133,6 +143,9 @@ impl Server {
                 Err(failure) => {
                     if let Failure::Lost(reason) = &failure {
                         self.renew(&session, reason);
+                    }
+                    if let Some(pages) = RequiredPages::of(&failure) {
+                        return Err(SendFailure::Pages(pages, session.clone()));
                     }
                     if misses_capability(&failure) && call.caller_channel().is_none() {
                         call.refused(&cannot_be_asked_anything(self.name()));

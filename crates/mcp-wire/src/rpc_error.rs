@@ -33,6 +33,8 @@ impl RpcError {
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
     /// The user declined, or cannot be asked.
     pub const REFUSED: i64 = -32000;
+    /// A person has to open pages before the request is handled; they are in `data` (2025-11-25).
+    pub const URL_ELICITATION_REQUIRED: i64 = -32042;
     /// Headers and body contradict each other (2026-07-28).
     pub const HEADER_MISMATCH: i64 = -32020;
     /// The client lacks a capability that the request needs (2026-07-28).

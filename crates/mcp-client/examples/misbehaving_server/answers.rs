@@ -1,10 +1,18 @@
 //! What is answered to which request.
 
-use std::{io, thread, time::Duration};
+use std::{
+    io,
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
 use crate::{Outcome, asks, envelope, modes::Modes, tools, write, write_message};
+
+/// How often a page was wanted.
+static WANTED: AtomicU64 = AtomicU64::new(0);
 
 /// The answer, unless it is given in another way or not at all.
 pub(crate) fn answer(
@@ -58,6 +66,16 @@ fn call(modes: &Modes, id: &Value, params: &Value) -> io::Result<Option<Outcome>
         write(&[start.as_bytes(), b"\xff\xfe\"}}\n"].concat())?;
         return Ok(None);
     }
+    if let Some(times) = modes.number("wants-page", 1)
+        && WANTED.fetch_add(1, Ordering::Relaxed) < times
+    {
+        write_message(&page_wanted(id))?;
+        if modes.has("tells-page-done") {
+            let done = json!({"elicitationId": "page-1"});
+            write_message(&notification("notifications/elicitation/complete", &done))?;
+        }
+        return Ok(None);
+    }
     if let Some(last) = modes.number("progress", 3) {
         send_progress(&params["_meta"]["progressToken"], last)?;
     }
@@ -74,6 +92,16 @@ fn call(modes: &Modes, id: &Value, params: &Value) -> io::Result<Option<Outcome>
         return Ok(None);
     }
     Ok(Some(outcome))
+}
+
+/// The error that names a page which a person has to open first.
+fn page_wanted(id: &Value) -> Value {
+    let page = json!({
+        "mode": "url", "elicitationId": "page-1", "url": "https://pages.example/1", "message": "Connect your account.",
+    });
+    let error =
+        json!({"code": -32042, "message": "a page is wanted", "data": {"elicitations": [page]}});
+    json!({"jsonrpc": "2.0", "id": id, "error": error})
 }
 
 fn send_progress(token: &Value, last: u64) -> io::Result<()> {

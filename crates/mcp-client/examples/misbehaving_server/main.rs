@@ -24,7 +24,7 @@
 //!
 //! Answers to `tools/call`:
 //! - `never-answers-tools-call`, `answers-late=MS` (others go on meanwhile), `progress=N` (numbered notifications
-//!   first), `log-messages` (of the levels debug, warning and error first), `is-error`, `rpc-error`, `vendor-fields`, `binary=N` (images, 1), `huge-answer=MB` (2), `invalid-utf8-answer`,
+//!   first), `log-messages` (of the levels debug, warning and error first), `is-error`, `rpc-error`, `wants-page=N` (-32042 to the first N calls, 1), `tells-page-done`, `vendor-fields`, `binary=N` (images, 1), `huge-answer=MB` (2), `invalid-utf8-answer`,
 //!   `text-id` (the id comes back as a string).
 //!
 //! Tools:
