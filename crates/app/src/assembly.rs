@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use switchboard_local::{Handler, HandlerKind, Handlers, ProcessGuard, builtins, handler_fn};
+use switchboard_lock::Locks;
 use switchboard_mcp_client::ServerConfig;
 use switchboard_mcp_server::Bridge;
 use switchboard_mcp_wire::ServerRequestHandler;
@@ -14,8 +15,8 @@ use switchboard_runtime::{Approver, Policy, RulePolicy, SwapPolicy, ToolExecutor
 use switchboard_toolcall::{ErrorKind, Tool, ToolError, ToolOutput};
 
 use crate::{
-    approvals, cluster::ClusterConnection, connections::Connections, records::RecordStores,
-    settings::Loaded, telemetry::TelemetryExport,
+    approvals, cluster::ClusterConnection, connections::Connections, environment, lock_watch,
+    records::RecordStores, settings::Loaded, telemetry::TelemetryExport,
 };
 
 /// The executor with its tools, and the other parts that live as long as the process.
@@ -30,6 +31,10 @@ pub(crate) struct App {
     policy: Arc<SwapPolicy>,
     /// Whether callers are remote, so that the rules of `[serve]` apply too.
     applies_serve_rules: bool,
+    /// What servers may say of themselves.
+    pub(crate) locks: Arc<Locks>,
+    /// Whether the lock is not applied, because the command is about the lock.
+    pub(crate) ignores_lock: bool,
     /// Whether failures of servers are reported elsewhere than on stderr.
     pub(crate) is_quiet: bool,
     /// Flushes on drop.
@@ -132,6 +137,8 @@ impl App {
             cluster,
             policy,
             applies_serve_rules,
+            locks: Arc::new(Locks::new(environment::user())),
+            ignores_lock: false,
             is_quiet: false,
             _telemetry: telemetry,
         };
@@ -166,6 +173,7 @@ impl App {
             return Err(anyhow!(problems.join("\n       ")));
         };
         let tools = tools.into_iter().map(|local| local.tool).collect();
+        let is_relocked = lock_watch::load(self, loaded)?;
         connections.exchange(self, loaded, |servers| {
             self.executor.tools().replace(tools, servers, &loaded.skipped.tools())?;
             loaded.skipped.warn();
@@ -174,7 +182,11 @@ impl App {
             self.executor.tools().changed();
             self.executor.reconfigure(loaded.settings.executor.clone());
             Ok(())
-        })
+        })?;
+        if is_relocked {
+            connections.all().iter().for_each(|server| server.lock_changed());
+        }
+        Ok(())
     }
 }
 

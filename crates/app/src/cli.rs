@@ -8,6 +8,7 @@ mod config;
 mod help;
 mod hints;
 mod import;
+mod lock;
 mod login;
 mod runs;
 mod secret;
@@ -36,6 +37,7 @@ pub(crate) use calls::{
 pub(crate) use config::{ConfigAction, ConfigArgs};
 pub(crate) use hints::parse;
 pub(crate) use import::ImportArgs;
+pub(crate) use lock::{LockArgs, TrustArgs};
 pub(crate) use login::{LoginArgs, LogoutArgs};
 pub(crate) use runs::{ResumeRunArgs, RunsAction, RunsArgs, ShowRunArgs};
 pub(crate) use secret::{SecretAction, SecretArgs};
@@ -134,8 +136,10 @@ pub(crate) enum CliCommand {
     Import(ImportArgs),
     /// Show which config is used, check it, print its JSON Schema
     Config(ConfigArgs),
-    /// Trust a folder's config, so that it is used without being named
+    /// Trust what a server says now, or a folder's config
     Trust(TrustArgs),
+    /// Write down what the servers say, so that changes wait for you
+    Lock(LockArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write those of all commands
@@ -321,25 +325,6 @@ Exit status: 0 all is well, 1 something is broken."
 )]
 pub(crate) struct DoctorArgs {
     /// Print {ok, checks: [{name, status, message}], servers: [{name, state, …}], models: [{name, key, …}]}
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  switchboard trust .           the switchboard.toml of this folder
-  switchboard trust ../project  that of another
-
-A config that is found, not named, and that starts programs, reads variables or reaches other machines is asked \
-about once on a terminal, and refused elsewhere. It is trusted at this path and with this content: where either \
-changes, it is asked about again. Named by --config or $SWITCHBOARD_CONFIG, or as your own config, it needs no trust.
-
-Exit status: 0 success, 2 wrong usage or config.")]
-pub(crate) struct TrustArgs {
-    /// A folder with a switchboard.toml, or that file
-    pub(crate) path: PathBuf,
-
-    /// Print {config, trusted: {starts, reads, connects, sets}}
     #[arg(long)]
     pub(crate) json: bool,
 }

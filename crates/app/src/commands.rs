@@ -32,6 +32,7 @@ mod zwave;
 mod voice;
 mod worker;
 mod trust;
+mod lock;
 mod current_tools;
 mod server_source;
 
@@ -81,6 +82,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Zwave(zwave) => zwave::run(zwave, cli),
         CliCommand::Voice(voice) => voice::run(voice, cli),
         CliCommand::Worker(worker) => worker::run(worker, cli),
-        CliCommand::Trust(wanted) => trust::run(wanted),
+        CliCommand::Trust(wanted) => trust::run(wanted, cli),
+        CliCommand::Lock(args) => lock::run(args, cli),
     }
 }

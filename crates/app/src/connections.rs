@@ -19,7 +19,7 @@ use tokio::{signal, sync::watch};
 
 use crate::{
     assembly::App,
-    environment,
+    environment, lock_watch,
     runtime::on_runtime,
     settings::Loaded,
     shipping::RecordShipper,
@@ -56,6 +56,7 @@ impl App {
         loaded: &Loaded,
         needs: Needs<'_>,
     ) -> anyhow::Result<Connections> {
+        lock_watch::load(self, loaded)?;
         let given_up = watch::Sender::default();
         let around = self.surroundings(loaded, needs, &given_up);
         let configs = self.configs(loaded, needs)?;
@@ -100,6 +101,7 @@ impl App {
             announce: Arc::new(announce),
             guard: guard.ok(),
             protocols: Arc::new(known_protocols()),
+            locks: self.locks.clone(),
             oauth: sign_ins(loaded),
             retries_permanent: needs.runs_on(),
         }
@@ -240,7 +242,10 @@ pub(crate) async fn while_connected<T>(
     let shipper = RecordShipper::start(loaded, &app.cluster).await?;
     let mut connections = app.connect(loaded, needs).await?;
     connections.shipper = shipper;
-    let outcome = work(&connections).await;
+    let outcome = tokio::select! {
+        outcome = work(&connections) => outcome,
+        () = lock_watch::follow(app, &connections) => unreachable!("the lock is watched without an end"),
+    };
     connections.close().await;
     if let Some(shipper) = connections.shipper {
         shipper.finish().await;

@@ -32,3 +32,10 @@ pub(crate) fn state_home() -> Option<PathBuf> {
     private_files::tighten(&folder);
     Some(folder)
 }
+
+/// Returns the name of the user who runs this process, or their number.
+pub(crate) fn user() -> String {
+    let named = ["USER", "LOGNAME"].iter().find_map(|name| variable(name).ok());
+    let number = || format!("uid {}", rustix::process::getuid().as_raw());
+    named.filter(|name| !name.is_empty()).unwrap_or_else(number)
+}

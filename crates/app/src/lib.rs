@@ -7,6 +7,7 @@ mod completion;
 mod core_dumps;
 mod version;
 mod environment;
+mod lock_watch;
 mod logging;
 mod vault;
 mod settings;

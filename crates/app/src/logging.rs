@@ -49,6 +49,7 @@ pub(crate) fn start(cli: &Cli) {
         | CliCommand::Import(_)
         | CliCommand::Config(_)
         | CliCommand::Trust(_)
+        | CliCommand::Lock(_)
         | CliCommand::Token(_)
         | CliCommand::Secret(_)
         | CliCommand::Login(_)
@@ -61,12 +62,15 @@ pub(crate) fn start(cli: &Cli) {
         | CliCommand::Version => false,
     };
     let default = if runs_on { "info" } else { "warn" };
-    // `doctor` and `add` report failures of servers themselves.
-    let tells_of_servers = matches!(cli.command, CliCommand::Doctor(_) | CliCommand::Add(_));
+    // These report failures of servers, and what waits, themselves.
+    let tells_of_servers = matches!(
+        cli.command,
+        CliCommand::Doctor(_) | CliCommand::Add(_) | CliCommand::Lock(_) | CliCommand::Trust(_)
+    );
     // On a terminal `call` shows how the call ended, and the line of the log would say the same before it.
     let shows_outcome = matches!(cli.command, CliCommand::Call(_)) && io::stderr().is_terminal();
     let own = match (tells_of_servers, shows_outcome) {
-        (true, _) => ",switchboard_mcp_client=error",
+        (true, _) => ",switchboard_mcp_client=error,switchboard_lock=error",
         (_, true) => ",switchboard_runtime::log=error",
         _ => "",
     };

@@ -40,6 +40,7 @@ use switchboard_apis::ApiConfig;
 use switchboard_audit::Config as AuditConfig;
 use switchboard_gateway::Config as ServeConfig;
 use switchboard_local::{BuiltinsConfig, Faults, ToolDefinition};
+use switchboard_lock::LockConfig;
 use switchboard_mcp_client::{McpConfig, ServerConfig};
 use switchboard_models::ModelConfig;
 use switchboard_runtime::{Config, PolicyConfig};
@@ -83,6 +84,8 @@ pub(crate) struct Settings {
     /// `[apis.*]`, in the order of the file.
     #[schemars(with = "BTreeMap<String, ApiConfig>")]
     pub(crate) apis: IndexMap<String, ApiConfig>,
+    /// `[lock]`
+    pub(crate) lock: LockConfig,
     /// `[audit]`
     pub(crate) audit: AuditConfig,
     /// `[serve]`

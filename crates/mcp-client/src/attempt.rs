@@ -135,7 +135,8 @@ impl Server {
         router.attach(&transport);
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport.clone());
         let (answers, patience) = (self.deps.answers.clone(), plan.patience(kind));
-        let handshake = Handshake { transport, router, answers, patience, tell };
+        let gate = Some(self.gate.clone());
+        let handshake = Handshake { transport, router, answers, gate, patience, tell };
         let session = handshake.meet(first_message).await;
         let session = session.map_err(|failure| AttemptError::Failed(unless_echoed(failure)))?;
         Ok((session, changes))

@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use switchboard_lock::LockMode;
 use switchboard_oauth::{OauthConfig, ServerAuth};
 use switchboard_toolcall::{HumanDuration, HumanSize, Normalize, Strictness, ToolSettings};
 
@@ -112,6 +113,8 @@ pub struct ServerConfig {
     pub enabled: Option<bool>,
     /// Patterns of its tools that may run; all, if unset. All others are denied, as by `[policy]`.
     pub enabled_tools: Option<Vec<String>>,
+    /// What happens to its definitions that are not in `switchboard.lock`, or differ from it; as `[lock]` says, if unset.
+    pub lock: Option<LockMode>,
     /// Why it is skipped although it is enabled, such as a variable that is not set: it is known and never connected to.
     #[serde(skip)]
     pub skipped: Option<String>,

@@ -17,7 +17,7 @@ const MOST_PAGES: usize = 1000;
 const MOST_ENTRIES: usize = 100_000;
 
 impl Session {
-    /// Reads all pages of a list. Returns an empty list if the server does not declare it.
+    /// Reads all pages of a list, without what waits to be trusted. Returns an empty list if the server does not declare it.
     ///
     /// # Errors
     /// Fails if the server could not be reached, or the connection broke.
@@ -61,6 +61,7 @@ impl Session {
             }
         }
         listed.entries.truncate(MOST_ENTRIES);
+        listed.entries = self.admitted(list, listed.entries).await;
         Ok(listed)
     }
 }

@@ -44,6 +44,7 @@ mod in_flight;
 mod discover;
 mod tool;
 mod method;
+mod lock_gate;
 mod watch;
 mod request;
 mod required_pages;
@@ -68,6 +69,7 @@ pub use servers::{ConfigError, Servers, ServersUpdate};
 pub use session::{OutgoingRequest, Session};
 pub use stderr_log::{StderrLine, StderrLog};
 pub use stdio::{StdioConfig, StdioTransport};
+pub use switchboard_lock as lock;
 pub use switchboard_oauth::{
     OauthDeps, ServerAuth, SignInPage, SignInPages, SignInStatus, principal_of,
 };

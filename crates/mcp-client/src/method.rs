@@ -39,6 +39,7 @@ impl RemoteMethod {
     }
 
     async fn run(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, ToolError> {
+        self.server.check_lock(self.method, &args)?;
         let Value::Object(params) = args else {
             return Err(ToolError::invalid("arguments must be object"));
         };

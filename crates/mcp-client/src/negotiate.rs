@@ -9,6 +9,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
+use switchboard_lock::InstanceGate;
 use switchboard_mcp_wire::{Era, META, RpcError, ServerRequestHandler, eras, write_request};
 use tokio::time::timeout;
 use tracing::debug;
@@ -60,6 +61,8 @@ pub(crate) struct Handshake {
     pub router: Arc<NotificationRouter>,
     /// Handles the server's requests.
     pub answers: Arc<dyn ServerRequestHandler>,
+    /// Holds back what is not in the lock; if `None`, nothing is.
+    pub gate: Option<Arc<InstanceGate>>,
     /// How long the server may take to respond to the probe.
     pub patience: Duration,
     /// Tells the transport which era was agreed on, before the first request of that era.
@@ -213,6 +216,7 @@ impl Handshake {
             era,
             info: info.clone(),
             capabilities: result["capabilities"].clone(),
+            gate: self.gate,
             instructions: result["instructions"].as_str().map(str::to_owned),
             ids,
             usage: SessionUsage::new(),

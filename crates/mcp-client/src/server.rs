@@ -11,6 +11,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use switchboard_lock::{InstanceGate, Locks, ServerGate};
 use switchboard_mcp_wire::{ServerChange, ServerRequestHandler, server_request::NoRequestHandler};
 use switchboard_oauth::OauthDeps;
 use switchboard_runtime::ToolManager;
@@ -52,6 +53,8 @@ pub struct ServerDeps {
     pub guard: Option<ProcessGuard>,
     /// Which protocol each server spoke before.
     pub protocols: Arc<KnownProtocols>,
+    /// What servers may say of themselves.
+    pub locks: Arc<Locks>,
     /// How to sign in to servers; if `None`, no server is signed in to.
     pub oauth: Option<OauthDeps>,
     /// Whether permanent failures, such as a missing program, are retried like all others: while a long-running process
@@ -70,6 +73,7 @@ impl ServerDeps {
             announce: Arc::new(|_| {}),
             guard: None,
             protocols: Arc::default(),
+            locks: Arc::default(),
             oauth: None,
             retries_permanent: true,
         }
@@ -101,6 +105,10 @@ pub struct Server {
     pub(super) starts: AtomicU64,
     /// The open transport, connected or still connecting; closed before the server's task ends.
     pub(super) open: Mutex<Option<Arc<dyn Transport>>>,
+    /// Holds back what is not in the lock.
+    pub(super) gate: Arc<InstanceGate>,
+    /// Notified if the lock has changed, so that the lists have to be compared again.
+    pub(super) relist: Notify,
     /// Tools that are skipped, with the reason.
     pub(super) skipped_tools: Mutex<Vec<String>>,
     /// Broadcasts all changes of the server.
@@ -179,7 +187,8 @@ impl Server {
     /// # Errors
     /// Fails if the settings do not say how to reach it.
     pub fn new(name: &str, config: ServerConfig, deps: ServerDeps) -> Result<Arc<Self>, String> {
-        Self::build(name, config, deps, CancellationToken::new(), None)
+        let gate = ServerGate::new(name.into(), config.lock, deps.locks.clone());
+        Self::build(name, config, deps, CancellationToken::new(), None, &gate)
     }
 
     /// Like [`new`](Self::new), but stopped by the token `stop`, and the instance of `user` if there is one.
@@ -189,6 +198,7 @@ impl Server {
         deps: ServerDeps,
         stop: CancellationToken,
         user: Option<ServerUser>,
+        gate: &Arc<ServerGate>,
     ) -> Result<Arc<Self>, String> {
         let kind = config.kind()?;
         let state = match (&config.skipped, config.start) {
@@ -216,6 +226,8 @@ impl Server {
             failed_attempts: Mutex::default(),
             starts: AtomicU64::new(0),
             open: Mutex::default(),
+            gate: Arc::new(gate.instance()),
+            relist: Notify::new(),
             skipped_tools: Mutex::default(),
             changes: broadcast::Sender::new(256),
             edition: AtomicU64::new(0),

@@ -9,6 +9,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, value::RawValue};
+use switchboard_lock::InstanceGate;
 use switchboard_mcp_wire::{
     Era, RpcError, ServerRequest, ServerRequestHandler, questions,
     server_request::{NoRecipient, cannot_be_answered},
@@ -39,6 +40,8 @@ pub struct Session {
     /// The name and version that the server reports.
     pub(super) info: Value,
     pub(super) capabilities: Value,
+    /// Holds back what is not in the lock; if `None`, nothing is.
+    pub(super) gate: Option<Arc<InstanceGate>>,
     pub(super) instructions: Option<String>,
     pub(super) ids: Arc<AtomicU64>,
     pub(super) usage: SessionUsage,
@@ -193,9 +196,11 @@ impl Session {
         &self.capabilities
     }
 
-    /// Returns the server's `instructions`.
+    /// Returns the server's `instructions`, unless they wait to be trusted.
     pub fn instructions(&self) -> Option<&str> {
-        self.instructions.as_deref()
+        let is_admitted =
+            |text: &&str| self.gate.as_ref().is_none_or(|gate| gate.admits_instructions(text));
+        self.instructions.as_deref().filter(is_admitted)
     }
 
     /// Returns the usage counter.

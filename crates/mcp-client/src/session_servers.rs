@@ -152,6 +152,6 @@ impl Server {
             ..self.deps.clone()
         };
         // The copy has the original's key, so it finds the protocol that is remembered.
-        Self::build(self.name(), config, deps, self.stop.child_token(), user)
+        Self::build(self.name(), config, deps, self.stop.child_token(), user, self.gate.server())
     }
 }

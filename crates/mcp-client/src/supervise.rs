@@ -89,6 +89,7 @@ impl Server {
             self.enter(ServerState::Ready(connected.session.clone()));
             self.log_connected(&connected);
             self.tell_of_lists(&connected.session);
+            self.check_other_lists(&connected.session);
             let server = self.clone();
             tokio::spawn(async move { server.watch_again().await });
             let reason = self.attend(connected).await;
@@ -167,7 +168,11 @@ impl Server {
         if !manager.is_linked(self.name(), &link) {
             return;
         }
-        let refused = manager.put_server_tools(checked);
+        let withheld = self.withheld_tools(&checked);
+        aside.extend(
+            withheld.iter().map(|tool| format!("'{}' {}; {}", tool.name, tool.reason, tool.hint)),
+        );
+        let refused = manager.put_server_tools(checked.withhold(withheld));
         aside.extend(refused.iter().map(ToString::to_string));
         *self.skipped_tools.lock().unwrap_or_else(PoisonError::into_inner) = aside;
     }
@@ -197,6 +202,10 @@ impl Server {
                     self.follow(changed, &mut connected).await;
                 }
                 () = until(connected.stale) => self.read_again(&mut connected).await,
+                () = self.relist.notified() => {
+                    self.read_again(&mut connected).await;
+                    self.check_other_lists(&session);
+                }
             }
         }
     }
@@ -223,8 +232,9 @@ impl Server {
             tools |= changed == ServerChange::Tools;
             self.tell(changed);
         }
-        if tools {
-            self.read_again(connected).await;
+        match tools {
+            true => self.read_again(connected).await,
+            false => self.check_other_lists(&connected.session),
         }
     }
 

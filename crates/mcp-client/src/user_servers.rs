@@ -11,6 +11,7 @@ use std::{
 use futures_util::future::join_all;
 use indexmap::IndexMap;
 use serde_json::Value;
+use switchboard_lock::DefinitionKind;
 use switchboard_oauth::{
     Authorizer, Credential, CredentialKey, OauthDeps, Secret, ServerAuth, SignInStatus,
     principal_of, revoke,
@@ -223,10 +224,20 @@ impl Server {
         base.offer(base.known_tools()).await;
     }
 
+    /// Compares the lists of all callers with the lock again.
+    pub(super) fn users_lock_changed(self: &Arc<Self>) {
+        let open: Vec<_> = self.users.lock().open.values().map(|(user, _)| user.clone()).collect();
+        open.iter().for_each(Self::lock_changed);
+        let server = self.clone();
+        tokio::spawn(async move { server.offer(server.known_tools()).await });
+    }
+
     fn known_tools(&self) -> Vec<Value> {
         let all = self.users.lock();
         let mut tools = IndexMap::new();
-        for entry in all.lists.values().flatten() {
+        // The lock may have changed since they were listed.
+        let is_locked = |entry: &&Value| self.gate().has(DefinitionKind::Tool, entry);
+        for entry in all.lists.values().flatten().filter(is_locked) {
             let name = entry["name"].as_str().unwrap_or_default();
             tools.entry(name.to_owned()).or_insert_with(|| entry.clone());
         }

@@ -69,7 +69,7 @@ pub use reuse::{fingerprint, key_conflict};
 pub use tool_index::FoundTool;
 pub use tools::{
     AddError, CheckedTools, KnownServer, RegisteredTool, ServerLink, ServerSettings, ToolManager,
-    ToolWrapper,
+    ToolWrapper, WithheldTool,
 };
 
 /// The types that every crate shares.

@@ -9,7 +9,7 @@ use crate::{
     dispatch,
     record::CallRecord,
     services,
-    tools::{RegisteredTool, ServerLink, ToolManager},
+    tools::{RegisteredTool, ServerLink, ToolManager, WithheldTool},
 };
 
 /// How many close names are suggested.
@@ -80,7 +80,7 @@ impl ToolManager {
     ///
     /// # Errors
     /// `not_found`, with similar names; `unknown_server` if no server has the prefix; `unavailable` if the tool is
-    /// skipped.
+    /// skipped; `denied` if nobody has trusted it yet.
     pub fn lookup(&self, name: &str) -> Result<Arc<RegisteredTool>, ToolError> {
         if let Some(tool) = self.known(name) {
             return Ok(tool);
@@ -89,6 +89,10 @@ impl ToolManager {
         if let Some(reason) = registry.skipped.get(name) {
             let text = format!("Tool '{name}' is skipped: {reason}");
             return Err(ToolError::new(ErrorKind::Unavailable, text));
+        }
+        if let Some(WithheldTool { reason, hint, .. }) = registry.withheld(name, &self.separator) {
+            let text = format!("Tool '{name}' is denied: it {reason}");
+            return Err(ToolError::new(ErrorKind::Denied, text).with_hint(hint));
         }
         match name.split_once(&self.separator) {
             Some((prefix, tool))
@@ -163,7 +167,12 @@ impl ToolManager {
         match self.lookup(name) {
             Ok(tool) if tool.is_visible(visibility) => Ok(tool),
             Err(error) if !visibility.hides_tools() => Err(error),
-            Err(error) if self.is_skipped(name) && visibility.sees_name(name) => Err(error),
+            Err(error)
+                if (self.is_skipped(name) || error.kind == ErrorKind::Denied)
+                    && visibility.sees_name(name) =>
+            {
+                Err(error)
+            }
             _ => Err(self.hidden(name, visibility)),
         }
     }

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tracing::warn;
 
 use crate::{
-    tools::{RegisteredTool, ServerLink, ServerSettings},
+    tools::{RegisteredTool, ServerLink, ServerSettings, WithheldTool},
     validate::CheckSlots,
 };
 use prefixes::{Prefixes, Refused};
@@ -46,6 +46,8 @@ pub(crate) struct RegisteredServer {
     pub(crate) check_slots: CheckSlots,
     /// Its tools by their names at the server.
     pub(crate) tools: Tools,
+    /// Its tools that nobody has trusted yet.
+    pub(crate) withheld: Vec<WithheldTool>,
     /// Its methods by their MCP names: found by full name only, and never listed.
     pub(crate) methods: Tools,
 }
@@ -57,6 +59,7 @@ impl RegisteredServer {
             slots: Arc::new(Semaphore::new(settings.max_concurrent)),
             settings,
             tools: Tools::new(),
+            withheld: Vec::new(),
             methods: Tools::new(),
         }
     }
@@ -113,9 +116,16 @@ impl Registry {
         self.skipped = tools.iter().map(entry).collect();
     }
 
-    pub(crate) fn set_server_tools(&mut self, server: &str, tools: Tools, separator: &str) {
+    pub(crate) fn set_server_tools(
+        &mut self,
+        server: &str,
+        tools: Tools,
+        withheld: Vec<WithheldTool>,
+        separator: &str,
+    ) {
         if let Some(entry) = self.servers.get_mut(server) {
             entry.tools = tools;
+            entry.withheld = withheld;
         }
         self.settle_names(separator);
     }
@@ -159,6 +169,22 @@ impl Registry {
         };
         let server = self.servers.get_key_value(prefix);
         server.or_else(|| self.servers.iter().find(prefixed)).map(|(name, _)| &**name)
+    }
+
+    /// Returns the tool that nobody has trusted yet and that this name, full or bare, means.
+    pub(crate) fn withheld(&self, name: &str, separator: &str) -> Option<&WithheldTool> {
+        let of = |server: &'_ RegisteredServer, own: &str| {
+            server.withheld.iter().position(|tool| tool.name == own)
+        };
+        let full = name.split_once(separator).and_then(|(prefix, own)| {
+            let server = self.servers.get(self.server_of(prefix)?)?;
+            server.withheld.get(of(server, own)?)
+        });
+        let bare = || {
+            let mut servers = self.servers.values();
+            servers.find_map(|server| server.withheld.get(of(server, name)?))
+        };
+        full.or_else(bare)
     }
 
     /// Returns the server's method with this full name.

@@ -205,7 +205,7 @@ impl ToolManager {
 
     /// Replaces a server's tools with checked ones. Returns those skipped, with the reason.
     pub fn put_server_tools(&self, checked: CheckedTools) -> Vec<AddError> {
-        let CheckedTools { server, tools, repeated, skipped_tools } = checked;
+        let CheckedTools { server, tools, repeated, skipped_tools, withheld } = checked;
         let server = &*server;
         for tool in repeated {
             warn!(
@@ -222,7 +222,7 @@ impl ToolManager {
         }
         // A server that reconnects mostly has the same tools.
         let same = self.read().has_tools(server, &tools);
-        self.write().set_server_tools(server, tools, &self.separator);
+        self.write().set_server_tools(server, tools, withheld, &self.separator);
         if !same {
             self.changed();
         }
@@ -388,6 +388,33 @@ pub struct CheckedTools {
     /// Names that the server lists more than once.
     repeated: Vec<Arc<str>>,
     skipped_tools: Vec<AddError>,
+    /// Tools that nobody has trusted yet.
+    withheld: Vec<WithheldTool>,
+}
+
+impl CheckedTools {
+    /// Returns whether a tool of this name, at the server, is among them.
+    pub fn contains(&self, name: &str) -> bool {
+        self.tools.contains_key(name)
+    }
+
+    /// Denies calls of these tools, which are not listed.
+    #[must_use]
+    pub fn withhold(mut self, tools: Vec<WithheldTool>) -> Self {
+        self.withheld = tools;
+        self
+    }
+}
+
+/// A tool of a server that nobody has trusted yet: it is not listed, and calls of it are denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithheldTool {
+    /// Its name at the server.
+    pub name: String,
+    /// Why, as the rest of a sentence that begins with its name.
+    pub reason: String,
+    /// What a person types to trust it.
+    pub hint: String,
 }
 
 fn name_problem(name: &str) -> Option<&'static str> {

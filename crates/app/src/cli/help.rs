@@ -16,19 +16,19 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Servers",
         &[
             "add", "import", "servers", "logs", "restart", "enable", "disable", "remove", "login",
-            "logout",
+            "logout", "lock", "trust",
         ],
     ),
     ("Clients", &["serve", "connect", "token"]),
     ("Records and approvals", &["calls", "runs", "approve", "policy"]),
     ("Home and cluster", &["voice", "zwave", "worker"]),
-    ("Set-up", &["init", "config", "secret", "trust", "completions", "help"]),
+    ("Set-up", &["init", "config", "secret", "completions", "help"]),
 ];
 
 /// Options that only some commands use, and those commands.
 const PARTIAL: [(&[&str], &[&str]); 2] = [
     (&["replay", "fault", "fault_seed"], REHEARSED),
-    (&["alone"], &["tools", "call", "servers", "ask", "chat", "runs", "serve"]),
+    (&["alone"], &["tools", "call", "servers", "ask", "chat", "runs", "serve", "trust"]),
 ];
 
 /// The commands that run tools, so that they can be rehearsed.

@@ -95,7 +95,8 @@ async fn met(server: &Arc<ScriptedServer>, protocol: Protocol) -> Result<Session
     let answers: Arc<dyn ServerRequestHandler> = Arc::new(NoRequestHandler);
     let (router, _changes) = NotificationRouter::new("s", answers.clone());
     let transport: Arc<dyn Transport> = server.clone();
-    Handshake { transport, router, answers, patience: SILENCE, tell: Box::new(|_| {}) }
+    let tell = Box::new(|_: &Era| {});
+    Handshake { transport, router, answers, gate: None, patience: SILENCE, tell }
         .meet(protocol.into())
         .await
 }
@@ -276,6 +277,7 @@ async fn input_is_given_when_asked_for() {
         transport,
         router,
         answers: Arc::new(AcceptAll),
+        gate: None,
         patience: SILENCE,
         tell: Box::new(|_| {}),
     };

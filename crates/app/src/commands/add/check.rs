@@ -43,6 +43,8 @@ pub(super) fn tools_of(
     let loaded = Arc::new(loaded);
     let mut app = App::build(&loaded)?;
     app.is_quiet = true;
+    // The person decides about the server, and then about the lock.
+    app.ignores_lock = true;
     with_servers(&app, &loaded, Needs::All, async |connections| {
         unless_interrupted(async {
             connections.settled(is_watched(is_for_programs)).await;

@@ -1,0 +1,32 @@
+//! Locks what MCP servers say of themselves (SPEC LK-1, LK-2).
+//!
+//! A [`LockFile`] holds each server's identity and its definitions: tools, prompts, resource templates and
+//! `instructions`, each with the hash of its canonical form (`canonical.rs`). A [`ServerGate`] compares what a server
+//! lists with the file and lets through only what is in it; [`compare`](compare()) tells people what differs, word by word, and
+//! [`screen`](screen()) finds text that is meant to deceive models or readers.
+//!
+//! What this crate leaves to others: connecting to servers, and asking people.
+
+mod config;
+mod canonical;
+mod definition;
+mod file;
+mod file_text;
+mod store;
+mod identity;
+mod word_diff;
+mod compare;
+mod weight;
+mod gate;
+mod screen;
+
+pub use compare::{Change, ChangeKind, FieldDiff, compare};
+pub use config::{LockConfig, LockMode};
+pub use definition::{Definition, DefinitionKind};
+pub use file::{LockFile, LockedDefinition, LockedServer, Trusted};
+pub use file_text::LockFileError;
+pub use gate::{InstanceGate, Locks, PendingDefinition, ServerGate, TrustError};
+pub use identity::{Identity, LaunchedProgram};
+pub use screen::{Finding, Screen, Suspicion, screen};
+pub use store::{FILE_NAME, LockStore, StoreError};
+pub use word_diff::{Fragment, word_diff};
