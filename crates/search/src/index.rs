@@ -5,7 +5,9 @@ mod search;
 
 use std::collections::HashMap;
 
-use crate::{document::Document, lexicon::Lexicon, postings::Postings, vectors::Vectors};
+use crate::{
+    document::Document, lexicon::Lexicon, names::NameWords, postings::Postings, vectors::Vectors,
+};
 
 /// Finds tools by what they do.
 pub struct Index {
@@ -26,8 +28,8 @@ pub struct Index {
     servers: Vec<Vec<u32>>,
     /// Whole names without separators, and initials, with the tools that have them.
     short_names: HashMap<String, Vec<u32>>,
-    /// The words that names are made of, for typos.
-    name_words: Vec<String>,
+    /// The words that names are made of.
+    names: NameWords,
 }
 
 struct IndexedTool {

@@ -27,7 +27,10 @@ pub(crate) struct Word {
     pub(crate) stem: String,
     /// The number of its stem; `None` if it says nothing.
     pub(crate) term: Option<u32>,
+    /// What it means in a tool's definition.
     pub(crate) concepts: Box<[Concept]>,
+    /// What it means besides, in a question.
+    pub(crate) asked_concepts: Box<[Concept]>,
 }
 
 impl Default for Lexicon {
@@ -53,9 +56,10 @@ impl Lexicon {
         let next = self.stems.len() as u32;
         let is_stop_word = self.forms.is_stop_word(&text);
         let term = (!is_stop_word).then(|| *self.stems.entry(stem.clone()).or_insert(next));
-        let concepts = self.thesaurus.of_word(&stem).into();
+        let concepts = self.thesaurus.of_tool_word(&stem).into();
         let id = self.words.len() as WordId;
-        self.words.push(Word { text: text.clone(), stem, term, concepts });
+        let asked_concepts = Box::default();
+        self.words.push(Word { text: text.clone(), stem, term, concepts, asked_concepts });
         self.ids.insert(text, id);
         id
     }
@@ -74,16 +78,22 @@ impl Lexicon {
         let stem = self.forms.stem(text);
         let is_stop_word = self.is_stop_word(text);
         let term = self.stems.get(&stem).copied().filter(|_| !is_stop_word);
-        let concepts = self.thesaurus.of_word(&stem).into();
-        Word { text: text.to_owned(), stem, term, concepts }
+        let (concepts, asked_concepts) = self.thesaurus.of_question_word(&stem);
+        let (concepts, asked_concepts) = (concepts.into(), asked_concepts.into());
+        Word { text: text.to_owned(), stem, term, concepts, asked_concepts }
     }
 
     pub(crate) fn is_stop_word(&self, text: &str) -> bool {
         self.forms.is_stop_word(text)
     }
 
-    /// Returns the concepts of the phrases in a row of stems.
-    pub(crate) fn phrases(&self, stems: &[&str]) -> Vec<Concept> {
-        self.thesaurus.phrases(stems)
+    /// Returns the concepts of the phrases in the stems of a tool's definition.
+    pub(crate) fn tool_phrases(&self, stems: &[&str]) -> Vec<Concept> {
+        self.thesaurus.tool_phrases(stems)
+    }
+
+    /// Returns the concepts of the phrases in the stems of a question.
+    pub(crate) fn question_phrases(&self, stems: &[&str]) -> Vec<Concept> {
+        self.thesaurus.question_phrases(stems)
     }
 }

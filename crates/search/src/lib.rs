@@ -1,7 +1,7 @@
 //! Finds tools by what they do, without a service and without a model.
 //!
-//! An [`Index`] ranks tools by four things: the words of their names, descriptions and parameters (BM25), words that mean
-//! the same in the world of tools (`thesaurus.txt`), word embeddings (feature `embeddings`, a table within the program that
+//! An [`Index`] ranks tools by five things: the words of their names, descriptions and parameters (BM25), words that mean
+//! the same in the world of tools (`thesaurus.txt`), how much of a tool's name the question asks for, word embeddings (feature `embeddings`, a table within the program that
 //! is read on first use), and the server that the question names. It is built at once from all tools and never changes;
 //! whoever holds it builds a new one if the tools have changed.
 //!
@@ -25,6 +25,7 @@ mod typos;
 mod embeddings;
 mod vectors;
 mod lexicon;
+mod names;
 mod index;
 mod tokens;
 

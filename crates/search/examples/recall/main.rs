@@ -20,7 +20,7 @@ fn main() {
     let prints_missed = flags.iter().any(|flag| flag == "--missed");
     let mut sets: Vec<PathBuf> = sets.into_iter().map(PathBuf::from).collect();
     if sets.is_empty() {
-        sets = ["own", "held-out"].map(set::stored).into();
+        sets = ["own", "held-out", "other", "steps"].map(set::stored).into();
     }
     println!("set        tools  questions  recall@1  recall@5  recall@10  build     search");
     for set in sets {

@@ -1,5 +1,6 @@
 //! Tools and questions: a folder with `tools.jsonl` (a tool a line: `server`, `name`, `title`, `description`, `parameters`) and
-//! `questions.tsv` (a question, a tab, and the full names of the tools that answer it, separated by commas).
+//! `questions.tsv` (a question, a tab, and the full names of the tools that answer it, separated by commas). In place of
+//! `tools.jsonl`, `sets.txt` names other sets, whose tools are used together.
 
 use std::{
     fs,
@@ -28,17 +29,13 @@ pub(crate) fn recall(ranks: &[usize], most: usize) -> f64 {
 
 impl RecallSet {
     pub(crate) fn read(folder: &Path) -> Self {
-        let text = |name: &str| {
-            let path = folder.join(name);
-            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-        };
         let question = |line: &str| {
             let (question, answers) = line.split_once('\t').expect("a question, a tab, its tools");
             (question.to_owned(), answers.split(',').map(str::to_owned).collect())
         };
         Self {
-            tools: text("tools.jsonl").lines().map(tool).collect(),
-            questions: text("questions.tsv").lines().map(question).collect(),
+            tools: tools(folder),
+            questions: text(&folder.join("questions.tsv")).lines().map(question).collect(),
         }
     }
 
@@ -57,6 +54,18 @@ impl RecallSet {
         };
         self.questions.iter().map(rank).collect()
     }
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn tools(folder: &Path) -> Vec<ToolSpec> {
+    let sets = folder.join("sets.txt");
+    if sets.exists() {
+        return text(&sets).lines().flat_map(|name| tools(&folder.with_file_name(name))).collect();
+    }
+    text(&folder.join("tools.jsonl")).lines().map(tool).collect()
 }
 
 fn tool(line: &str) -> ToolSpec {

@@ -7,6 +7,7 @@ use crate::{
     document::Document,
     embeddings,
     lexicon::{Lexicon, WordId},
+    names::NameWords,
     postings::{Postings, TermWeights, rarity},
     vectors::{VectorSum, Vectors},
     words,
@@ -84,6 +85,8 @@ pub(super) fn build(documents: &[Document<'_>]) -> Index {
     let servers = Servers::read(documents, &mut lexicon);
     let vectors = vectors(&fields, &servers, &lexicon, &words);
     let server_words = servers.postings(&lexicon);
+    let names = fields.iter().map(|fields| [&*fields.name, &fields.title]);
+    let names = NameWords::new(names, &lexicon, |term| words.rarity(term).unwrap_or_default());
     let tools = documents.iter().zip(&servers.of_tools);
     let mut index = Index {
         words,
@@ -96,18 +99,14 @@ pub(super) fn build(documents: &[Document<'_>]) -> Index {
         documents: (0..).zip(documents).map(|(at, one)| (one.name.into(), at)).collect(),
         servers: servers.name_stems(&lexicon),
         short_names: HashMap::new(),
-        name_words: Vec::new(),
+        names,
         lexicon,
     };
-    let mut name_words = BTreeSet::new();
-    for (at, (document, fields)) in (0..).zip(documents.iter().zip(&fields)) {
+    for (at, document) in (0..).zip(documents) {
         for short in short_names(document) {
             index.short_names.entry(short).or_default().push(at);
         }
-        name_words.extend(fields.name.iter().copied());
     }
-    let text = |id: WordId| index.lexicon.word(id).text.clone();
-    index.name_words = name_words.into_iter().map(text).collect();
     index
 }
 
@@ -134,7 +133,7 @@ fn postings(fields: &[Fields], lexicon: &Lexicon) -> (Postings, Postings) {
         for (ids, weight) in fields.concept_weights() {
             let stems: Vec<_> = ids.iter().map(|id| &*lexicon.word(*id).stem).collect();
             let of_words = ids.iter().flat_map(|id| &lexicon.word(*id).concepts).copied();
-            for concept in of_words.chain(lexicon.phrases(&stems)) {
+            for concept in of_words.chain(lexicon.tool_phrases(&stems)) {
                 concepts.add(concept, at, weight);
             }
         }

@@ -13,8 +13,11 @@ use crate::{
 // What each part of the score weighs, beside the cosine of the vectors, which is at most 1. Chosen on the set in
 // `recall/own`; `cargo xtask recall` prints what they find.
 const WORD: f32 = 0.02;
-const CONCEPT: f32 = 0.08;
-const SERVER_NAME: f32 = 0.25;
+const CONCEPT: f32 = 0.07;
+const STOP_WORD_CONCEPT: f32 = 0.05;
+const PHRASE: f32 = 0.06;
+const NAME: f32 = 0.45;
+const SERVER_NAME: f32 = 0.4;
 const SERVER_WORD: f32 = 0.02;
 const SHORT_NAME: f32 = 2.0;
 const PREFERRED: f32 = 0.05;
@@ -22,6 +25,8 @@ const PREFERRED: f32 = 0.05;
 const CORRECTED: f32 = 0.7;
 /// How close a tool's vector is to the question's if no word is common to both and it is found nevertheless.
 const CLOSE: f32 = 0.3;
+/// A word that may mean several things says less of each: its number of concepts to the power of this.
+const AMBIGUITY: f32 = 0.3;
 /// How many words of a question are read.
 const MOST_WORDS: usize = 64;
 /// How many words of a question are corrected.
@@ -31,17 +36,25 @@ pub(super) fn search(index: &Index, query: &str, preferred: &[usize]) -> Vec<Fou
     let texts: Vec<_> = words::first(query, MOST_WORDS).collect();
     let asked: Vec<Word> = texts.iter().map(|text| index.lexicon.analyse(text)).collect();
     let mut scores = Scores::new(index.tools.len());
+    let mut names = index.names.coverage();
     for word in &asked {
+        let is_stop_word = index.lexicon.is_stop_word(&word.text);
         scores.add(&index.words, word.term, WORD);
-        scores.add_best(&index.concepts, &word.concepts, CONCEPT);
+        scores.add_concepts(index, word, if is_stop_word { STOP_WORD_CONCEPT } else { CONCEPT });
+        names.add(word, is_stop_word, 1.0);
     }
     let stems: Vec<_> = asked.iter().map(|word| &*word.stem).collect();
-    for concept in index.lexicon.phrases(&stems) {
-        scores.add(&index.concepts, Some(concept), CONCEPT);
+    for concept in index.lexicon.question_phrases(&stems) {
+        scores.add(&index.concepts, Some(concept), PHRASE);
+        names.add_phrase(concept);
     }
     for word in corrected(index, &asked) {
         scores.add(&index.words, word.term, WORD * CORRECTED);
-        scores.add_best(&index.concepts, &word.concepts, CONCEPT * CORRECTED);
+        scores.add_concepts(index, &word, CONCEPT * CORRECTED);
+        names.add(&word, false, CORRECTED);
+    }
+    for (sum, covered) in scores.sums.iter_mut().zip(names.of_tools()) {
+        *sum += NAME * covered;
     }
     for tool in index.short_names.get(&texts.concat()).into_iter().flatten() {
         scores.sums[*tool as usize] += SHORT_NAME;
@@ -83,22 +96,18 @@ impl Scores {
         }
     }
 
-    /// Adds the best of several terms: a word with two meanings counts once.
-    fn add_best(&mut self, postings: &Postings, terms: &[u32], weight: f32) {
-        match terms {
-            [] => {}
-            [term] => self.add(postings, Some(*term), weight),
-            terms => {
-                let scores = || terms.iter().flat_map(|term| postings.scores(*term));
-                for (tool, score) in scores() {
-                    let best = &mut self.best[*tool as usize];
-                    *best = best.max(*score);
-                }
-                for (tool, _) in scores() {
-                    let best = std::mem::take(&mut self.best[*tool as usize]);
-                    self.sums[*tool as usize] += weight * best;
-                }
-            }
+    /// Adds the best of a word's concepts: one with several meanings counts once.
+    fn add_concepts(&mut self, index: &Index, word: &Word, weight: f32) {
+        let all = || word.concepts.iter().chain(&word.asked_concepts);
+        let weight = weight / (all().count().max(1) as f32).powf(AMBIGUITY);
+        let scores = || all().flat_map(|concept| index.concepts.scores(*concept));
+        for (tool, score) in scores() {
+            let best = &mut self.best[*tool as usize];
+            *best = best.max(*score);
+        }
+        for (tool, _) in scores() {
+            let best = std::mem::take(&mut self.best[*tool as usize]);
+            self.sums[*tool as usize] += weight * best;
         }
     }
 }
@@ -108,12 +117,12 @@ fn corrected(index: &Index, asked: &[Word]) -> Vec<Word> {
     let is_odd = |word: &&Word| {
         word.term.is_none()
             && word.concepts.is_empty()
+            && word.asked_concepts.is_empty()
             && !index.lexicon.is_stop_word(&word.text)
             && !embeddings::is_word(&word.text)
     };
-    let names = || index.name_words.iter().map(String::as_str);
     let odd = asked.iter().filter(is_odd).take(MOST_CORRECTED);
-    odd.flat_map(|word| typos::close(&word.text, names()))
+    odd.flat_map(|word| typos::close(&word.text, index.names.texts()))
         .map(|text| index.lexicon.analyse(text))
         .collect()
 }
