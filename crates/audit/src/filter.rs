@@ -1,13 +1,18 @@
 //! Selects records.
 
 mod matches;
+mod search;
 
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, types::Value};
 use switchboard_toolcall::{CallId, ToolPattern};
 
-use crate::{error::Error, index::first_rank, line::microseconds};
+use crate::{
+    error::Error,
+    index::{first_rank, last_rank},
+    line::microseconds,
+};
 
 /// Selects records; unset fields match everything.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +37,8 @@ pub struct Filter {
     pub since: Option<SystemTime>,
     /// Only those that began before.
     pub until: Option<SystemTime>,
+    /// Only those whose names, arguments, result or error have all of these words: `"words in this order"`, `begin*`.
+    pub search: Option<String>,
     /// Only those older than this record: the next page.
     pub after: Option<CallId>,
     /// How many at most.
@@ -39,8 +46,11 @@ pub struct Filter {
 }
 
 /// A filter as SQL.
-#[derive(Default)]
 pub(crate) struct Clause {
+    /// The tables.
+    pub(crate) from: &'static str,
+    /// What newer records have more of.
+    pub(crate) order: &'static str,
     pub(crate) conditions: String,
     pub(crate) values: Vec<Value>,
 }
@@ -68,7 +78,15 @@ impl Clause {
 impl Filter {
     /// Returns the filter as conditions; patterns are matched with the existing names.
     pub(crate) fn clause(&self, connection: &Connection) -> Result<Clause, Error> {
-        let mut clause = Clause { conditions: "1".to_owned(), values: Vec::new() };
+        let mut clause =
+            Clause { from: "calls", order: "rank", conditions: "1".to_owned(), values: Vec::new() };
+        let words = self.search.as_deref().map(|search| self.words(search));
+        if let Some(words) = words.filter(|words| !words.is_empty()) {
+            // The words come first, so that newer calls are found before older ones are read.
+            clause.from = FOUND;
+            clause.order = "found";
+            clause.values.push(words.into());
+        }
         if let Some(glob) = &self.tool {
             clause.and_tools(&matching(connection, glob)?);
         }
@@ -105,12 +123,30 @@ impl Filter {
         }
         if let Some(until) = self.until {
             clause.and("started < ??", signed(until));
+            // No tick is later than its time by more than that.
+            let lead = lead(connection).map_err(unreadable)?;
+            let last = signed(until).saturating_add(lead).max(0).unsigned_abs();
+            clause.and("rank <= ??", last_rank(last));
         }
         if let Some(after) = self.after {
             clause.and("rank < (SELECT rank FROM calls WHERE id = ??)", after.to_string());
         }
         Ok(clause)
     }
+}
+
+/// The calls that have the words of the first parameter.
+const FOUND: &str = "(SELECT rowid AS found FROM calls_text WHERE calls_text MATCH ?1)
+     CROSS JOIN calls ON calls.rank = found";
+
+fn unreadable(source: rusqlite::Error) -> Error {
+    Error::Index { tried: "read", path: "index.db".into(), source }
+}
+
+/// Returns by how many microseconds a tick is later than the start of its call, at most.
+fn lead(connection: &Connection) -> rusqlite::Result<i64> {
+    let mut lead = connection.prepare_cached("SELECT coalesce(max(lead), 0) FROM segments")?;
+    lead.query_row([], |row| row.get(0))
 }
 
 fn signed(time: SystemTime) -> i64 {
@@ -124,11 +160,7 @@ fn matching(connection: &Connection, glob: &str) -> Result<Vec<String>, Error> {
     }
     let bad = |source| Error::Glob { glob: glob.to_owned(), source };
     let pattern: ToolPattern = glob.parse().map_err(bad)?;
-    let names = tools(connection).map_err(|source| Error::Index {
-        tried: "read",
-        path: "index.db".into(),
-        source,
-    })?;
+    let names = tools(connection).map_err(unreadable)?;
     Ok(names.into_iter().filter(|name| pattern.matches(name)).collect())
 }
 

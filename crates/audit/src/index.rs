@@ -4,9 +4,14 @@ mod schema;
 mod feed;
 mod calls;
 mod rank;
+mod rollups;
+mod histogram;
+mod search_text;
 
 pub(crate) use feed::segments;
-pub(crate) use rank::{apart, first_rank, place};
+pub(crate) use histogram::DurationHistogram;
+pub(crate) use rank::{apart, first_rank, last_rank, place};
+pub(crate) use rollups::{LENGTHS, SECOND};
 
 use std::{
     collections::HashMap,
@@ -20,6 +25,7 @@ use switchboard_runtime::private_files;
 use tracing::warn;
 
 use crate::{error::Error, layout::Layout};
+use rollups::{COUNTED, CountedCall, RollupChanges};
 
 /// The open index.
 pub(crate) struct CallIndex {
@@ -68,15 +74,33 @@ impl CallIndex {
         let tried = self.tried("change");
         let mut forget = || {
             let change = self.connection.transaction()?;
-            // The oldest are dropped first, so there are few ranks up to its last.
-            let calls = "DELETE FROM calls WHERE rank <= ?3 AND begun >= ?1 AND begun < ?2";
-            let (from, to) = (place(segment, 0), place(segment + 1, 0));
-            change.execute(calls, [from, to, rank::last_rank(until)])?;
-            change.execute("DELETE FROM artifacts WHERE segment = ?1", [segment])?;
+            forget(&change, segment, until)?;
             change.execute("DELETE FROM segments WHERE number = ?1", [segment])?;
             change.commit()
         };
         forget().map_err(tried)
+    }
+
+    /// Feeds lines of a segment, as one change.
+    #[cfg(test)]
+    pub(crate) fn feed_lines(&mut self, segment: u64, lines: &[String]) {
+        let change = self.connection.transaction().unwrap();
+        let mut calls = calls::CallRows::new(&change, &self.layout, segment).unwrap();
+        let bytes = lines.iter().map(String::as_bytes);
+        // As `rank.rs` needs it, no two lines are at the same place.
+        let from: u64 = change
+            .query_row(
+                "SELECT coalesce(max(read), 0) FROM segments WHERE number = ?1",
+                [segment],
+                |row| row.get(0),
+            )
+            .unwrap();
+        let count = calls.take(from, (0..).zip(bytes)).unwrap();
+        let lead = calls.finish().unwrap();
+        let row = "INSERT INTO segments VALUES (?1, ?2, '', ?3)
+             ON CONFLICT DO UPDATE SET read = ?2, lead = max(lead, ?3)";
+        change.execute(row, (segment, from + count, lead)).unwrap();
+        change.commit().unwrap();
     }
 
     /// Returns its size in bytes, without free pages.
@@ -114,6 +138,27 @@ impl CallIndex {
     }
 }
 
+/// Deletes what the index has of the calls of a segment, whose last tick was `until`.
+pub(crate) fn forget(change: &Connection, segment: u64, until: u64) -> rusqlite::Result<()> {
+    // The oldest are dropped first, so there are few ranks up to its last.
+    let conditions = "rank <= ?3 AND begun >= ?1 AND begun < ?2";
+    let places = [place(segment, 0), place(segment + 1, 0), last_rank(until)];
+    let mut rollups = RollupChanges::default();
+    let mut calls =
+        change.prepare_cached(&format!("SELECT {COUNTED} FROM calls WHERE {conditions}"))?;
+    let mut calls = calls.query(places)?;
+    while let Some(call) = calls.next()? {
+        rollups.remove(&CountedCall::of(call)?);
+    }
+    rollups.write(change)?;
+    let texts = format!(
+        "DELETE FROM calls_text WHERE rowid IN (SELECT rank FROM calls WHERE {conditions})"
+    );
+    change.execute(&texts, places)?;
+    change.execute(&format!("DELETE FROM calls WHERE {conditions}"), places)?;
+    change.execute("DELETE FROM artifacts WHERE segment = ?1", [segment]).map(|_| ())
+}
+
 fn connect(path: &Path) -> Result<Connection, Error> {
     keep_private(path)?;
     let connection = Connection::open(path).map_err(Error::index("open", path))?;
@@ -131,7 +176,7 @@ fn connect(path: &Path) -> Result<Connection, Error> {
         let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         connection.pragma_update(None, "wal_autocheckpoint", LOG / page)?;
         connection.pragma_update(None, "cache_size", -1_000)?;
-        connection.set_prepared_statement_cache_capacity(32);
+        connection.set_prepared_statement_cache_capacity(48);
         Ok(())
     };
     prepare().map_err(Error::index("open", path))?;

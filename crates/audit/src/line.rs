@@ -8,6 +8,7 @@ mod read;
 mod fields;
 mod indexed;
 
+pub(crate) use fields::LineFields;
 pub(crate) use indexed::{IndexedEnd, IndexedLine, IndexedOpen, TimeParser};
 pub(crate) use read::{EndLine, JournalLine, LineKind, OpenLine, StagesNs, first_id, last_tick};
 pub(crate) use write::{LineBody, ended, microseconds, opened};

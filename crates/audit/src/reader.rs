@@ -2,6 +2,7 @@
 
 mod detail;
 mod prefix;
+mod counting;
 mod stats;
 mod figures;
 mod activity;
@@ -32,7 +33,7 @@ pub use figures::{CallFigure, CallFigures, FigureWindow, GroupBy};
 pub use follow::RecordFollower;
 pub use stats::ToolStats;
 
-pub(crate) use detail::line as line_at;
+pub(crate) use detail::{LineReader, line as line_at};
 
 /// Queries records. Each query first indexes what was written since the last one.
 pub struct Reader {
@@ -70,8 +71,8 @@ impl Reader {
         let clause = filter.clause(&index.connection)?;
         let limit = filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
         let question = format!(
-            "SELECT {COLUMNS} FROM calls WHERE {} ORDER BY rank DESC LIMIT {limit}",
-            clause.conditions
+            "SELECT {COLUMNS} FROM {} WHERE {} ORDER BY {} DESC LIMIT {limit}",
+            clause.from, clause.conditions, clause.order
         );
         let list = || {
             let mut rows = index.connection.prepare_cached(&question)?;
@@ -88,7 +89,7 @@ impl Reader {
     pub fn count(&mut self, filter: &Filter) -> Result<u64, Error> {
         let Some(index) = self.fresh()? else { return Ok(0) };
         let clause = filter.clause(&index.connection)?;
-        let question = format!("SELECT count(*) FROM calls WHERE {}", clause.conditions);
+        let question = format!("SELECT count(*) FROM {} WHERE {}", clause.from, clause.conditions);
         let count = || {
             let mut rows = index.connection.prepare_cached(&question)?;
             rows.query_row(params_from_iter(&clause.values), |row| row.get(0))

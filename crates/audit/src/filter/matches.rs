@@ -43,6 +43,7 @@ impl Filter {
                 record.outcome != CallOutcome::Running
                     && record.duration.is_some_and(|took| took > limit)
             })
+            && self.has_words(record)
             && self.since.is_none_or(|since| record.started >= since)
             && self.until.is_none_or(|until| record.started < until)
     }

@@ -1,20 +1,29 @@
 //! Calls on their way into the index: start and end are written as one row if they come soon after each other.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, hash_map::Entry},
     io::Write,
 };
 
-use rusqlite::{CachedStatement, Statement, Transaction, params};
+use rusqlite::{CachedStatement, OptionalExtension, Statement, Transaction, params};
 use switchboard_toolcall::CallId;
 
-use super::rank::{TRIES, place, rank};
-use crate::line::{IndexedEnd, IndexedLine, IndexedOpen, TimeParser};
+use super::{
+    rank::{TRIES, apart, place, rank},
+    rollups::{COUNTED, CountedCall, RollupChanges},
+    search_text,
+};
+use crate::{
+    layout::Layout,
+    line::{IndexedEnd, IndexedLine, IndexedOpen, TimeParser},
+    reader::LineReader,
+};
 
 /// How many calls are written by one statement, which has a cost of its own.
 const TOGETHER: usize = 16;
 /// How many columns a row has.
-const COLUMNS: usize = 17;
+const COLUMNS: usize = 18;
 
 /// A recorded end overrides `outcome_unknown`.
 const UPDATE: &str =
@@ -29,6 +38,15 @@ pub(super) struct CallRows<'a> {
     insert: CachedStatement<'a>,
     insert_together: CachedStatement<'a>,
     update: CachedStatement<'a>,
+    insert_text: CachedStatement<'a>,
+    /// What changes in the rollups.
+    rollups: RollupChanges,
+    /// By how many microseconds a tick was later than the start of its call, at most.
+    lead: i64,
+    /// The journal, for the beginning of calls that end later.
+    journal: LineReader<'a>,
+    /// A buffer for the text of a call, reused.
+    text: String,
     /// Calls that started in an earlier batch and have not ended yet.
     running: HashMap<CallId, CallRow<'static>>,
     clock: TimeParser,
@@ -40,18 +58,35 @@ type LineSpan = (i64, usize);
 struct CallRow<'a> {
     begun: IndexedOpen<'a>,
     place: LineSpan,
-    ended: Option<(IndexedEnd<'a>, LineSpan)>,
+    line: Cow<'a, [u8]>,
+    ended: Option<CallRowEnd<'a>>,
     is_unknown: bool,
 }
 
+struct CallRowEnd<'a> {
+    end: IndexedEnd<'a>,
+    place: LineSpan,
+    line: &'a [u8],
+}
+
 impl<'a> CallRows<'a> {
-    pub(super) fn new(change: &'a Transaction<'a>, segment: u64) -> rusqlite::Result<Self> {
+    pub(super) fn new(
+        change: &'a Transaction<'a>,
+        layout: &'a Layout,
+        segment: u64,
+    ) -> rusqlite::Result<Self> {
         Ok(Self {
             change,
             segment,
             insert: change.prepare_cached(&insert(1))?,
             insert_together: change.prepare_cached(&insert(TOGETHER))?,
             update: change.prepare_cached(UPDATE)?,
+            insert_text: change
+                .prepare_cached("INSERT INTO calls_text (rowid, text) VALUES (?1, ?2)")?,
+            rollups: RollupChanges::default(),
+            lead: 0,
+            journal: LineReader::new(layout),
+            text: String::new(),
             running: HashMap::new(),
             clock: TimeParser::default(),
         })
@@ -69,11 +104,18 @@ impl<'a> CallRows<'a> {
             count += 1;
             let place = (place(self.segment, from + at), line.len());
             match IndexedLine::read(line, &mut self.clock) {
-                IndexedLine::Open(call) => begun.add(call, place),
-                IndexedLine::End(ended) => match begun.find(ended.id) {
-                    Some(call) => _ = call.ended.get_or_insert((ended, place)),
-                    None => over.extend(self.end(ended, place)?),
-                },
+                IndexedLine::Open(call) => {
+                    self.lead = self.lead.max(call.lead());
+                    begun.add(call, place, line);
+                }
+                IndexedLine::End(end) => {
+                    let id = end.id;
+                    let ended = CallRowEnd { end, place, line };
+                    match begun.find(id) {
+                        Some(call) => _ = call.ended.get_or_insert(ended),
+                        None => over.extend(self.end(ended)?),
+                    }
+                }
                 IndexedLine::Unknown(id) => match begun.find(id) {
                     Some(call) => call.is_unknown = true,
                     None => self.mark_unknown(id)?,
@@ -92,22 +134,21 @@ impl<'a> CallRows<'a> {
         Ok(count)
     }
 
-    /// Writes the calls that have not ended, too.
-    pub(super) fn finish(mut self) -> rusqlite::Result<()> {
+    /// Writes the calls that have not ended, too, and the rollups. Returns by how many microseconds a tick was later than
+    /// the start of its call, at most.
+    pub(super) fn finish(mut self) -> rusqlite::Result<i64> {
         let running = std::mem::take(&mut self.running);
-        self.write(running.into_values().collect())
+        self.write(running.into_values().collect())?;
+        self.rollups.write(self.change)?;
+        Ok(self.lead)
     }
 
     /// Returns the ended call if it is not in the index yet.
-    fn end<'t>(
-        &mut self,
-        ended: IndexedEnd<'t>,
-        at: LineSpan,
-    ) -> rusqlite::Result<Option<CallRow<'t>>> {
-        let Some(CallRow { begun, place, .. }) = self.running.remove(&ended.id) else {
-            return self.update(&ended, at).map(|()| None);
+    fn end<'t>(&mut self, ended: CallRowEnd<'t>) -> rusqlite::Result<Option<CallRow<'t>>> {
+        let Some(running) = self.running.remove(&ended.end.id) else {
+            return self.update(&ended).map(|()| None);
         };
-        Ok(Some(CallRow { begun, place, ended: Some((ended, at)), is_unknown: false }))
+        Ok(Some(CallRow { ended: Some(ended), is_unknown: false, ..running }))
     }
 
     fn write(&mut self, mut calls: Vec<CallRow<'_>>) -> rusqlite::Result<()> {
@@ -117,8 +158,8 @@ impl<'a> CallRows<'a> {
                 calls.iter().try_for_each(|call| self.write_alone(call))?;
             }
             let ended = calls.iter().filter_map(|call| call.ended.as_ref());
-            for (ended, _) in ended.filter(|(ended, _)| !ended.artifacts.is_empty()) {
-                self.name_artifacts(ended)?;
+            for ended in ended.filter(|ended| !ended.end.artifacts.is_empty()) {
+                self.name_artifacts(&ended.end)?;
             }
         }
         Ok(())
@@ -126,11 +167,16 @@ impl<'a> CallRows<'a> {
 
     /// Writes the batched calls. Returns `false` if some were there already, or their ranks are taken.
     fn are_new(&mut self, calls: &[CallRow<'_>]) -> rusqlite::Result<bool> {
+        let rank = |call: &CallRow<'_>| rank(call.begun.tick, self.segment);
         for (number, call) in calls.iter().enumerate() {
-            let rank = rank(call.begun.tick, self.segment);
-            call.bind(rank, &mut self.insert_together, number * COLUMNS)?;
+            call.bind(rank(call), &mut self.insert_together, number * COLUMNS)?;
         }
-        Ok(self.insert_together.raw_execute()? == calls.len())
+        if self.insert_together.raw_execute()? != calls.len() {
+            return Ok(false);
+        }
+        let ranks: Vec<_> = calls.iter().map(rank).collect();
+        calls.iter().zip(ranks).try_for_each(|(call, rank)| self.written(call, rank))?;
+        Ok(true)
     }
 
     fn write_alone(&mut self, call: &CallRow<'_>) -> rusqlite::Result<()> {
@@ -138,38 +184,88 @@ impl<'a> CallRows<'a> {
         call.bind(rank, &mut self.insert, 0)?;
         match self.insert.raw_execute()? {
             0 => self.insert_beside(call, rank),
-            _ => Ok(()),
+            _ => self.written(call, rank),
         }
     }
 
     /// Writes a call whose rank is taken, unless it is there already.
     fn insert_beside(&mut self, call: &CallRow<'_>, rank: i64) -> rusqlite::Result<()> {
-        let mut same = self.change.prepare_cached("SELECT 1 FROM calls WHERE id = ?1")?;
-        if same.exists([IdText::of(call.begun.id).as_str()])? {
-            return Ok(());
+        let mut same = self.change.prepare_cached("SELECT rank, begun FROM calls WHERE id = ?1")?;
+        let same = same.query_row([IdText::of(call.begun.id).as_str()], |row| {
+            Ok((row.get(0)?, row.get::<_, i64>(1)?))
+        });
+        match same.optional()? {
+            // A line is read once: the statement for several calls has just written it.
+            Some((rank, begun)) if begun == call.place.0 => return self.written(call, rank),
+            Some(_) => return Ok(()),
+            None => {}
         }
         for next in (rank..rank.saturating_add(TRIES)).skip(1) {
             call.bind(next, &mut self.insert, 0)?;
             if self.insert.raw_execute()? > 0 {
-                break;
+                return self.written(call, next);
             }
         }
         Ok(())
     }
 
-    fn update(&mut self, ended: &IndexedEnd<'_>, place: LineSpan) -> rusqlite::Result<()> {
-        self.update.execute(params![
-            IdText::of(ended.id).as_str(),
-            &*ended.outcome,
-            ended.duration_ns,
-            ended.server.as_deref(),
-            ended.bytes,
-            ended.reused.map(|reused| reused.code()),
-            ended.found.as_deref(),
-            place.0,
-            place.1,
-        ])?;
-        self.name_artifacts(ended)
+    /// Adds what belongs to a new row.
+    fn written(&mut self, call: &CallRow<'_>, rank: i64) -> rusqlite::Result<()> {
+        self.rollups.add(&call.counted());
+        self.text.clear();
+        search_text::collect(&call.line, &mut self.text);
+        if let Some(ended) = &call.ended {
+            search_text::collect(ended.line, &mut self.text);
+        }
+        self.insert_text.execute(params![rank, self.text]).map(|_| ())
+    }
+
+    /// Adds the end of a call that is in the index.
+    fn update(&mut self, ended: &CallRowEnd<'_>) -> rusqlite::Result<()> {
+        let CallRowEnd { end, place, line } = ended;
+        let id = IdText::of(end.id);
+        let mut row = self.change.prepare_cached(&format!(
+            "SELECT {COUNTED}, rank, begun, length FROM calls
+             WHERE id = ?1 AND (outcome IS NULL OR outcome = 'outcome_unknown')"
+        ))?;
+        let rollups = &mut self.rollups;
+        let found = row.query_row([id.as_str()], |row| {
+            let call = CountedCall::of(row)?;
+            rollups.remove(&call);
+            rollups.add(&CountedCall {
+                tool: end.found.as_deref().unwrap_or(call.tool),
+                server: end.server.as_deref(),
+                outcome: Some(&end.outcome),
+                duration: Some(end.duration_ns),
+                bytes: Some(end.bytes),
+                ..call
+            });
+            let (segment, offset) = apart(row.get(8)?);
+            Ok((row.get::<_, i64>(7)?, (segment, offset, row.get(9)?)))
+        });
+        if let Some((rank, begun)) = found.optional()? {
+            self.update.execute(params![
+                id.as_str(),
+                &*end.outcome,
+                end.duration_ns,
+                end.server.as_deref(),
+                end.bytes,
+                end.reused.map(|reused| reused.code()),
+                end.found.as_deref(),
+                place.0,
+                place.1,
+            ])?;
+            // If its beginning cannot be read, `verify` reports that, and the words of the beginning stay.
+            if let Ok(begun) = self.journal.read(begun) {
+                self.text.clear();
+                search_text::collect(begun, &mut self.text);
+                search_text::collect(line, &mut self.text);
+                let delete = "DELETE FROM calls_text WHERE rowid = ?1";
+                self.change.prepare_cached(delete)?.execute([rank])?;
+                self.insert_text.execute(params![rank, self.text])?;
+            }
+        }
+        self.name_artifacts(end)
     }
 
     fn mark_unknown(&mut self, id: CallId) -> rusqlite::Result<()> {
@@ -177,10 +273,25 @@ impl<'a> CallRows<'a> {
             call.is_unknown = true;
             return Ok(());
         }
-        let mut row = self.change.prepare_cached(
-            "UPDATE calls SET outcome = 'outcome_unknown' WHERE id = ?1 AND outcome IS NULL",
-        )?;
-        row.execute([IdText::of(id).as_str()]).map(|_| ())
+        const UNKNOWN: &str = "outcome_unknown";
+        let id = IdText::of(id);
+        let mut row = self.change.prepare_cached(&format!(
+            "SELECT {COUNTED} FROM calls WHERE id = ?1 AND outcome IS NULL"
+        ))?;
+        let rollups = &mut self.rollups;
+        let found = row.query_row([id.as_str()], |row| {
+            let call = CountedCall::of(row)?;
+            rollups.remove(&call);
+            rollups.add(&CountedCall { outcome: Some(UNKNOWN), ..call });
+            Ok(())
+        });
+        if found.optional()?.is_some() {
+            let mut row = self.change.prepare_cached(
+                "UPDATE calls SET outcome = ?2 WHERE id = ?1 AND outcome IS NULL",
+            )?;
+            row.execute([id.as_str(), UNKNOWN])?;
+        }
+        Ok(())
     }
 
     fn name_artifacts(&self, ended: &IndexedEnd<'_>) -> rusqlite::Result<()> {
@@ -203,9 +314,9 @@ fn insert(rows: usize) -> String {
 impl CallRow<'_> {
     /// Binds the columns of its row to the parameters after `before`.
     fn bind(&self, rank: i64, to: &mut Statement<'_>, before: usize) -> rusqlite::Result<()> {
-        let Self { begun, place, ended, is_unknown } = self;
-        let ended_at = ended.as_ref().map(|(_, place)| *place);
-        let ended = ended.as_ref().map(|(ended, _)| ended);
+        let Self { begun, place, ended, is_unknown, .. } = self;
+        let ended_at = ended.as_ref().map(|ended| ended.place);
+        let ended = ended.as_ref().map(|ended| &ended.end);
         let found = ended.and_then(|ended| ended.found.as_deref());
         let unknown = is_unknown.then_some("outcome_unknown");
         to.raw_bind_parameter(before + 1, rank)?;
@@ -225,13 +336,30 @@ impl CallRow<'_> {
         to.raw_bind_parameter(before + 14, place.1)?;
         to.raw_bind_parameter(before + 15, ended_at.map(|place| place.0))?;
         to.raw_bind_parameter(before + 16, ended_at.map(|place| place.1))?;
-        to.raw_bind_parameter(before + COLUMNS, begun.arguments.as_deref())
+        to.raw_bind_parameter(before + 17, begun.arguments.as_deref())?;
+        to.raw_bind_parameter(before + COLUMNS, begun.head.as_deref())
     }
 
     /// Returns it without the text it was read from, for a call that has not ended there.
     fn into_running(self) -> CallRow<'static> {
-        let Self { begun, place, is_unknown, .. } = self;
-        CallRow { begun: begun.into_owned(), place, ended: None, is_unknown }
+        let Self { begun, place, line, is_unknown, .. } = self;
+        let line = Cow::Owned(line.into_owned());
+        CallRow { begun: begun.into_owned(), place, line, ended: None, is_unknown }
+    }
+
+    /// Returns what rollups keep of it.
+    fn counted(&self) -> CountedCall<'_> {
+        let end = self.ended.as_ref().map(|ended| &ended.end);
+        let unknown = self.is_unknown.then_some("outcome_unknown");
+        CountedCall {
+            tool: end.and_then(|end| end.found.as_deref()).unwrap_or(&self.begun.tool),
+            server: end.and_then(|end| end.server.as_deref()),
+            caller: self.begun.caller.as_deref(),
+            outcome: end.map(|end| &*end.outcome).or(unknown),
+            started: self.begun.started,
+            duration: end.map(|end| end.duration_ns),
+            bytes: end.map(|end| end.bytes),
+        }
     }
 }
 
@@ -243,10 +371,11 @@ struct OrderedParams<'a> {
 }
 
 impl<'a> OrderedParams<'a> {
-    fn add(&mut self, begun: IndexedOpen<'a>, place: LineSpan) {
+    fn add(&mut self, begun: IndexedOpen<'a>, place: LineSpan, line: &'a [u8]) {
         if let Entry::Vacant(entry) = self.by_id.entry(begun.id) {
             entry.insert(self.calls.len());
-            self.calls.push(CallRow { begun, place, ended: None, is_unknown: false });
+            let line = Cow::Borrowed(line);
+            self.calls.push(CallRow { begun, place, line, ended: None, is_unknown: false });
         }
     }
 
@@ -284,6 +413,7 @@ mod tests {
     fn check(segments: &[(u64, Vec<CallId>)]) -> usize {
         let mut connection = Connection::open_in_memory().unwrap();
         schema::migrate(&connection, Path::new("memory")).unwrap();
+        let layout = Layout::new(Path::new("none"));
         let change = connection.transaction().unwrap();
         for (segment, ids) in segments {
             let line = |id| {
@@ -293,7 +423,7 @@ mod tests {
                 )
             };
             let lines: Vec<_> = ids.iter().map(line).collect();
-            let mut calls = CallRows::new(&change, *segment).unwrap();
+            let mut calls = CallRows::new(&change, &layout, *segment).unwrap();
             let count = calls.take(0, lines.iter().map(|line| (0, line.as_bytes()))).unwrap();
             assert_eq!(count, ids.len() as u64);
             calls.finish().unwrap();

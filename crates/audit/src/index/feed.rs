@@ -62,7 +62,7 @@ impl CallIndex {
             // Read within the transaction: another process may feed too.
             let mut read = SegmentRead::so_far(&change, number).map_err(tried())?;
             let from = read.until;
-            let mut calls = CallRows::new(&change, number).map_err(tried())?;
+            let mut calls = CallRows::new(&change, &self.layout, number).map_err(tried())?;
             let mut most = PIECE;
             while read.until < length.min(from + CHANGE) {
                 let text = read_at_most(&file, read.until, most, room)
@@ -74,11 +74,11 @@ impl CallIndex {
                     false => most *= 2,
                 }
             }
-            calls.finish().map_err(tried())?;
+            let lead = calls.finish().map_err(tried())?;
             if read.until == from {
                 return Ok(fed);
             }
-            read.keep(&change, number).map_err(tried())?;
+            read.keep(&change, number, lead).map_err(tried())?;
             change.commit().map_err(tried())?;
             fed += read.lines;
         }
@@ -138,12 +138,13 @@ impl SegmentRead {
         Ok(Self { until, last, lines: 0 })
     }
 
-    fn keep(&self, change: &Transaction<'_>, number: u64) -> rusqlite::Result<()> {
+    fn keep(&self, change: &Transaction<'_>, number: u64, lead: i64) -> rusqlite::Result<()> {
         let mut row = change.prepare_cached(
-            "INSERT INTO segments VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET read = ?2, last = ?3",
+            "INSERT INTO segments VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO UPDATE SET read = ?2, last = ?3, lead = max(lead, ?4)",
         )?;
         let last = self.last.as_ref().map_or("", Hash::as_str);
-        row.execute((number, self.until, last)).map(|_| ())
+        row.execute((number, self.until, last, lead)).map(|_| ())
     }
 
     /// Feeds the whole lines of a text. Returns `false` if none of them was valid.

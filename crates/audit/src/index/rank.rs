@@ -20,7 +20,7 @@ pub(crate) fn first_rank(tick: u64) -> i64 {
 }
 
 /// Returns the highest rank of a tick, including those used if the first is taken.
-pub(super) fn last_rank(tick: u64) -> i64 {
+pub(crate) fn last_rank(tick: u64) -> i64 {
     first_rank(tick).saturating_add(TRIES + (1 << SEGMENTS))
 }
 

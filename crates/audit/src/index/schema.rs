@@ -7,14 +7,22 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::Error;
 
 /// The version of the tables below, kept in `user_version`.
-pub(super) const VERSION: i64 = 5;
+pub(super) const VERSION: i64 = 6;
 
 /// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments` if
-/// they are so long that only the journal has them. `read` and `last` say how far a segment was read, and the hash of
-/// the line there. `rank.rs` creates `rank` and the positions `begun` and `ended`. Rows arrive in the order of their
-/// keys, so that tables are filled page by page; each further index costs every call.
+/// they are so long that only the journal has them; then `head` is their beginning. `read` and `last` say how far a
+/// segment was read, and the hash of the line there; `lead` is by how many microseconds a tick of it was later than the
+/// start of its call. `rank.rs` creates `rank` and the positions `begun` and `ended`. Rows arrive in the order of their
+/// keys, so that tables are filled page by page; each further index costs every call. `rollups` are the sums of `calls`
+/// for `seconds` from `began` (seconds since 1970), as `rollups.rs` writes them. `calls_text` has the words of a call
+/// under its rank, and not the text.
 const TABLES: &str = "
-    CREATE TABLE segments (number INTEGER PRIMARY KEY, read INTEGER NOT NULL, last TEXT NOT NULL);
+    CREATE TABLE segments (
+        number INTEGER PRIMARY KEY,
+        read INTEGER NOT NULL,
+        last TEXT NOT NULL,
+        lead INTEGER NOT NULL
+    );
     CREATE TABLE calls (
         rank INTEGER PRIMARY KEY,
         id TEXT NOT NULL,
@@ -32,7 +40,8 @@ const TABLES: &str = "
         length INTEGER NOT NULL,
         ended INTEGER,
         end_length INTEGER,
-        arguments TEXT
+        arguments TEXT,
+        head TEXT
     );
     CREATE UNIQUE INDEX calls_by_id ON calls (id);
     CREATE INDEX calls_by_tool ON calls (tool);
@@ -45,6 +54,21 @@ const TABLES: &str = "
         call TEXT NOT NULL,
         PRIMARY KEY (artifact, segment, call)
     ) WITHOUT ROWID;
+    CREATE TABLE rollup_keys (id INTEGER PRIMARY KEY, tool TEXT NOT NULL, server TEXT, caller TEXT, outcome TEXT);
+    CREATE INDEX rollup_keys_by_name ON rollup_keys (tool, caller, server, outcome);
+    CREATE TABLE rollups (
+        seconds INTEGER NOT NULL,
+        began INTEGER NOT NULL,
+        key INTEGER NOT NULL,
+        calls INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        durations BLOB NOT NULL,
+        PRIMARY KEY (seconds, began, key)
+    ) WITHOUT ROWID;
+    CREATE INDEX rollups_of_days_by_key ON rollups (key) WHERE seconds = 86400;
+    CREATE VIRTUAL TABLE calls_text USING fts5 (
+        text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+    );
     CREATE VIEW records AS SELECT
         id, strftime('%Y-%m-%dT%H:%M:%fZ', started / 1e6, 'unixepoch') AS started, tool, server, caller, client,
         coalesce(outcome, 'running') AS outcome, duration / 1e6 AS duration_ms, bytes, arguments,
@@ -74,11 +98,16 @@ fn build(connection: &Connection) -> rusqlite::Result<()> {
     // Another process may have been quicker.
     if version(&change)? != VERSION {
         let old: Vec<(String, String)> = change
-            .prepare("SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'")?
+            .prepare(
+                "SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'
+                 ORDER BY sql LIKE 'CREATE VIRTUAL%' DESC",
+            )?
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<Result<_, _>>()?;
         for (kind, name) in old {
-            change.execute_batch(&format!("DROP {kind} \"{}\"", name.replace('"', "\"\"")))?;
+            // A virtual table goes first, and takes the tables that it is made of with it.
+            let name = name.replace('"', "\"\"");
+            change.execute_batch(&format!("DROP {kind} IF EXISTS \"{name}\""))?;
         }
         change.execute_batch(TABLES)?;
         change.pragma_update(None, "user_version", VERSION)?;

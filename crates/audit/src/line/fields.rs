@@ -4,12 +4,12 @@ use memchr::{memchr, memchr2};
 
 /// The fields of an object without white space between them. Stops at anything else, so a caller that needs all of them
 /// checks for the last one.
-pub(super) struct LineFields<'a> {
+pub(crate) struct LineFields<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> LineFields<'a> {
-    pub(super) fn of(line: &'a [u8]) -> Self {
+    pub(crate) fn of(line: &'a [u8]) -> Self {
         Self { rest: line.strip_prefix(b"{").unwrap_or_default() }
     }
 }

@@ -13,6 +13,8 @@ use super::{EndLine, JournalLine, LineKind, OpenLine, fields::LineFields};
 
 /// Longer arguments stay in the journal alone.
 const LONG: usize = 4096;
+/// How much of longer arguments the index has, for lists: more than a terminal is wide.
+const HEAD: usize = 512;
 
 /// The part of a line that the index keeps.
 pub(crate) enum IndexedLine<'a> {
@@ -35,6 +37,8 @@ pub(crate) struct IndexedOpen<'a> {
     pub(crate) conversation: Option<Cow<'a, str>>,
     /// As JSON; `None` if they are so long that only the journal has them.
     pub(crate) arguments: Option<Cow<'a, str>>,
+    /// The beginning of such long arguments.
+    pub(crate) head: Option<Cow<'a, str>>,
     pub(crate) tick: u64,
 }
 
@@ -71,9 +75,15 @@ impl<'a> IndexedLine<'a> {
 impl<'a> IndexedOpen<'a> {
     fn of(open: OpenLine<'a>, clock: &mut TimeParser) -> Self {
         let OpenLine { id, at, tool, caller, client, conversation, tick, arguments, .. } = open;
-        let arguments = short(arguments.get().as_bytes());
+        let json = arguments.get().as_bytes();
+        let (arguments, head) = (short(json), head(json));
         let started = clock.microseconds(&at);
-        Self { id, started, tool, caller, client, conversation, arguments, tick }
+        Self { id, started, tool, caller, client, conversation, arguments, head, tick }
+    }
+
+    /// Returns by how many microseconds its tick is later than its start.
+    pub(crate) fn lead(&self) -> i64 {
+        i64::try_from(self.tick).unwrap_or(i64::MAX).saturating_sub(self.started)
     }
 
     /// Copies what is borrowed.
@@ -87,6 +97,7 @@ impl<'a> IndexedOpen<'a> {
             client: self.client.map(owned),
             conversation: self.conversation.map(owned),
             arguments: self.arguments.map(owned),
+            head: self.head.map(owned),
             tick: self.tick,
         }
     }
@@ -102,7 +113,8 @@ impl<'a> From<EndLine<'a>> for IndexedEnd<'a> {
 /// Returns `None` if a field is missing or a text contains an escape.
 fn begun<'a>(line: &'a [u8], clock: &mut TimeParser) -> Option<IndexedOpen<'a>> {
     let (mut id, mut at, mut tool, mut tick) = (None, None, None, None);
-    let (mut caller, mut client, mut conversation, mut arguments) = (None, None, None, None);
+    let (mut caller, mut client, mut conversation) = (None, None, None);
+    let (mut arguments, mut beginning) = (None, None);
     for (key, value) in LineFields::of(line) {
         match key {
             b"open" => id = CallId::parse(text(value)?),
@@ -111,14 +123,14 @@ fn begun<'a>(line: &'a [u8], clock: &mut TimeParser) -> Option<IndexedOpen<'a>> 
             b"caller" => caller = Some(text(value)?.into()),
             b"client" => client = Some(text(value)?.into()),
             b"conversation" => conversation = Some(text(value)?.into()),
-            b"arguments" => arguments = short(value),
+            b"arguments" => (arguments, beginning) = (short(value), head(value)),
             b"tick" => tick = number(value),
             _ => {}
         }
     }
     let (id, tool, tick) = (id?, tool?.into(), tick?);
-    let started = clock.microseconds(at?);
-    Some(IndexedOpen { id, started, tool, caller, client, conversation, arguments, tick })
+    let (started, head) = (clock.microseconds(at?), beginning);
+    Some(IndexedOpen { id, started, tool, caller, client, conversation, arguments, head, tick })
 }
 
 fn ended(line: &[u8]) -> Option<IndexedEnd<'_>> {
@@ -157,6 +169,17 @@ fn ended(line: &[u8]) -> Option<IndexedEnd<'_>> {
 fn short(json: &[u8]) -> Option<Cow<'_, str>> {
     let text = (json.len() <= LONG).then(|| std::str::from_utf8(json));
     text?.ok().map(Cow::Borrowed)
+}
+
+/// Returns the beginning of JSON that is too long for the index.
+fn head(json: &[u8]) -> Option<Cow<'_, str>> {
+    let head = (json.len() > LONG).then(|| json.get(..HEAD))??;
+    let whole = match std::str::from_utf8(head) {
+        Ok(_) => head.len(),
+        // The cut is within a character.
+        Err(error) => error.valid_up_to(),
+    };
+    std::str::from_utf8(&head[..whole]).ok().map(Cow::Borrowed)
 }
 
 /// Returns the text of a string without escapes.

@@ -93,19 +93,19 @@ fn find(
 }
 
 /// Reads lines one after another, most of them of the same segment.
-pub(super) struct LineReader<'a> {
+pub(crate) struct LineReader<'a> {
     layout: &'a Layout,
     open: Option<(u64, File)>,
     text: Vec<u8>,
 }
 
 impl<'a> LineReader<'a> {
-    pub(super) fn new(layout: &'a Layout) -> Self {
+    pub(crate) fn new(layout: &'a Layout) -> Self {
         Self { layout, open: None, text: Vec::new() }
     }
 
     /// Returns the text of a line.
-    pub(super) fn read(&mut self, (segment, offset, length): LineLocation) -> io::Result<&[u8]> {
+    pub(crate) fn read(&mut self, (segment, offset, length): LineLocation) -> io::Result<&[u8]> {
         let file = match &self.open {
             Some((number, file)) if *number == segment => file,
             _ => &self.open.insert((segment, File::open(self.layout.segment(segment))?)).1,

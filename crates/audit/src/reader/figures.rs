@@ -5,10 +5,13 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use rusqlite::params_from_iter;
 use serde::Serialize;
 
-use super::{Reader, stats::DurationSums};
+use super::{
+    Reader,
+    counting::{CountedCalls, CountedDurations, CountedTime},
+    stats::DurationSums,
+};
 use crate::{
     error::Error,
     filter::Filter,
@@ -16,7 +19,7 @@ use crate::{
     record::{CallOutcome, Record},
 };
 
-/// The most calls per query, the newest ones, so that no query delays the next for long.
+/// How many calls are counted one by one at most, the newest ones, so that no query delays the next for long.
 const MOST: usize = 500_000;
 
 /// The requested figures.
@@ -81,25 +84,9 @@ impl Reader {
     /// The store cannot be read, or a pattern is invalid.
     pub fn figures(&mut self, filter: &Filter, window: FigureWindow) -> Result<CallFigures, Error> {
         let mut sums = FigureBuilder::new(window);
-        let Some(index) = self.fresh()? else { return Ok(sums.figures()) };
-        let clause = window.within(filter).clause(&index.connection)?;
-        let question = format!(
-            "SELECT {}, outcome, duration, started FROM calls WHERE {} ORDER BY rank DESC LIMIT {}",
-            window.by.column(),
-            clause.conditions,
-            MOST + 1
-        );
-        let mut gather = || {
-            let mut rows = index.connection.prepare_cached(&question)?;
-            let mut rows = rows.query(params_from_iter(&clause.values))?;
-            while let Some(row) = rows.next()? {
-                let name = row.get_ref(0)?.as_str_or_null()?;
-                let outcome = row.get_ref(1)?.as_str_or_null()?;
-                sums.take(name, outcome, row.get(2)?, row.get(3)?);
-            }
-            Ok(())
-        };
-        gather().map_err(index.tried("read"))?;
+        let filter = window.within(filter);
+        let time = CountedTime::of_window(&filter, window);
+        sums.is_partial = self.count_calls(&filter, time, Some(MOST), |calls| sums.take(&calls))?;
         Ok(sums.figures())
     }
 }
@@ -117,28 +104,20 @@ impl CallFigures {
         let passes = window.within(filter).matcher()?;
         let mut sums = FigureBuilder::new(window);
         for record in records.into_iter().filter(|record| passes(record)) {
-            let name = match window.by {
-                GroupBy::Tool => Some(&*record.tool),
-                GroupBy::Caller => record.caller.as_deref(),
-                GroupBy::Server => record.server.as_deref(),
-            };
-            let outcome =
-                Some(record.outcome.code()).filter(|_| record.outcome != CallOutcome::Running);
+            let is_running = record.outcome == CallOutcome::Running;
             let duration = record.duration.and_then(|took| u64::try_from(took.as_nanos()).ok());
-            let started = i64::try_from(microseconds(record.started)).unwrap_or(i64::MAX);
-            sums.take(name, outcome, duration, started);
+            sums.take(&CountedCalls {
+                tool: &record.tool,
+                server: record.server.as_deref(),
+                caller: record.caller.as_deref(),
+                outcome: Some(record.outcome.code()).filter(|_| !is_running),
+                started: i64::try_from(microseconds(record.started)).unwrap_or(i64::MAX),
+                calls: 1,
+                bytes: record.bytes.unwrap_or(0),
+                durations: CountedDurations::One(duration),
+            });
         }
         Ok(sums.figures())
-    }
-}
-
-impl GroupBy {
-    fn column(self) -> &'static str {
-        match self {
-            Self::Tool => "tool",
-            Self::Caller => "caller",
-            Self::Server => "server",
-        }
     }
 }
 
@@ -157,54 +136,48 @@ impl FigureWindow {
 
 /// Accumulates the figures.
 struct FigureBuilder {
+    by: GroupBy,
     from: i64,
     step: i64,
-    rows: usize,
     total: DurationSums,
     kinds: BTreeMap<String, u64>,
     steps: Vec<DurationSums>,
     groups: HashMap<Option<String>, DurationSums>,
+    is_partial: bool,
 }
 
 impl FigureBuilder {
     fn new(window: FigureWindow) -> Self {
         let signed = |number: u128| i64::try_from(number).unwrap_or(i64::MAX);
         Self {
+            by: window.by,
             from: signed(microseconds(window.from).into()),
             step: signed(window.step.as_micros()).max(1),
-            rows: 0,
             total: DurationSums::default(),
             kinds: BTreeMap::new(),
             steps: (0..window.steps).map(|_| DurationSums::default()).collect(),
             groups: HashMap::new(),
+            is_partial: false,
         }
     }
 
-    fn take(
-        &mut self,
-        name: Option<&str>,
-        outcome: Option<&str>,
-        duration: Option<u64>,
-        started: i64,
-    ) {
-        self.rows += 1;
-        if self.rows > MOST {
-            return;
-        }
-        let failure = outcome.filter(|outcome| *outcome != "ok");
-        if let Some(kind) = failure {
+    fn take(&mut self, calls: &CountedCalls<'_>) {
+        if let Some(kind) = calls.outcome.filter(|outcome| *outcome != "ok") {
             match self.kinds.get_mut(kind) {
-                Some(count) => *count += 1,
-                None => _ = self.kinds.insert(kind.to_owned(), 1),
+                Some(count) => *count += calls.calls,
+                None => _ = self.kinds.insert(kind.to_owned(), calls.calls),
             }
         }
-        let step = usize::try_from((started - self.from) / self.step);
+        let step = usize::try_from((calls.started - self.from) / self.step);
         let step = step.ok().and_then(|step| self.steps.get_mut(step));
+        let name = match self.by {
+            GroupBy::Tool => Some(calls.tool),
+            GroupBy::Caller => calls.caller,
+            GroupBy::Server => calls.server,
+        };
         let group = self.groups.entry(name.map(str::to_owned)).or_default();
         for sums in [Some(&mut self.total), step, Some(group)].into_iter().flatten() {
-            sums.calls += 1;
-            sums.failures += u64::from(failure.is_some());
-            sums.durations.extend(duration);
+            sums.take(calls);
         }
     }
 
@@ -214,7 +187,7 @@ impl FigureBuilder {
             kinds: self.kinds,
             steps: self.steps.into_iter().map(figure).collect(),
             groups: self.groups.into_iter().map(|(name, sums)| (name, figure(sums))).collect(),
-            is_partial: self.rows > MOST,
+            is_partial: self.is_partial,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{GRACE, GcReport, StoreContents, length};
 use crate::{
     config::Config,
     error::Error,
-    index::{CallIndex, place},
+    index::{CallIndex, forget},
     key::StoreFolder,
     layout::Layout,
     line::microseconds,
@@ -41,7 +41,7 @@ pub fn preview(path: &Path, config: &Config) -> Result<GcReport, Error> {
         store.journal = store.journal.saturating_sub(size);
         store.collected.segments += 1;
         store.collected.bytes += size;
-        store.forget_for_now(entry.number)?;
+        store.change(|index| forget(index, entry.number, end.until))?;
         store.count_unnamed()?;
     }
     store.count_unnamed()?;
@@ -53,14 +53,6 @@ pub fn preview(path: &Path, config: &Config) -> Result<GcReport, Error> {
 impl StoreContents {
     fn begin(&self) -> Result<(), Error> {
         self.change(|index| index.execute_batch("BEGIN"))
-    }
-
-    fn forget_for_now(&self, segment: u64) -> Result<(), Error> {
-        self.change(|index| {
-            let places = [place(segment, 0), place(segment + 1, 0)];
-            index.execute("DELETE FROM calls WHERE begun >= ?1 AND begun < ?2", places)?;
-            index.execute("DELETE FROM artifacts WHERE segment = ?1", [segment]).map(|_| ())
-        })
     }
 
     fn take_back(&self) -> Result<(), Error> {

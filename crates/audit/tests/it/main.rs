@@ -17,3 +17,5 @@ mod rewritten;
 mod questions;
 mod clock;
 mod export;
+mod rollups;
+mod search;

@@ -1,0 +1,97 @@
+//! What people search for, as FTS5 and as a predicate.
+
+use super::Filter;
+use crate::record::Record;
+
+/// A word, or several in their order.
+struct SearchTerm<'a> {
+    text: &'a str,
+    /// Whether longer words count that begin like the last one.
+    is_prefix: bool,
+}
+
+impl Filter {
+    /// Returns the search in the language of FTS5. The names that the filter asks for are among the words of a call, too:
+    /// with them, fewer calls have to be looked at.
+    pub(super) fn words(&self, search: &str) -> String {
+        let mut words: Vec<_> = terms(search).map(|term| term.quoted()).collect();
+        let is_name = |name: &&str| !name.contains(['*', '?', '[', '{', '\\']);
+        let tool = self.tool.as_deref().filter(is_name);
+        for name in [tool, self.server.as_deref(), self.caller.as_deref()].into_iter().flatten() {
+            words.push(SearchTerm { text: name, is_prefix: false }.quoted());
+        }
+        words.join(" ")
+    }
+
+    /// Returns whether a record has the words, as far as it is known: without its result.
+    pub(super) fn has_words(&self, record: &Record) -> bool {
+        let Some(search) = &self.search else { return true };
+        let names = [Some(&record.tool), record.server.as_ref(), record.caller.as_ref()];
+        let mut text = words(&record.arguments);
+        names.into_iter().flatten().for_each(|name| text.push_str(&words(name)));
+        terms(search).all(|term| {
+            let wanted = words(term.text);
+            let wanted = if term.is_prefix { wanted.trim_end() } else { &*wanted };
+            text.contains(&format!(" {}", wanted.trim_start()))
+        })
+    }
+}
+
+impl SearchTerm<'_> {
+    fn quoted(&self) -> String {
+        let text = self.text.replace('"', "\"\"");
+        format!("\"{text}\"{}", if self.is_prefix { "*" } else { "" })
+    }
+}
+
+/// Returns the words of a search, quoted ones together.
+fn terms(search: &str) -> impl Iterator<Item = SearchTerm<'_>> {
+    let mut rest = search.trim_start();
+    std::iter::from_fn(move || {
+        let (text, after) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+            None if rest.is_empty() => return None,
+            None => rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())),
+        };
+        let (text, after, is_prefix) = match (text.strip_suffix('*'), after.strip_prefix('*')) {
+            (Some(text), _) => (text, after, true),
+            (None, Some(after)) => (text, after, true),
+            (None, None) => (text, after, false),
+        };
+        rest = after.trim_start();
+        Some(SearchTerm { text, is_prefix })
+    })
+}
+
+/// Returns the words of a text in lower case, each between two spaces.
+fn words(text: &str) -> String {
+    let mut words = String::with_capacity(text.len() + 2);
+    for word in text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty())
+    {
+        words.push(' ');
+        words.extend(word.chars().flat_map(char::to_lowercase));
+    }
+    words.push(' ');
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_becomes_words_that_must_all_be_there() {
+        let check = |search| Filter::default().words(search);
+        assert_eq!(check("lamp kitchen"), r#""lamp" "kitchen""#);
+        assert_eq!(check("  order-17  lam* "), r#""order-17" "lam"*"#);
+        assert_eq!(check("\"in this order\" x"), r#""in this order" "x""#);
+        assert_eq!(check("\"in this\"* x"), r#""in this"* "x""#);
+        assert_eq!(check("a\"b OR \"open"), r#""a""b" "OR" "open""#);
+        assert_eq!(check(""), "");
+        let server = Some("time".to_owned());
+        let filter = Filter { tool: Some("time__now".into()), server, ..Filter::default() };
+        assert_eq!(filter.words("utc"), r#""utc" "time__now" "time""#);
+        let glob = Filter { tool: Some("time__*".to_owned()), ..Filter::default() };
+        assert_eq!(glob.words("utc"), r#""utc""#);
+    }
+}
