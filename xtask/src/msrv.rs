@@ -8,6 +8,9 @@ use anyhow::{Context, Result};
 
 use crate::shell::{self, Run};
 
+/// Where the results lie.
+const TARGET: &str = "target/msrv";
+
 /// Checks all crates with that toolchain, installing it if need be.
 pub(crate) fn check() -> Result<()> {
     let version = promised_version()?;
@@ -16,10 +19,15 @@ pub(crate) fn check() -> Result<()> {
 }
 
 /// Like [`check`], but says so and goes on if the toolchain cannot be installed: a machine of CI may reach no server that has it.
+/// Removes what it built: the steps after it need the room on the disk.
 pub(crate) fn check_if_possible() -> Result<()> {
     let version = promised_version()?;
     match install(&version) {
-        Ok(()) => check_with(&version),
+        Ok(()) => {
+            check_with(&version)?;
+            fs::remove_dir_all(shell::root().join(TARGET))
+                .with_context(|| format!("failed to remove `{TARGET}`"))
+        }
         Err(error) => {
             eprintln!("NOT CHECKED: Rust {version} cannot be installed here: {error:#}");
             Ok(())
@@ -44,7 +52,7 @@ fn install(version: &str) -> Result<()> {
 fn check_with(version: &str) -> Result<()> {
     let check = ["run", version, "cargo", "check", "--workspace", "--exclude", "xtask", "--locked"];
     let run = Run::new("rustup").arguments(check).environment("CARGO_INCREMENTAL", "0");
-    run.environment("CARGO_TARGET_DIR", "target/msrv").stream()
+    run.environment("CARGO_TARGET_DIR", TARGET).stream()
 }
 
 /// Returns the version that `manifest` promises.

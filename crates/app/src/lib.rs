@@ -2,6 +2,7 @@
 //!
 //! It is a library so that the fuzz targets can read configs. To embed the executor, use `switchboard-runtime`.
 
+mod browser;
 mod cli;
 mod completion;
 mod core_dumps;

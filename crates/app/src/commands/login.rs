@@ -1,6 +1,5 @@
 //! `switchboard login` and `logout`: signs in to a server or an API, for all callers or for the owner (SPEC AU-1, AU-3).
 
-mod browser;
 mod target;
 
 use std::{path::Path, process::ExitCode, time::Duration};
@@ -14,6 +13,7 @@ use tokio::{task::spawn_blocking, time::timeout};
 
 use super::sign_in_view;
 use crate::{
+    browser,
     cli::{Cli, LoginArgs, LogoutArgs},
     own_gateway::{OwnGateway, path},
     runtime::on_runtime,

@@ -7,12 +7,7 @@ mod own_socket;
 mod reload;
 mod server_editor;
 
-use std::{
-    io::ErrorKind,
-    net::SocketAddr,
-    process::{Command, ExitCode, Stdio},
-    sync::Arc,
-};
+use std::{io::ErrorKind, net::SocketAddr, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use serde_json::json;
@@ -35,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     approvals,
     assembly::{App, Deps},
+    browser,
     cli::{Cli, ServeArgs},
     cluster::{self, ClusterConnection},
     connections::{Connections, Needs, while_connected},
@@ -180,7 +176,10 @@ async fn over_http(
             terminal::tell(&banner::text(address, app, loaded));
         }
         if serve.open {
-            open_console(&format!("{scheme}://{address}/"));
+            let url = format!("{scheme}://{address}/");
+            if let Err(reason) = browser::open(&url) {
+                terminal::tell(&format!("warning: no browser opened ({reason}): go to {url}"));
+            }
         }
         if let Some(oauth) = servers.oauth() {
             oauth.pages.serve_at(&pages_url(&config, &format!("{scheme}://{address}")));
@@ -263,16 +262,6 @@ fn with_address(listen: &str) -> String {
     match port.parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),
         Err(_) => listen.to_owned(),
-    }
-}
-
-/// Opens the console in the user's browser.
-fn open_console(url: &str) {
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let mut command = Command::new(program);
-    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    if let Err(error) = command.spawn() {
-        terminal::tell(&format!("warning: `{program}` cannot open {url}: {error}"));
     }
 }
 

@@ -1,5 +1,7 @@
 //! `switchboard serve` and `switchboard token`.
 
+use std::{fs, os::unix::fs::PermissionsExt};
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -27,6 +29,21 @@ fn it_serves_programs_and_mcp_clients_until_told_to_stop() {
     serving.signal("-TERM");
     assert_eq!(serving.child.wait().unwrap().code(), Some(0));
     wait_until("the server ends with us", || !runs(server));
+}
+
+// GW-1
+#[test]
+fn the_console_opens_in_the_users_browser() {
+    let place = Place::with_config("").file("browser", "#!/bin/sh\necho \"$1\" > \"$0.opened\"\n");
+    let browser = place.path().join("browser");
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o700)).unwrap();
+    let place = place.variable("BROWSER", browser.to_str().unwrap());
+    let serving = Serving::start(&place, &["--listen", "127.0.0.1:0", "--open"]);
+    let console = format!("http://{}/\n", serving.address);
+    let opened = place.path().join("browser.opened");
+    wait_until("the browser has the address", || {
+        fs::read_to_string(&opened).is_ok_and(|address| address == console)
+    });
 }
 
 // GW-2

@@ -8,7 +8,7 @@ use crate::environment;
 ///
 /// # Errors
 /// No browser could be started: the reason.
-pub(super) fn open(url: &str) -> Result<(), String> {
+pub(crate) fn open(url: &str) -> Result<(), String> {
     let system = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let set = environment::variable("BROWSER").ok().filter(|browser| !browser.trim().is_empty());
     let words = words(set.as_deref().unwrap_or(system), url);
