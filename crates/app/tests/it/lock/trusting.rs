@@ -98,6 +98,26 @@ fn on_a_terminal_people_are_asked_after_the_diff() {
     assert_ne!(library.lock(), lock);
 }
 
+// LK-2
+#[test]
+fn an_added_server_waits_and_add_says_so() {
+    let library = Library::locked(&["books"], "");
+    library.initialize("more", "1.0", "");
+    for (what, says) in
+        [("tools", super::tools()), ("prompts", json!([])), ("templates", json!([]))]
+    {
+        library.says("more", what, &says);
+    }
+    let added = library.run(&["add", "more", "--", "sh", "speaker.sh", "more"]);
+    assert_eq!(added.status, 0, "{added:?}");
+    let says = "what it says is not in switchboard.lock yet: `switchboard trust more`\n";
+    assert!(added.stderr.contains(says), "{added:?}");
+    let denied = library.place.call(&["more__read_file", "path=x"]);
+    assert_eq!(denied["hint"], "switchboard trust more read_file", "{denied}");
+    assert_eq!(library.run(&["trust", "more", "--yes"]).status, 0);
+    assert_eq!(library.run(&["call", "more__read_file", "path=x"]).status, 0);
+}
+
 #[test]
 fn without_a_lock_there_is_nothing_to_trust() {
     let library = Library::new(&["books"], "");

@@ -11,7 +11,7 @@ use axum::{
     },
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use switchboard_access::Caller;
 use switchboard_mcp_client::{
     Server,
@@ -161,7 +161,7 @@ pub(crate) async fn trust(
     let by = who(&server, &caller);
     let args =
         json!({"server": &**server.name(), "definitions": names, "hashes": hashes, "by": by});
-    let action = ToolCall::new(TRUST, args.as_object().cloned().unwrap_or_else(Map::new));
+    let action = ToolCall::new(TRUST, args.as_object().cloned().unwrap_or_default());
     let trusted = Trusted { by, at: timestamp(SystemTime::now()) };
     let mut outcome = Err(TrustError::NothingWaits);
     let act = async {
