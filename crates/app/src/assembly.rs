@@ -113,6 +113,7 @@ impl App {
         };
         let policy = Arc::new(SwapPolicy::new(policy));
         let config = loaded.settings.executor.clone();
+        let separator = config.separator.clone();
         let mut executor = ToolExecutor::builder()
             .config(config)
             .policy(policy.clone())
@@ -137,7 +138,7 @@ impl App {
             cluster,
             policy,
             applies_serve_rules,
-            locks: Arc::new(Locks::new(environment::user())),
+            locks: Arc::new(Locks::new(environment::user(), separator)),
             ignores_lock: false,
             is_quiet: false,
             _telemetry: telemetry,

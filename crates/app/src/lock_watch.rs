@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
 
 use anyhow::Context;
-use switchboard_lock::LockStore;
+use switchboard_lock::{LockMode, LockStore};
 use tokio::time::sleep;
 
 use crate::{assembly::App, connections::Connections, settings::Loaded};
@@ -18,6 +18,7 @@ const OFTEN: Duration = Duration::from_millis(200);
 pub(crate) fn load(app: &App, loaded: &Loaded) -> anyhow::Result<bool> {
     // The gateway whose tools these are has compared them; recorded calls have no server.
     let is_none = app.ignores_lock || loaded.is_attached || loaded.replay.is_some();
+    let is_none = is_none || is_off(loaded);
     let Some(config) = loaded.file.as_deref().filter(|_| !is_none) else {
         app.locks.disable();
         return Ok(false);
@@ -26,23 +27,32 @@ pub(crate) fn load(app: &App, loaded: &Loaded) -> anyhow::Result<bool> {
     app.locks.load(store, loaded.settings.lock.mode).context("the lock cannot be used")
 }
 
+/// Whether the config switches the lock off for all servers, so that its file need not even be readable.
+pub(crate) fn is_off(loaded: &Loaded) -> bool {
+    let is_off = |mode: Option<LockMode>| mode == Some(LockMode::Off);
+    let mut servers = loaded.settings.servers.values();
+    is_off(loaded.settings.lock.mode)
+        && servers.all(|server| server.lock.is_none() || is_off(server.lock))
+}
+
 /// Applies the lock again whenever its file changes. Never returns.
 pub(crate) async fn follow(app: &App, connections: &Connections) {
     let stamp_now = || app.locks.store().and_then(|store| stamp(store.file()));
-    let mut seen = stamp_now();
+    // The file may have changed since it was loaded, so it is read once more.
+    let mut seen = None;
     loop {
         sleep(OFTEN).await;
         let now = stamp_now();
-        if now == seen {
+        if seen == Some(now) {
             continue;
         }
-        seen = now;
+        seen = Some(now);
         match app.locks.reload() {
             Ok(true) => connections.all().iter().for_each(|server| server.lock_changed()),
             Ok(false) => {}
             Err(error) => {
                 let error = anyhow::Error::from(error);
-                tracing::error!("the lock stays as it was: {error:#}");
+                tracing::error!("the lock stays as it was, and applies: {error:#}");
             }
         }
     }

@@ -156,6 +156,7 @@ export interface Server {
   error_at?: string | null;
   tools?: number;
   skipped_tools?: string[];
+  waiting?: Waiting[];
   clients?: number;
   stderr?: string[] | null;
   sign_in?: {
@@ -173,6 +174,18 @@ export interface Server {
     callers?: number;
   };
   workers?: { id: string; running: number; capacity: number; version: string; started: number }[];
+}
+
+/** What a server says that is not in the lock. */
+export interface Waiting {
+  kind: string;
+  name: string;
+  hash: string;
+  change: string;
+  says: string;
+  notes: string[];
+  diff: string[];
+  findings: string[];
 }
 
 export interface Figures { calls: number; failures: number; p50_ms: number | null; p95_ms: number | null; p99_ms: number | null }

@@ -51,6 +51,7 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/api/servers/{name}/stop", post(servers::stop))
         .route("/api/servers/{name}/start", post(servers::start))
         .route("/api/servers/{name}/sign-in", post(servers::sign_in).delete(servers::sign_out))
+        .route("/api/servers/{name}/trust", post(servers::trust))
         .route("/api/servers/{name}/enable", post(servers::enable))
         .route("/api/servers/{name}/disable", post(servers::disable))
         .route("/api/gateway", get(about::show))

@@ -1,7 +1,8 @@
 //! The canonical form of a definition: what counts, in one order, so that equal definitions have equal bytes.
 //!
-//! Keys are sorted, and so are lists whose order means nothing in a JSON Schema. `_meta`, which is for programs and may differ each
-//! time, is left out, as are fields without a value. Texts are taken as they are: no character is folded or normalised.
+//! Keys are sorted, and so are lists whose order means nothing: those of a JSON Schema, a prompt's arguments, icons. `_meta`, which is
+//! for programs and may differ each time, is left out, as are fields without a value. Texts are taken as they are: no character is
+//! folded or normalised.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -10,7 +11,17 @@ use sha2::{Digest, Sha256};
 const SETS: [&str; 6] = ["required", "enum", "type", "anyOf", "oneOf", "allOf"];
 
 /// Keywords whose values are data, not schemas: only their keys are sorted.
-const DATA: [&str; 3] = ["default", "const", "examples"];
+const DATA: [&str; 2] = ["default", "const"];
+
+/// Keywords under which the server chooses the keys, which may be called like keywords.
+const NAMED: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+    "dependentRequired",
+];
 
 /// How long a text of an icon may be before its hash stands for it: icons may be whole images.
 const LONGEST_ICON: usize = 1024;
@@ -22,8 +33,8 @@ pub(crate) fn of_entry(entry: &Map<String, Value>, without: Option<&str>) -> Vec
         |(key, value): &(&String, &Value)| Some(key.as_str()) != without && is_said(key, value);
     let fields = entry.iter().filter(counts);
     write_object(fields, &mut out, |key, value, out| match (key, value) {
-        ("arguments", Value::Array(arguments)) => write_sorted(arguments, out),
-        ("icons", icons) => write_icons(icons, out),
+        ("arguments", Value::Array(arguments)) => write_sorted(arguments, out, write),
+        ("icons", Value::Array(icons)) => write_sorted(icons, out, write_icon),
         (key, value) => write_field(key, value, out),
     });
     out
@@ -55,14 +66,21 @@ pub(crate) fn hash(canonical: &[u8]) -> String {
 fn write(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(map) => write_object(map.iter(), out, write_field),
-        Value::Array(values) => write_array(values.iter().map(bytes), out),
+        Value::Array(values) => write_array(values.iter().map(|value| bytes(value, write)), out),
         scalar => write_scalar(scalar, out),
     }
 }
 
 fn write_field(key: &str, value: &Value, out: &mut Vec<u8>) {
     match value {
-        Value::Array(values) if SETS.contains(&key) => write_sorted(values, out),
+        Value::Array(values) if SETS.contains(&key) => write_sorted(values, out, write),
+        Value::Array(values) if key == "examples" => write_sorted(values, out, write_data),
+        Value::Object(map) if NAMED.contains(&key) => {
+            write_object(map.iter(), out, |_, value, out| match value {
+                Value::Array(names) => write_sorted(names, out, write),
+                schema => write(schema, out),
+            });
+        }
         value if DATA.contains(&key) => write_data(value, out),
         value => write(value, out),
     }
@@ -73,30 +91,16 @@ fn write_data(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(map) => write_object(map.iter(), out, |_, value, out| write_data(value, out)),
         Value::Array(values) => {
-            let each = values.iter().map(|value| {
-                let mut bytes = Vec::new();
-                write_data(value, &mut bytes);
-                bytes
-            });
-            write_array(each, out);
+            write_array(values.iter().map(|value| bytes(value, write_data)), out);
         }
         scalar => write_scalar(scalar, out),
     }
 }
 
-fn write_icons(value: &Value, out: &mut Vec<u8>) {
+fn write_icon(value: &Value, out: &mut Vec<u8>) {
     match value {
-        Value::Object(map) => {
-            write_object(map.iter(), out, |_, value, out| write_icons(value, out));
-        }
-        Value::Array(values) => {
-            let each = values.iter().map(|value| {
-                let mut bytes = Vec::new();
-                write_icons(value, &mut bytes);
-                bytes
-            });
-            write_array(each, out);
-        }
+        Value::Object(map) => write_object(map.iter(), out, |_, value, out| write_icon(value, out)),
+        Value::Array(values) => write_sorted(values, out, write_icon),
         Value::String(text) if text.len() > LONGEST_ICON => {
             write_scalar(&Value::String(hash(text.as_bytes())), out);
         }
@@ -134,13 +138,13 @@ fn write_array(values: impl Iterator<Item = Vec<u8>>, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-fn write_sorted(values: &[Value], out: &mut Vec<u8>) {
-    let mut each: Vec<_> = values.iter().map(bytes).collect();
-    each.sort_unstable();
-    write_array(each.into_iter(), out);
+fn write_sorted(values: &[Value], out: &mut Vec<u8>, each: impl Fn(&Value, &mut Vec<u8>)) {
+    let mut all: Vec<_> = values.iter().map(|value| bytes(value, &each)).collect();
+    all.sort_unstable();
+    write_array(all.into_iter(), out);
 }
 
-fn bytes(value: &Value) -> Vec<u8> {
+fn bytes(value: &Value, write: impl Fn(&Value, &mut Vec<u8>)) -> Vec<u8> {
     let mut bytes = Vec::new();
     write(value, &mut bytes);
     bytes

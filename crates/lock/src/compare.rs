@@ -1,6 +1,6 @@
 //! What has changed between the lock and what a server says now, for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use crate::{
     definition::{Definition, DefinitionKind},
     file::LockedServer,
     weight,
-    word_diff::{Fragment, word_diff},
+    word_diff::{DiffBudget, Fragment, word_diff_within},
 };
 
 /// A definition that differs from the lock.
@@ -99,15 +99,17 @@ impl FieldDiff {
 pub fn compare(locked: Option<&LockedServer>, now: &[Definition], is_whole: bool) -> Vec<Change> {
     let empty = LockedServer::default();
     let locked = locked.unwrap_or(&empty);
-    let is_there = |kind, name: &str| now.iter().any(|one| one.kind == kind && one.name == name);
+    let there: HashSet<_> = now.iter().map(|one| (one.kind, one.name.as_str())).collect();
     let gone: Vec<_> = locked
         .definitions
         .iter()
-        .filter(|((kind, name), _)| is_whole && !is_there(*kind, name))
+        .filter(|((kind, name), _)| is_whole && !there.contains(&(*kind, name.as_str())))
         .map(|(_, locked)| &locked.definition)
         .collect();
+    let mut twins = Twins::new(&gone);
+    let mut budget = DiffBudget::default();
     let mut changes = Vec::new();
-    let mut moved = Vec::new();
+    let mut moved = HashSet::new();
     for definition in now {
         let known = locked.definitions.get(&(definition.kind, definition.name.clone()));
         match known {
@@ -117,20 +119,20 @@ pub fn compare(locked: Option<&LockedServer>, now: &[Definition], is_whole: bool
                     true => ChangeKind::Changed,
                     false => ChangeKind::Unsound,
                 };
-                changes.push(Change::new(change, Some(&known.definition), definition));
+                changes.push(Change::new(change, Some(&known.definition), definition, &mut budget));
             }
             None => {
-                let twin = twin(definition, &gone);
+                let twin = twins.of(definition);
                 let change = match twin {
                     Some(twin) => ChangeKind::Renamed { from: twin.name.clone() },
                     None => ChangeKind::New,
                 };
-                moved.extend(twin.map(|twin| (twin.kind, twin.name.clone())));
-                changes.push(Change::new(change, twin, definition));
+                moved.extend(twin.map(|twin| (twin.kind, twin.name.as_str())));
+                changes.push(Change::new(change, twin, definition, &mut budget));
             }
         }
     }
-    let left = gone.iter().filter(|gone| !moved.contains(&(gone.kind, gone.name.clone())));
+    let left = gone.iter().filter(|gone| !moved.contains(&(gone.kind, gone.name.as_str())));
     changes.extend(left.map(|gone| Change {
         kind: gone.kind,
         name: gone.name.clone(),
@@ -142,52 +144,88 @@ pub fn compare(locked: Option<&LockedServer>, now: &[Definition], is_whole: bool
     changes
 }
 
-/// Returns the definition that is gone and said the same, or nearly the same, under another name.
-fn twin<'a>(definition: &Definition, gone: &[&'a Definition]) -> Option<&'a Definition> {
-    let same_kind = || gone.iter().filter(|gone| gone.kind == definition.kind);
-    let body = definition.body_hash();
-    let equal = same_kind().find(|gone| gone.body_hash() == body);
-    let similar = || same_kind().find(|gone| is_similar(gone, definition));
-    equal.or_else(similar).copied()
+/// How many pairs of texts are compared to find definitions that were renamed and rewritten.
+const MOST_PAIRS: usize = 10_000;
+
+/// The definitions that are gone, by what they said.
+struct Twins<'a> {
+    gone: &'a [&'a Definition],
+    bodies: HashMap<(DefinitionKind, String), &'a Definition>,
+    /// How many pairs may still be compared: a server that renames thousands must not keep us busy.
+    pairs: usize,
 }
 
-/// Returns whether two definitions take the same parameters and have mostly the same words.
-fn is_similar(one: &Definition, other: &Definition) -> bool {
-    let parameters = |definition: &Definition| {
-        let schema =
-            definition.entry.get("inputSchema").and_then(|schema| schema.get("properties"));
-        let names = schema.and_then(Value::as_object).map(Map::keys);
-        let mut names: Vec<_> = names.into_iter().flatten().cloned().collect();
-        names.sort();
-        names
-    };
-    let (old, new) = (one.description(), other.description());
-    if parameters(one) != parameters(other) || old.len() < 20 || new.len() < 20 {
-        return false;
+impl<'a> Twins<'a> {
+    fn new(gone: &'a [&'a Definition]) -> Self {
+        let bodies = gone.iter().map(|gone| ((gone.kind, gone.body_hash()), *gone)).collect();
+        Self { gone, bodies, pairs: MOST_PAIRS }
     }
-    let same: usize = word_diff(old, new)
-        .iter()
-        .map(|fragment| match fragment {
-            Fragment::Same(text) => text.len(),
-            _ => 0,
-        })
-        .sum();
-    same * 10 >= old.len().max(new.len()) * 6
+
+    /// Returns the definition that is gone and said the same, or nearly the same, under another name.
+    fn of(&mut self, definition: &Definition) -> Option<&'a Definition> {
+        if self.gone.is_empty() {
+            return None;
+        }
+        if let Some(same) = self.bodies.get(&(definition.kind, definition.body_hash())) {
+            return Some(*same);
+        }
+        let (words, parameters) = (words(definition), parameters(definition));
+        for gone in self.gone.iter().filter(|gone| gone.kind == definition.kind) {
+            self.pairs = self.pairs.checked_sub(1)?;
+            if parameters == self::parameters(gone) && is_similar(&words, &self::words(gone)) {
+                return Some(gone);
+            }
+        }
+        None
+    }
+}
+
+/// Returns the names of a definition's parameters, sorted.
+fn parameters(definition: &Definition) -> Vec<&str> {
+    let schema = definition.entry.get("inputSchema").and_then(|schema| schema.get("properties"));
+    let names = schema.and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    let mut names: Vec<_> = names.map(String::as_str).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Returns the words of a definition's description.
+fn words(definition: &Definition) -> HashSet<&str> {
+    let words = definition.description().split(|c: char| !c.is_alphanumeric());
+    words.filter(|word| word.len() > 2).collect()
+}
+
+/// Returns whether two texts have mostly the same words.
+fn is_similar(one: &HashSet<&str>, other: &HashSet<&str>) -> bool {
+    /// Fewer words are alike by chance.
+    const FEWEST: usize = 4;
+    let most = one.len().max(other.len());
+    let same = one.intersection(other).count();
+    one.len().min(other.len()) >= FEWEST && same * 10 >= most * 6
 }
 
 impl Change {
-    fn new(change: ChangeKind, before: Option<&Definition>, now: &Definition) -> Self {
+    fn new(
+        change: ChangeKind,
+        before: Option<&Definition>,
+        now: &Definition,
+        budget: &mut DiffBudget,
+    ) -> Self {
         let old = before.map(Definition::canonical).unwrap_or_default();
         let new = now.canonical();
-        let fields = fields(&old, &new);
+        let fields = fields(&old, &new, budget);
         let notes = weight::notes(before, now);
         Self { kind: now.kind, name: now.name.clone(), change, fields, notes }
     }
 }
 
-fn fields(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<FieldDiff> {
+fn fields(
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+    budget: &mut DiffBudget,
+) -> Vec<FieldDiff> {
     let (old, new) = (flat(old), flat(new));
-    let places: std::collections::BTreeSet<_> = old.keys().chain(new.keys()).collect();
+    let places: BTreeSet<_> = old.keys().chain(new.keys()).collect();
     let differs = places.into_iter().filter(|place| old.get(*place) != new.get(*place));
     let text = |texts: &BTreeMap<String, String>, place: &String| {
         texts.get(place).cloned().unwrap_or_default()
@@ -195,7 +233,7 @@ fn fields(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<FieldDiff> 
     differs
         .map(|place| FieldDiff {
             place: place.clone(),
-            fragments: word_diff(&text(&old, place), &text(&new, place)),
+            fragments: word_diff_within(&text(&old, place), &text(&new, place), budget),
         })
         .collect()
 }

@@ -24,6 +24,16 @@ impl DefinitionKind {
     pub const ALL: [Self; 4] =
         [Self::Tool, Self::Prompt, Self::ResourceTemplate, Self::Instructions];
 
+    /// Its name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::ResourceTemplate => "resource_template",
+            Self::Instructions => "instructions",
+        }
+    }
+
     /// What people call it.
     pub fn noun(self) -> &'static str {
         match self {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use switchboard_toolcall::text::is_hidden;
 
 use crate::{
+    comments::FileComments,
     definition::{Definition, DefinitionKind},
     file::{LockFile, LockedDefinition, LockedServer, Trusted},
     identity::Identity,
@@ -17,7 +18,6 @@ use crate::{
 const HEADER: &str = "\
 # What the MCP servers of this config say of themselves, as somebody trusted it.
 # Written by `switchboard lock` and `switchboard trust`; keep it in git, and read its changes as you read code.
-version = 1
 ";
 
 /// The fields of a definition that have a key of their own in the file: their names in MCP, and in the file.
@@ -98,9 +98,22 @@ impl LockFile {
 
     /// Returns the text of the file, which is the same for equal contents.
     pub fn to_text(&self) -> String {
-        let mut out = HEADER.to_owned();
+        self.to_text_with(&FileComments::default())
+    }
+
+    /// Returns the text of the file, with the comments of the text that it replaces.
+    pub(crate) fn to_text_after(&self, before: &str) -> String {
+        self.to_text_with(&FileComments::of(before, HEADER))
+    }
+
+    fn to_text_with(&self, comments: &FileComments) -> String {
+        let mut out = format!("{HEADER}{}version = 1\n", comments.above(&[]));
         for (name, server) in &self.servers {
-            write_server(&mut out, name, server);
+            write_server(&mut out, name, server, comments);
+        }
+        if !comments.end().is_empty() {
+            // Writing to a string cannot fail.
+            _ = write!(out, "\n{}", comments.end());
         }
         out
     }
@@ -169,23 +182,30 @@ impl DefinitionText {
     }
 }
 
-fn write_server(out: &mut String, name: &str, server: &LockedServer) {
-    let name = key(name);
+fn write_server(out: &mut String, name: &str, server: &LockedServer, comments: &FileComments) {
+    let above = comments.above(&["servers", name]);
+    let table = key(name);
     // Writing to a string cannot fail.
-    _ = write!(out, "\n[servers.{name}]\n");
+    _ = write!(out, "\n{above}[servers.{table}]\n");
     for (field, value) in server.identity.fields() {
         if let Some(value) = value {
             _ = writeln!(out, "{field} = {}", text(value));
         }
     }
     for ((kind, own), locked) in &server.definitions {
-        let table = match kind {
-            DefinitionKind::Tool => format!("tools.{}", key(own)),
-            DefinitionKind::Prompt => format!("prompts.{}", key(own)),
-            DefinitionKind::ResourceTemplate => format!("templates.{}", key(own)),
-            DefinitionKind::Instructions => "instructions".to_owned(),
+        let list = match kind {
+            DefinitionKind::Tool => "tools",
+            DefinitionKind::Prompt => "prompts",
+            DefinitionKind::ResourceTemplate => "templates",
+            DefinitionKind::Instructions => "instructions",
         };
-        _ = write!(out, "\n[servers.{name}.{table}]\n");
+        let (above, own) = match kind {
+            DefinitionKind::Instructions => {
+                (comments.above(&["servers", name, list]), String::new())
+            }
+            _ => (comments.above(&["servers", name, list, own]), format!(".{}", key(own))),
+        };
+        _ = write!(out, "\n{above}[servers.{table}.{list}{own}]\n");
         write_definition(out, locked);
     }
 }

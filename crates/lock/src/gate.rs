@@ -1,15 +1,15 @@
 //! The gate through which everything that a server lists goes: what is not in the lock waits.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
 use serde_json::Value;
-use switchboard_toolcall::text::visible;
+use switchboard_toolcall::text::{one_line, visible};
 
 use crate::{
     compare::{Change, compare},
@@ -23,12 +23,26 @@ use crate::{
 /// How many waiting definitions are named in the log.
 const MOST_NAMED: usize = 5;
 
+/// How many findings are told in the log at a time.
+const MOST_TOLD: usize = 20;
+
+/// How many waiting definitions of a list are screened: a server must not keep us busy by listing thousands.
+const MOST_SCREENED: usize = 2000;
+
 /// The lock of a config, as it is now; shared by all servers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Locks {
     /// The user who runs this process.
     user: String,
+    /// What stands between a server's name and a tool's.
+    separator: String,
     state: RwLock<LockState>,
+}
+
+impl Default for Locks {
+    fn default() -> Self {
+        Self::new(String::new(), "__".to_owned())
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -53,9 +67,9 @@ pub enum TrustError {
 }
 
 impl Locks {
-    /// Creates a lock that is off, in a process of `user`.
-    pub fn new(user: String) -> Self {
-        Self { user, ..Self::default() }
+    /// Creates a lock that is off, in a process of `user`; `separator` stands between a server's name and a tool's.
+    pub fn new(user: String, separator: String) -> Self {
+        Self { user, separator, state: RwLock::default() }
     }
 
     /// The user who runs this process.
@@ -63,15 +77,17 @@ impl Locks {
         &self.user
     }
 
+    /// What stands between a server's name and a tool's.
+    pub fn separator(&self) -> &str {
+        &self.separator
+    }
+
     /// Reads the lock file and takes over the mode of `[lock]`. Returns whether anything has changed.
     ///
     /// # Errors
     /// The file cannot be read; then everything stays as it was.
     pub fn load(&self, store: LockStore, mode: Option<LockMode>) -> Result<bool, StoreError> {
-        let file = match mode {
-            Some(LockMode::Off) => None,
-            _ => store.read()?.map(Arc::new),
-        };
+        let file = store.read()?.map(Arc::new);
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let has_changed = state.file != file || state.mode != mode;
         *state = LockState { store: Some(store), file, mode };
@@ -81,13 +97,14 @@ impl Locks {
     /// Reads the file again. Returns whether it has changed.
     ///
     /// # Errors
-    /// As [`load`](Self::load).
+    /// It cannot be read, or is gone: whoever could delete it would otherwise switch it off. Then everything stays as it was.
     pub fn reload(&self) -> Result<bool, StoreError> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner).clone();
-        match state.store {
-            Some(store) => self.load(store, state.mode),
-            None => Ok(false),
+        let Some(store) = state.store else { return Ok(false) };
+        if state.file.is_some() && store.read()?.is_none() {
+            return Err(StoreError::Gone(store.file().to_owned()));
         }
+        self.load(store, state.mode)
     }
 
     /// Forgets the lock, so that nothing waits.
@@ -142,8 +159,8 @@ pub struct ServerGate {
     instances: AtomicU64,
     /// What each connection has listed that waits, by its number and the kind.
     pending: Mutex<BTreeMap<(u64, DefinitionKind), Vec<PendingDefinition>>>,
-    /// What was last said in the log.
-    logged: Mutex<Vec<(DefinitionKind, String)>>,
+    /// What was last said in the log, each with its hash.
+    logged: Mutex<BTreeSet<(DefinitionKind, String, String)>>,
 }
 
 impl ServerGate {
@@ -162,7 +179,12 @@ impl ServerGate {
     /// Creates the gate of one more connection to the server.
     pub fn instance(self: &Arc<Self>) -> InstanceGate {
         let number = self.instances.fetch_add(1, Ordering::Relaxed);
-        InstanceGate { shared: self.clone(), number }
+        InstanceGate { shared: self.clone(), number, has_pending_tools: AtomicBool::new(false) }
+    }
+
+    /// The lock of the config.
+    pub fn locks(&self) -> &Arc<Locks> {
+        &self.locks
     }
 
     /// Returns what happens to definitions that are not in the lock.
@@ -243,29 +265,28 @@ impl ServerGate {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says in one line of the log what waits, unless that was said already.
+    /// Says in one line of the log what waits, unless that was said already, and in one line each what the screen found there.
     fn log(&self, mode: LockMode) {
-        let names: Vec<_> = self
-            .pending()
-            .into_iter()
-            .map(|one| (one.definition.kind, one.definition.name + " " + one.change.change.name()))
-            .collect();
+        let pending = self.pending();
+        let key = |one: &PendingDefinition| {
+            (one.definition.kind, one.definition.name.clone(), one.hash.clone())
+        };
+        let now: BTreeSet<_> = pending.iter().map(key).collect();
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
-        if *logged == names {
-            return;
-        }
-        logged.clone_from(&names);
+        let before = std::mem::replace(&mut *logged, now.clone());
         drop(logged);
-        if names.is_empty() {
+        // What was trusted meanwhile is no news.
+        if now.is_subset(&before) {
             return;
         }
         let server = &*self.server;
-        let shown = names.iter().take(MOST_NAMED).map(|(kind, name)| match kind {
+        let shown = now.iter().take(MOST_NAMED).map(|(kind, name, _)| match kind {
             DefinitionKind::Tool => visible(name).into_owned(),
+            DefinitionKind::Instructions => kind.noun().to_owned(),
             kind => format!("{} {}", kind.noun(), visible(name)),
         });
         let shown = shown.collect::<Vec<_>>().join(", ");
-        let more = match names.len().saturating_sub(MOST_NAMED) {
+        let more = match now.len().saturating_sub(MOST_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
@@ -278,6 +299,10 @@ impl ServerGate {
             "server '{server}' differs from {}: {shown}{more}, {done}; `switchboard trust {server}` shows what it says",
             crate::store::FILE_NAME
         );
+        let new = pending.iter().filter(|one| !before.contains(&key(one)));
+        for finding in new.flat_map(|one| &one.findings).take(MOST_TOLD) {
+            tracing::warn!(server, "{}", one_line(&finding.line(server, &self.locks.separator)));
+        }
     }
 }
 
@@ -297,6 +322,8 @@ fn is_locked(server: &LockedServer, kind: DefinitionKind, name: &str) -> bool {
 pub struct InstanceGate {
     shared: Arc<ServerGate>,
     number: u64,
+    /// Whether some of its tools wait, so that most calls need not look.
+    has_pending_tools: AtomicBool,
 }
 
 impl InstanceGate {
@@ -332,6 +359,9 @@ impl InstanceGate {
                 pending(&self.shared.server, file.as_deref(), locked, kind, &now, others)
             }
         };
+        if kind == DefinitionKind::Tool {
+            self.has_pending_tools.store(!pending.is_empty(), Ordering::Release);
+        }
         self.shared.lock().insert((self.number, kind), pending);
         self.shared.log(mode);
         match mode {
@@ -343,15 +373,27 @@ impl InstanceGate {
         }
     }
 
-    /// Returns whether models may read these instructions.
-    pub fn admits_instructions(&self, text: &str) -> bool {
-        let mode = self.shared.mode();
-        if mode == LockMode::Off {
+    /// Returns why calls of this tool are held back on this connection, if they are: another one may list it as in the lock.
+    pub fn held_back(&self, tool: &str) -> Option<String> {
+        if !self.has_pending_tools.load(Ordering::Acquire)
+            || self.shared.mode() != LockMode::Enforce
+        {
+            return None;
+        }
+        let pending = self.shared.lock();
+        let mut own = pending.get(&(self.number, DefinitionKind::Tool)).into_iter().flatten();
+        own.find(|one| one.definition.name == tool).map(|one| one.change.change.text())
+    }
+
+    /// Returns whether models may read these instructions; of a server without any, what it said earlier is forgotten.
+    pub fn admits_instructions(&self, text: Option<&str>) -> bool {
+        if self.shared.mode() == LockMode::Off {
             return true;
         }
-        let definition = Definition::instructions(text);
-        let entry = Value::Object(definition.entry);
-        !self.admit(DefinitionKind::Instructions, vec![entry]).is_empty()
+        let entry = text.filter(|text| !text.is_empty()).map(Definition::instructions);
+        let entries: Vec<_> = entry.into_iter().map(|one| Value::Object(one.entry)).collect();
+        let is_none = entries.is_empty();
+        !self.admit(DefinitionKind::Instructions, entries).is_empty() || is_none
     }
 }
 
@@ -389,15 +431,18 @@ fn pending(
         })
     }));
     let changes = compare(of_kind.as_ref(), now, true);
-    let describe = |definition: Definition| {
+    let waiting = changes.iter().filter(|change| change.change.waits());
+    let by_name: HashMap<_, _> = waiting.map(|change| (change.name.as_str(), change)).collect();
+    let describe = |(number, definition): (usize, Definition)| {
         let hash = definition.hash();
         // A name may be listed twice, once as in the lock.
         let own = || compare(of_kind.as_ref(), std::slice::from_ref(&definition), false).pop();
-        let change =
-            changes.iter().find(|change| change.name == definition.name && change.change.waits());
-        let change = change.cloned().or_else(own)?;
-        let findings = screen.findings(server, &definition);
+        let change = by_name.get(&*definition.name).map(|change| (*change).clone()).or_else(own)?;
+        let findings = match number < MOST_SCREENED {
+            true => screen.findings(server, &definition),
+            false => Vec::new(),
+        };
         Some(PendingDefinition { definition, hash, change, findings })
     };
-    others.into_iter().filter_map(describe).collect()
+    others.into_iter().enumerate().filter_map(describe).collect()
 }

@@ -12,6 +12,7 @@ mod canonical;
 mod definition;
 mod file;
 mod file_text;
+mod comments;
 mod store;
 mod identity;
 mod word_diff;

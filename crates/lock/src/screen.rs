@@ -218,7 +218,8 @@ fn others<'a>(place: &str, value: &'a Value, out: &mut Vec<ScreenedText<'a>>) {
 }
 
 fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LONGEST_TEXT)]
+    let end = (0..=LONGEST_TEXT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or_default()]
 }
 
 /// Returns the beginning of a text on one line.

@@ -39,6 +39,9 @@ pub enum StoreError {
         /// What is wrong.
         error: LockFileError,
     },
+    /// It was there.
+    #[error("`{}` is gone", .0.display())]
+    Gone(PathBuf),
 }
 
 impl LockStore {
@@ -57,12 +60,19 @@ impl LockStore {
     /// # Errors
     /// It cannot be read, or is no lock file.
     pub fn read(&self) -> Result<Option<LockFile>, StoreError> {
-        let text = match fs::read_to_string(&self.file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(|source| self.failed("read", source))?,
-        };
-        let parsed = LockFile::parse(&text);
-        parsed.map(Some).map_err(|error| StoreError::Text { file: self.file.clone(), error })
+        self.text()?.as_deref().map(|text| self.parse(text)).transpose()
+    }
+
+    fn text(&self) -> Result<Option<String>, StoreError> {
+        match fs::read_to_string(&self.file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some).map_err(|source| self.failed("read", source)),
+        }
+    }
+
+    fn parse(&self, text: &str) -> Result<LockFile, StoreError> {
+        let parsed = LockFile::parse(text);
+        parsed.map_err(|error| StoreError::Text { file: self.file.clone(), error })
     }
 
     /// Changes the file; another process that does so at the same time waits. Returns the new contents.
@@ -78,22 +88,27 @@ impl LockStore {
         // Closing it, at the end of this function, releases the lock.
         let held = File::open(folder).map_err(failed)?;
         held.lock().map_err(failed)?;
-        let before = self.read()?;
-        let is_new = before.is_none();
+        let text = self.text()?;
+        let before = text.as_deref().map(|text| self.parse(text)).transpose()?;
         let mut now = before.clone().unwrap_or_default();
         change(&mut now);
-        if is_new || before.as_ref() != Some(&now) {
-            self.replace(folder, &now.to_text()).map_err(failed)?;
+        if before.as_ref() != Some(&now) {
+            let text = now.to_text_after(text.as_deref().unwrap_or_default());
+            self.replace(&text).map_err(failed)?;
         }
         Ok(now)
     }
 
-    /// Replaces the file in one step, so that a reader never finds half of it.
-    fn replace(&self, folder: &Path, text: &str) -> io::Result<()> {
-        let own = folder.join(format!(".{FILE_NAME}.{}", std::process::id()));
+    /// Replaces the file in one step, so that a reader never finds half of it. A link stays a link.
+    fn replace(&self, text: &str) -> io::Result<()> {
+        let target = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
+        let own = target.with_file_name(format!(".{FILE_NAME}.{}", std::process::id()));
         let mut file = File::create(&own)?;
+        if let Ok(before) = fs::metadata(&target) {
+            file.set_permissions(before.permissions())?;
+        }
         let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-        let moved = written.and_then(|()| fs::rename(&own, &self.file));
+        let moved = written.and_then(|()| fs::rename(&own, &target));
         if moved.is_err() {
             // What was written is of no use; the error that counts is the first.
             _ = fs::remove_file(&own);

@@ -1,7 +1,7 @@
 //! A diff of two texts, word by word.
 
-/// The largest table of the comparison, in cells; longer texts are shown as removed and added.
-const MOST_CELLS: usize = 4_000_000;
+/// How much may be compared, in pairs of words; what is more is shown as removed and added.
+const MOST_PAIRS: usize = 1_000_000;
 
 /// A piece of a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,20 @@ pub enum Fragment {
 
 /// Compares two texts word by word.
 pub fn word_diff(old: &str, new: &str) -> Vec<Fragment> {
+    word_diff_within(old, new, &mut DiffBudget::default())
+}
+
+/// How much may still be compared.
+pub(crate) struct DiffBudget(usize);
+
+impl Default for DiffBudget {
+    fn default() -> Self {
+        Self(MOST_PAIRS)
+    }
+}
+
+/// Compares two texts word by word, as far as the budget goes.
+pub(crate) fn word_diff_within(old: &str, new: &str, budget: &mut DiffBudget) -> Vec<Fragment> {
     let (old, new) = (words(old), words(new));
     let prefix = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let suffix = old[prefix..].iter().rev().zip(new[prefix..].iter().rev());
@@ -23,13 +37,15 @@ pub fn word_diff(old: &str, new: &str) -> Vec<Fragment> {
     let (old_end, new_end) = (old.len() - suffix, new.len() - suffix);
     let mut out = FragmentList::default();
     old[..prefix].iter().for_each(|word| out.same(word));
-    middle(&old[prefix..old_end], &new[prefix..new_end], &mut out);
+    middle(&old[prefix..old_end], &new[prefix..new_end], budget, &mut out);
     old[old_end..].iter().for_each(|word| out.same(word));
     out.done()
 }
 
-fn middle(old: &[&str], new: &[&str], out: &mut FragmentList) {
-    if old.len().saturating_mul(new.len()) > MOST_CELLS {
+fn middle(old: &[&str], new: &[&str], budget: &mut DiffBudget, out: &mut FragmentList) {
+    if let Some(left) = budget.0.checked_sub(old.len().saturating_mul(new.len())) {
+        budget.0 = left;
+    } else {
         old.iter().for_each(|word| out.removed(word));
         new.iter().for_each(|word| out.added(word));
         return;

@@ -28,6 +28,8 @@ impl Session {
         let mut listed = ListResult { announced, ..ListResult::default() };
         // Some servers have tools but do not declare them; the other lists are only requested if they are declared.
         if !declared && list != List::Tools {
+            // What it had earlier waits no more.
+            self.admitted(list, Vec::new()).await;
             return Ok(listed);
         }
         let mut cursor: Option<String> = None;
@@ -41,6 +43,7 @@ impl Session {
                 Err(Failure::Rpc(error))
                     if !declared && error.code == RpcError::METHOD_NOT_FOUND =>
                 {
+                    self.admitted(list, Vec::new()).await;
                     return Ok(listed);
                 }
                 page => page?,

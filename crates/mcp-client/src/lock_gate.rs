@@ -8,7 +8,7 @@ use switchboard_lock::{
 };
 use switchboard_mcp_wire::{List, Method, ServerChange};
 use switchboard_runtime::{CheckedTools, WithheldTool};
-use switchboard_toolcall::{ErrorKind, ToolError};
+use switchboard_toolcall::{ErrorKind, ToolError, ToolOrigin, ToolSpec};
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -76,6 +76,7 @@ impl Server {
         if self.is_per_user() {
             self.users_lock_changed();
         }
+        self.copies.all().iter().for_each(Self::lock_changed);
         match self.state() {
             ServerState::Ready(_) => self.relist.notify_one(),
             // Its tools are still listed, and are compared as soon as it runs again.
@@ -86,17 +87,19 @@ impl Server {
 
     /// Reads the lists besides the tools, so that people are told what waits there before a client asks for them.
     pub(super) fn check_other_lists(&self, session: &Arc<Session>) {
-        if self.gate().mode() == LockMode::Off {
-            return;
+        if self.gate().mode() != LockMode::Off {
+            let session = session.clone();
+            tokio::spawn(async move { compare_other_lists(&session).await });
         }
-        let session = session.clone();
-        tokio::spawn(async move {
-            session.instructions();
-            for list in [List::Prompts, List::ResourceTemplates] {
-                // A server that does not answer is noticed elsewhere.
-                _ = session.list(list).await;
-            }
-        });
+    }
+
+    /// Waits until all lists of the server have been compared with the lock, if it is connected.
+    pub async fn compare_lists(&self) {
+        if let (true, ServerState::Ready(session)) =
+            (self.gate().mode() != LockMode::Off, self.state())
+        {
+            compare_other_lists(&session).await;
+        }
     }
 
     /// Returns the tools that wait and that no other caller's list has as the lock does.
@@ -116,6 +119,18 @@ impl Server {
             .collect();
         withheld.dedup_by(|one, other| one.name == other.name);
         withheld
+    }
+
+    /// Fails if this instance of the server lists the tool of a call otherwise than the lock: what is offered may come from the
+    /// list of another one.
+    ///
+    /// # Errors
+    /// `denied`, with what to type.
+    pub(super) fn check_tool(&self, spec: &ToolSpec) -> Result<(), ToolError> {
+        let ToolOrigin::Server { tool, .. } = &spec.origin else { return Ok(()) };
+        let Some(reason) = self.gate.held_back(tool) else { return Ok(()) };
+        let text = format!("Tool '{}' is denied: it {reason}", spec.name);
+        Err(ToolError::new(ErrorKind::Denied, text).with_hint(self.trust_hint(tool)))
     }
 
     /// Fails if a method names a prompt or a resource template that is not in the lock.
@@ -140,6 +155,14 @@ impl Server {
 
     fn trust_hint(&self, name: &str) -> String {
         format!("switchboard trust {} {}", word(self.name()), word(name))
+    }
+}
+
+async fn compare_other_lists(session: &Session) {
+    session.instructions();
+    for list in [List::Prompts, List::ResourceTemplates] {
+        // A server that does not answer is noticed elsewhere.
+        _ = session.list(list).await;
     }
 }
 

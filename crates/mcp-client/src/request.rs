@@ -115,6 +115,9 @@ impl Server {
                 Some(needed) if self.user.is_some() => SendFailure::SignIn(needed),
                 _ => SendFailure::Tool(error),
             })?;
+            if self.is_copy() {
+                self.check_tool(spec).map_err(SendFailure::Tool)?;
+            }
             let _busy = session.usage().busy();
             let mut headers = match session.era() {
                 Era::Modern => (request.headers)(),

@@ -198,9 +198,9 @@ impl Session {
 
     /// Returns the server's `instructions`, unless they wait to be trusted.
     pub fn instructions(&self) -> Option<&str> {
-        let is_admitted =
-            |text: &&str| self.gate.as_ref().is_none_or(|gate| gate.admits_instructions(text));
-        self.instructions.as_deref().filter(is_admitted)
+        let text = self.instructions.as_deref();
+        let is_admitted = self.gate.as_ref().is_none_or(|gate| gate.admits_instructions(text));
+        text.filter(|_| is_admitted)
     }
 
     /// Returns the usage counter.

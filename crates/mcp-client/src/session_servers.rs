@@ -48,6 +48,11 @@ impl SessionServers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns all copies.
+    pub(super) fn all(&self) -> Vec<Arc<Server>> {
+        self.lock().open.values().map(|copy| copy.server.clone()).collect()
+    }
+
     /// Stops all copies, without waiting.
     pub(super) fn end_all(&self) {
         let mut all = self.lock();
@@ -120,6 +125,11 @@ impl Server {
     /// Returns how many copies there are.
     pub fn copies(&self) -> usize {
         self.copies.lock().open.len()
+    }
+
+    /// Returns whether it registers no tools, so that those of the original call it.
+    pub(super) fn is_copy(&self) -> bool {
+        self.deps.tools.strong_count() == 0
     }
 
     fn is_private(&self) -> bool {

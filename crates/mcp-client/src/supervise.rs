@@ -223,18 +223,25 @@ impl Server {
 
     /// Broadcasts a change; if the tools have changed, reads them again once the changes have settled.
     async fn follow(self: &Arc<Self>, changed: ServerChange, connected: &mut ConnectedServer) {
+        let is_other = |changed: &ServerChange| {
+            matches!(changed, ServerChange::Prompts | ServerChange::Resources)
+        };
         let mut tools = changed == ServerChange::Tools;
+        let mut others = is_other(&changed);
         self.tell(changed);
         if tools {
             sleep(connected.settle).await;
         }
         for changed in connected.changes.take() {
             tools |= changed == ServerChange::Tools;
+            others |= is_other(&changed);
             self.tell(changed);
         }
-        match tools {
-            true => self.read_again(connected).await,
-            false => self.check_other_lists(&connected.session),
+        if tools {
+            self.read_again(connected).await;
+        }
+        if others {
+            self.check_other_lists(&connected.session);
         }
     }
 

@@ -137,6 +137,21 @@ impl ToolExecutor {
         self.end(record, Err(error)).await
     }
 
+    /// Does something that is no call of a tool and is recorded like one, such as a person's decision about tools.
+    pub async fn record_action(
+        &self,
+        action: ToolCall,
+        cx: &CallContext,
+        act: impl Future<Output = Result<ToolOutput, ToolError>>,
+    ) -> ToolResult {
+        let (mut record, _) = self.open(action, cx).await;
+        let outcome = match record.opened() {
+            Ok(()) => act.await,
+            Err(error) => Err(error),
+        };
+        self.end(record, outcome).await
+    }
+
     /// Runs the tool `name` with `args`, without a caller.
     pub async fn call(&self, name: &str, args: Value) -> ToolResult {
         let cx = CallContext::default();

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use serde_json::json;
+use switchboard_lock::{FILE_NAME, LockStore};
 
 use self::{check::CheckFailure, source::RequestedServer};
 use super::{
@@ -128,9 +129,15 @@ impl TriedServer {
     /// # Errors
     /// A file cannot be written.
     pub(super) fn write(&self, config: &mut ConfigEditor) -> anyhow::Result<Vec<String>> {
-        let notes = self.secrets.store()?;
+        let mut notes = self.secrets.store()?;
         config.set(&self.name, &self.settings)?;
         edit_servers::save(config)?;
+        if LockStore::beside(config.file()).file().exists() {
+            let name = text::one_line(&self.name);
+            notes.push(format!(
+                "what it says is not in {FILE_NAME} yet: `switchboard trust {name}`"
+            ));
+        }
         Ok(notes)
     }
 }

@@ -4,6 +4,7 @@ mod checks;
 mod cluster;
 mod models;
 mod disk;
+mod lock;
 mod servers;
 mod voice;
 mod zwave;
@@ -13,7 +14,7 @@ use std::{borrow::Cow, process::ExitCode};
 use serde::Serialize;
 use serde_json::json;
 
-use self::{models::ModelReport, servers::ServerReport};
+use self::{lock::FindingLines, models::ModelReport, servers::ServerReport};
 use crate::{
     assembly::App,
     cli::{Cli, DoctorArgs},
@@ -92,6 +93,8 @@ fn examine(doctor: &DoctorArgs, cli: &Cli) -> anyhow::Result<Findings> {
     let is_sound = problems.is_empty();
     found.checks.extend(problems.into_iter().map(broken));
     found.checks.extend(checks::of_skipped(&loaded));
+    let (locked, findings) = lock::check(&loaded);
+    found.checks.extend(locked);
     if let Some(mut app) = app {
         // Failures of servers are in their own rows.
         app.is_quiet = true;
@@ -102,10 +105,12 @@ fn examine(doctor: &DoctorArgs, cli: &Cli) -> anyhow::Result<Findings> {
                 OwnGateway::find(cli, &loaded).filter(|_| loaded.settings.cluster.nats.is_none());
             let probed = match gateway {
                 Some(gateway) => {
-                    on_runtime(unless_interrupted(probe_in_gateway(&app, &loaded, &gateway)))
+                    let probed = probe_in_gateway(&app, &loaded, &gateway, &findings);
+                    on_runtime(unless_interrupted(probed))
                 }
                 None => with_servers(&app, &loaded, Needs::All, async |connections| {
-                    unless_interrupted(probe(doctor, &app, &loaded, connections)).await
+                    let probed = probe(doctor, &app, &loaded, connections, &findings);
+                    unless_interrupted(probed).await
                 }),
             };
             match probed {
@@ -134,11 +139,12 @@ async fn probe(
     app: &App,
     loaded: &Loaded,
     connections: &Connections,
+    findings: &FindingLines,
 ) -> anyhow::Result<Findings> {
     let mut servers = servers::probe(app, connections, is_watched(doctor.json)).await;
     servers.extend(servers::apis(app, loaded, connections).await);
     let mut checks = checks::of_tools(loaded, app);
-    checks.extend(servers.iter().map(ServerReport::check));
+    checks.extend(servers.iter().map(|server| server.check(findings)));
     let models = models::probe(app, loaded).await;
     checks.extend(models.iter().map(ModelReport::check));
     if models.is_empty() && loaded.skipped.models.is_empty() {
@@ -154,12 +160,13 @@ async fn probe_in_gateway(
     app: &App,
     loaded: &Loaded,
     gateway: &OwnGateway,
+    findings: &FindingLines,
 ) -> anyhow::Result<Findings> {
     let servers = servers::probe_in_gateway(app, loaded, gateway).await?;
     let said = "the servers are those of the running gateway; with --alone others are started";
     let mut checks = vec![DoctorCheck::new("gateway", CheckStatus::Info, said)];
     checks.extend(checks::of_tools(loaded, app));
-    checks.extend(servers.iter().map(ServerReport::check));
+    checks.extend(servers.iter().map(|server| server.check(findings)));
     let models = models::probe(app, loaded).await;
     checks.extend(models.iter().map(ModelReport::check));
     if models.is_empty() && loaded.skipped.models.is_empty() {

@@ -1,14 +1,16 @@
 //! `switchboard lock`: writes down what servers say, and compares (SPEC LK-1).
 
+pub(super) mod journal;
 pub(super) mod observe;
 pub(super) mod report;
 
 use std::{path::Path, process::ExitCode};
 
 use anyhow::bail;
+use serde_json::json;
 use switchboard_lock::{
-    Change, ChangeKind, DefinitionKind, FILE_NAME, LockFile, LockStore, LockedServer, Screen,
-    Trusted, compare,
+    Change, ChangeKind, Definition, DefinitionKind, FILE_NAME, LockFile, LockStore, LockedServer,
+    Screen, Trusted, compare,
 };
 use switchboard_runtime::lookup::close_names;
 
@@ -18,6 +20,7 @@ use crate::{
     settings::Loaded,
     terminal::{self, CommandFailed, Paint, is_watched, text},
 };
+use journal::recorded;
 use observe::{ObservedServer, observe};
 use report::ServerComparison;
 
@@ -27,20 +30,21 @@ pub(super) fn run(args: &LockArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     for server in &args.update {
         known_server(&loaded, server)?;
     }
-    if args.check && store.read()?.is_none() {
+    // A file that cannot be read is told before servers are started.
+    let found = store.read()?;
+    if args.check && found.is_none() {
         let text = format!("there is no {FILE_NAME}; `switchboard lock` writes one");
         return Err(CommandFailed(text).into());
     }
-    // A file that cannot be read is told before servers are started.
-    store.read()?;
     let only = (!args.update.is_empty()).then_some(&args.update[..]);
     let observed = observe(&loaded, only, is_watched(args.json))?;
     let before = store.read()?.unwrap_or_default();
     let compared = compare_all(&observed, &before, &loaded);
+    show(args, cli, &compared)?;
     if !args.check {
-        write(args, &store, &observed)?;
+        write(args, &store, &observed, &compared, &loaded)?;
     }
-    tell(args, cli, &store, &loaded, &compared)?;
+    conclude(args, &store, &loaded, &compared)?;
     let is_unreachable = compared.iter().any(|server| server.error.is_some());
     let differs = args.check && compared.iter().any(ServerComparison::waits);
     Ok(if is_unreachable || differs { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -143,65 +147,97 @@ pub(super) fn trusted_now() -> Trusted {
 }
 
 /// Adds what is not in the lock; a server that is to be updated is replaced.
-fn write(args: &LockArgs, store: &LockStore, observed: &[ObservedServer]) -> anyhow::Result<()> {
+fn write(
+    args: &LockArgs,
+    store: &LockStore,
+    observed: &[ObservedServer],
+    compared: &[ServerComparison],
+    loaded: &Loaded,
+) -> anyhow::Result<()> {
     let trusted = trusted_now();
-    store.update(|file| {
+    let change = |file: &mut LockFile| {
         for server in observed {
-            let Ok(now) = &server.outcome else { continue };
-            let is_new = !file.servers.contains_key(&server.name);
-            let locked = file.servers.entry(server.name.clone()).or_default();
-            let is_update = args.update.contains(&server.name);
-            let before = if is_update { std::mem::take(locked) } else { LockedServer::default() };
-            if is_new || is_update {
-                locked.identity = now.identity.clone();
-            }
-            for definition in &now.definitions {
-                let key = (definition.kind, definition.name.clone());
-                let same = before.definitions.get(&key);
-                let same = same.filter(|same| same.is_sound && same.hash == definition.hash());
-                match same {
-                    Some(same) => _ = locked.definitions.insert(key, same.clone()),
-                    None if locked.definitions.contains_key(&key) && !is_update => {}
-                    None => locked.put(definition.clone(), Some(trusted.clone())),
+            if let Ok(now) = &server.outcome {
+                let is_update = args.update.contains(&server.name);
+                let is_new = !file.servers.contains_key(&server.name);
+                let locked = file.servers.entry(server.name.clone()).or_default();
+                if is_new || is_update {
+                    locked.identity = now.identity.clone();
                 }
+                put(locked, &now.definitions, is_update, &trusted);
             }
         }
-    })?;
-    Ok(())
+    };
+    let is_taken = |server: &&ServerComparison| {
+        let is_left = |change: &Change| args.update.is_empty() && is_left(change);
+        let mut changes = server.changes.iter();
+        server.error.is_none() && changes.any(|(change, _)| !is_left(change))
+    };
+    let names: Vec<_> =
+        compared.iter().filter(is_taken).map(|server| server.name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(store.update(change).map(drop)?);
+    }
+    let action = json!({"servers": names, "update": !args.update.is_empty(), "by": trusted.by});
+    recorded(loaded, "switchboard/lock", &action, || store.update(change)).map(drop)
 }
 
-fn tell(
-    args: &LockArgs,
-    cli: &Cli,
-    store: &LockStore,
-    loaded: &Loaded,
-    compared: &[ServerComparison],
-) -> anyhow::Result<()> {
+/// Puts definitions into a server's lock. Unless it is updated, those that differ stay as they are.
+fn put(locked: &mut LockedServer, now: &[Definition], is_update: bool, trusted: &Trusted) {
+    let before = match is_update {
+        true => std::mem::take(&mut locked.definitions),
+        false => locked.definitions.clone(),
+    };
+    for definition in now {
+        let key = (definition.kind, definition.name.clone());
+        match before.get(&key) {
+            Some(same) if same.is_sound && same.hash == definition.hash() => {
+                locked.definitions.insert(key, same.clone());
+            }
+            Some(_) if !is_update => {}
+            _ => locked.put(definition.clone(), Some(trusted.clone())),
+        }
+    }
+}
+
+/// Shows what differs, before anything is written.
+fn show(args: &LockArgs, cli: &Cli, compared: &[ServerComparison]) -> anyhow::Result<()> {
     for line in compared.iter().flat_map(ServerComparison::warnings) {
         terminal::tell(&line);
     }
     if args.json {
-        let servers: Vec<_> = compared.iter().map(ServerComparison::json).collect();
-        let is_well =
-            compared.iter().all(|server| server.error.is_none() && !(args.check && server.waits()));
-        let file = store.file().display().to_string();
-        let found = serde_json::json!({"ok": is_well, "file": file, "servers": servers});
-        return Ok(terminal::print(&found.to_string())?);
+        return Ok(());
     }
     for error in compared.iter().filter_map(ServerComparison::error_line) {
         terminal::tell(&error);
     }
     let paint = Paint::stdout(cli.color);
-    let shown = compared.iter().flat_map(|server| {
-        let shows = |change: &Change| args.check || !args.update.is_empty() || is_left(change);
-        server.lines(shows, paint)
-    });
-    let mut lines: Vec<_> = shown.collect();
-    lines.extend(summary(args, store.file(), compared));
-    if args.check
-        && let Some(unknown) = not_in_config(store, loaded)?
-    {
-        lines.push(unknown);
+    let shows = |change: &Change| args.check || !args.update.is_empty() || is_left(change);
+    let lines: Vec<_> = compared.iter().flat_map(|server| server.lines(shows, paint)).collect();
+    match lines.is_empty() {
+        true => Ok(()),
+        false => Ok(terminal::print(&lines.join("\n"))?),
+    }
+}
+
+/// Says what came of it.
+fn conclude(
+    args: &LockArgs,
+    store: &LockStore,
+    loaded: &Loaded,
+    compared: &[ServerComparison],
+) -> anyhow::Result<()> {
+    if args.json {
+        let servers: Vec<_> = compared.iter().map(ServerComparison::json).collect();
+        let is_well =
+            compared.iter().all(|server| server.error.is_none() && !(args.check && server.waits()));
+        let file = store.file().display().to_string();
+        let found = json!({"ok": is_well, "file": file, "servers": servers});
+        return Ok(terminal::print(&found.to_string())?);
+    }
+    let mut lines = summary(args, store.file(), compared);
+    if args.check {
+        lines.extend(not_in_config(store, loaded)?);
     }
     Ok(terminal::print(&lines.join("\n"))?)
 }
@@ -214,43 +250,38 @@ fn is_left(change: &Change) -> bool {
 fn summary(args: &LockArgs, file: &Path, compared: &[ServerComparison]) -> Vec<String> {
     let file = text::one_line(&file.display().to_string());
     let reached: Vec<_> = compared.iter().filter(|server| server.error.is_none()).collect();
-    if args.check {
-        let count: usize = reached.iter().map(|server| server.count).sum();
-        let is_same = reached.iter().all(|server| !server.waits());
-        let what = format!("{count} definitions of {} servers", reached.len());
-        return match is_same {
-            true => vec![format!("{file} has {what} as they are")],
-            false => vec!["`switchboard trust SERVER` takes what waits into the lock".to_owned()],
-        };
+    if !args.check {
+        let each = reached.iter().map(|server| outcome(args, server));
+        return each.chain([format!("written to {file}")]).collect();
     }
-    reached
-        .iter()
-        .map(|server| {
-            let name = text::one_line(&server.name);
-            let added = server
-                .changes
-                .iter()
-                .filter(|(change, _)| !is_left(change) && change.change.waits());
-            let (added, count) = (added.count(), server.count);
-            let left = server
-                .changes
-                .iter()
-                .filter(|(change, _)| is_left(change) && change.change.waits());
-            let left = match (left.count(), args.update.is_empty()) {
-                (0, _) | (_, false) => String::new(),
-                (left, true) => {
-                    format!(
-                        ", {left} left as they were (`switchboard lock --update {name}` takes them)"
-                    )
-                }
-            };
-            match args.update.is_empty() {
-                true => format!("{name}: {count} definitions, {added} added{left}"),
-                false => format!("{name}: {count} definitions, locked as they are now"),
-            }
-        })
-        .chain([format!("written to {file}")])
-        .collect()
+    let count: usize = reached.iter().map(|server| server.count).sum();
+    let servers = if reached.len() == 1 { "server" } else { "servers" };
+    let what = format!("{} of {} {servers}", definitions(count), reached.len());
+    match reached.iter().all(|server| !server.waits()) {
+        true => vec![format!("{file} has {what} as they are")],
+        false => vec!["`switchboard trust SERVER` takes what waits into the lock".to_owned()],
+    }
+}
+
+/// Says what was locked of a server.
+fn outcome(args: &LockArgs, server: &ServerComparison) -> String {
+    let (name, all) = (text::one_line(&server.name), definitions(server.count));
+    if !args.update.is_empty() {
+        return format!("{name}: {all}, locked as they are now");
+    }
+    let waiting = server.changes.iter().filter(|(change, _)| change.change.waits());
+    let (left, added): (Vec<_>, Vec<_>) = waiting.partition(|(change, _)| is_left(change));
+    let left = match left.len() {
+        0 => String::new(),
+        left => {
+            format!(", {left} left as they were (`switchboard lock --update {name}` takes them)")
+        }
+    };
+    format!("{name}: {all}, {} added{left}", added.len())
+}
+
+fn definitions(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "definition" } else { "definitions" })
 }
 
 /// Names the servers of the lock that the config does not have.

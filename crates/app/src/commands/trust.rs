@@ -6,9 +6,10 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::bail;
 use serde_json::{Value, json};
-use switchboard_lock::{Change, ChangeKind, Definition, FILE_NAME, LockMode};
+use switchboard_lock::{Change, ChangeKind, Definition, FILE_NAME, LockFile, LockMode};
 
 use super::lock::{
+    journal::recorded,
     known_server,
     observe::{ObservedServer, observe},
     report::change_lines,
@@ -147,7 +148,9 @@ fn trust_here(wanted: &TrustArgs, cli: &Cli, loaded: &Loaded) -> anyhow::Result<
         return Ok(ExitCode::FAILURE);
     }
     let trusted = trusted_now();
-    store.update(|file| {
+    let names: Vec<_> = changes.iter().map(|(change, _)| change.name.clone()).collect();
+    let action = json!({"server": server, "definitions": names, "by": trusted.by});
+    let change = |file: &mut LockFile| {
         let is_new = !file.servers.contains_key(server);
         let locked = file.servers.entry(server.to_owned()).or_default();
         // With all of its definitions, the server itself is trusted as it is now.
@@ -166,8 +169,9 @@ fn trust_here(wanted: &TrustArgs, cli: &Cli, loaded: &Loaded) -> anyhow::Result<
                 locked.put(definition.clone(), Some(trusted.clone()));
             }
         }
-    })?;
-    tell(wanted, &changes.iter().map(|(change, _)| change.name.clone()).collect::<Vec<_>>())?;
+    };
+    recorded(loaded, "switchboard/trust", &action, || store.update(change))?;
+    tell(wanted, &names)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -39,6 +39,7 @@ pages! {
     home: "docs/home.md",
     install: "docs/install.md",
     local_tools: "docs/local-tools.md",
+    locking: "docs/locking.md",
     math: "docs/math.md",
     models: "docs/models.md",
     records: "docs/records.md",

@@ -241,6 +241,14 @@ const CASES: &[(&str, &[&str], Says)] = &[
     ("servers", &[], Nothing),
     ("restart", &[HOSTILE], Nothing),
     ("logs", &[HOSTILE], Nothing),
+    ("runs", &[], Nothing),
+    ("runs show", &[HOSTILE], Something),
+    ("runs resume", &[HOSTILE], Nothing),
+    // From here on the lock applies.
+    ("lock", &["--json"], Something),
+    ("lock", &["--check"], Nothing),
+    ("lock", &["--update", "h"], Nothing),
+    ("trust", &["h"], Nothing),
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,6 +13,7 @@ mod arguments;
 mod completion;
 mod config;
 mod trust;
+mod lock;
 mod hostile;
 mod definitions;
 mod programs;

@@ -9,6 +9,7 @@ import { chip, copy, empty, head, loading, toast, trouble } from '../widgets.js'
 import { addServer } from './add.js';
 import { beside } from './beside.js';
 import { hasMore, isMcp, lastWords, more, summary } from './facts.js';
+import { skippedOtherwise, waiting } from './waiting.js';
 
 /** @import { Figures, Route, Server, Stats, View } from '../types' */
 
@@ -145,7 +146,7 @@ class Servers {
   /** @param {Server} server */
   #card(server) {
     const isOpen = server.name === this.#chosen;
-    const skipped = server.skipped_tools ?? [];
+    const skipped = skippedOtherwise(server);
     const figures = this.#figures.get(server.name);
     return h(
       'article',
@@ -175,6 +176,7 @@ class Servers {
         ),
       server.check && server.state !== 'ready' && h('p', { class: 'note' }, server.check),
       lastWords(server),
+      waiting(server, () => this.#look()),
       skipped.length > 0 &&
         h(
           'div',

@@ -27,7 +27,7 @@ macro_rules! file {
 pub(super) static INDEX: ConsoleFile = file!("index.html");
 
 /// The files that the page loads.
-static FILES: [ConsoleFile; 60] = [
+static FILES: [ConsoleFile; 61] = [
     file!("api.js"),
     file!("approval.js"),
     file!("approvals.js"),
@@ -81,6 +81,7 @@ static FILES: [ConsoleFile; 60] = [
     file!("servers/beside.js"),
     file!("servers/facts.js"),
     file!("servers/servers.js"),
+    file!("servers/waiting.js"),
     file!("tools/controls.js"),
     file!("tools/form.js"),
     file!("tools/lines.js"),

@@ -73,6 +73,7 @@ use responses::RejectedResponse;
         rest::servers::sign_out,
         rest::servers::add,
         rest::servers::remove,
+        rest::servers::trust,
         rest::servers::enable,
         rest::servers::disable,
         rest::about::show,

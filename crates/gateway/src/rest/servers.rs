@@ -6,6 +6,7 @@ mod group;
 mod lists;
 mod sign_in;
 mod stderr;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ use crate::{
 
 use group::ShownWorker;
 use sign_in::ShownSignIn;
+use waiting::ShownPending;
 
 pub(crate) use act::{__path_reconnect, __path_start, __path_stop, reconnect, start, stop};
 pub(crate) use edit::{
@@ -40,6 +42,7 @@ pub(crate) use edit::{
 pub(crate) use lists::{__path_prompts, __path_resources, prompts, resources};
 pub(crate) use sign_in::{__path_sign_in, __path_sign_out, sign_in, sign_out};
 pub(crate) use stderr::{__path_follow, follow};
+pub(crate) use waiting::{__path_trust, trust};
 
 /// A server as it is shown.
 #[derive(Serialize, ToSchema)]
@@ -81,6 +84,9 @@ pub(crate) struct ShownServer {
     tools: usize,
     /// Tools of its that are not used, and why.
     skipped_tools: Vec<String>,
+    /// What it says that is not in `switchboard.lock`, or differs from it; nothing for who neither approves, administers nor
+    /// watches.
+    waiting: Vec<ShownPending>,
     /// How many client sessions have a copy of it to themselves; 0 for who neither administers nor watches.
     clients: usize,
     /// The last lines of its stderr; unset if there are none, or the caller may not see them.
@@ -163,6 +169,7 @@ impl ShownServer {
             error_at: setback.map(|setback| timestamp(setback.at)),
             tools: of_server.filter(|tool| caller.sees(tool)).count(),
             skipped_tools: if sees_skipped_tools { server.skipped_tools() } else { Vec::new() },
+            waiting: waiting::shown(server, caller),
             clients: if sees_errors { server.copies() } else { 0 },
             stderr: sees_stderr.then(|| {
                 let lines = server.stderr().lines();
@@ -192,6 +199,7 @@ impl ShownServer {
             error_at: None,
             tools: 0,
             skipped_tools: Vec::new(),
+            waiting: Vec::new(),
             clients: 0,
             stderr: None,
             workers: None,

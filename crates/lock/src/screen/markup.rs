@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Regex, RegexSet};
 
 use super::{ScreenedText, Suspicion, short};
 
@@ -40,13 +40,18 @@ const RULES: &[Rule] = &[
     ),
 ];
 
+static SET: LazyLock<RegexSet> = LazyLock::new(|| {
+    RegexSet::new(RULES.iter().map(|(pattern, _)| pattern)).expect("fixed patterns")
+});
+
 static PATTERNS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     let compile = |(pattern, what): &Rule| (Regex::new(pattern).expect("a fixed pattern"), *what);
     RULES.iter().map(compile).collect()
 });
 
 pub(super) fn find(text: &ScreenedText<'_>, add: &mut impl FnMut(Suspicion, String)) {
-    for (pattern, what) in PATTERNS.iter() {
+    for index in SET.matches(text.text) {
+        let Some((pattern, what)) = PATTERNS.get(index) else { continue };
         if let Some(found) = pattern.find(text.text) {
             let said = short(found.as_str());
             add(Suspicion::Markup, format!("{} has {what}: “{said}”", text.place));

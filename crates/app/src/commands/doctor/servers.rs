@@ -10,7 +10,10 @@ use switchboard_runtime::{RegisteredTool, rename};
 use switchboard_toolcall::{HumanDuration, ToolOrigin};
 use tokio::time::{Instant, timeout};
 
-use super::{CheckStatus, DoctorCheck};
+use super::{
+    CheckStatus, DoctorCheck,
+    lock::{self, FindingLines, WaitingDefinition},
+};
 use crate::{
     assembly::App,
     commands::{api_view, sign_in_view, zwave},
@@ -44,6 +47,9 @@ pub(super) struct ServerReport {
     tools: usize,
     /// Tools that are not used, with the reason.
     skipped_tools: Vec<String>,
+    /// What it says that is not in the lock, or differs from it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waiting: Vec<WaitingDefinition>,
     /// The state of its sign-in, if it needs one.
     #[serde(skip_serializing_if = "Option::is_none")]
     sign_in: Option<Value>,
@@ -72,6 +78,8 @@ pub(super) async fn probe(
     let times = join_all(connections.all().into_iter().map(|server| async move {
         // A server that takes longer is reported as connecting.
         _ = timeout(connections.startup_wait(), server.settled()).await;
+        // One that does not answer is told elsewhere.
+        _ = timeout(connections.startup_wait(), server.compare_lists()).await;
         u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }));
     let (times, ()) = tokio::join!(times, connections.settled(is_watched));
@@ -160,6 +168,7 @@ impl ServerReport {
             info: server["server"].clone(),
             tools: tools.len(),
             skipped_tools: lines("skipped_tools"),
+            waiting: lock::waiting_in_gateway(server),
             sign_in: server.get("sign_in").filter(|sign_in| !sign_in.is_null()).cloned(),
             attempts: server["starts"].as_u64().unwrap_or(0),
             connect_ms: None,
@@ -216,6 +225,7 @@ impl ServerReport {
             info: session.as_ref().map_or(Value::Null, |session| session.info().clone()),
             tools: tools.len(),
             skipped_tools: server.skipped_tools(),
+            waiting: lock::waiting(server),
             sign_in: None,
             attempts,
             connect_ms: Some(connect_ms),
@@ -237,8 +247,8 @@ impl ServerReport {
         self
     }
 
-    /// The finding for people.
-    pub(super) fn check(&self) -> DoctorCheck {
+    /// The finding for people, with what the screen found in the lock.
+    pub(super) fn check(&self, findings: &FindingLines) -> DoctorCheck {
         let is_per_user = self.sign_in.as_ref().is_some_and(|shown| shown["auth"] == "user");
         let mut lines = vec![match &self.error {
             Some(error) => error.clone(),
@@ -251,6 +261,10 @@ impl ServerReport {
         }
         lines.extend(self.health.clone());
         lines.extend(self.skipped_tools.iter().map(|tool| format!("skipped: {tool}")));
+        let locked = findings.get(&self.name).map(Vec::as_slice).unwrap_or_default();
+        let lock_lines = lock::lines(&self.name, &self.waiting, &self.skipped_tools, locked);
+        let is_unremarkable = self.skipped_tools.is_empty() && lock_lines.is_empty();
+        lines.extend(lock_lines);
         lines.extend(self.renames.iter().map(|(tool, names)| {
             let names: Vec<_> = names.iter().map(|(from, to)| format!("{from} → {to}")).collect();
             format!("renamed for {tool}: {}", names.join(", "))
@@ -262,7 +276,7 @@ impl ServerReport {
         );
         let skipped = self.stderr.len().saturating_sub(STDERR_LINES);
         lines.extend(self.stderr.iter().skip(skipped).map(|line| format!("stderr: {line}")));
-        let status = match (&self.error, self.skipped_tools.is_empty()) {
+        let status = match (&self.error, is_unremarkable) {
             (Some(_), _) => CheckStatus::Broken,
             (None, false) => CheckStatus::Info,
             (None, true) => CheckStatus::Ok,

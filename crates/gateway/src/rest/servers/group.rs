@@ -94,6 +94,7 @@ fn shown(server: &KnownServer, parts: &Parts, caller: &Caller) -> Option<ShownSe
         error_at: None,
         tools: own.filter(|tool| caller.sees(tool)).count(),
         skipped_tools: skipped.into_iter().flatten().filter_map(text).collect(),
+        waiting: Vec::new(),
         clients: 0,
         stderr: None,
         sign_in: None,
