@@ -71,6 +71,9 @@ pub enum AccessError {
     /// The public URL is invalid.
     #[error("`[serve] public_url`: `{0}` is not like `https://tools.example`, without a path")]
     PublicUrl(String),
+    /// People are to sign in at an issuer, and none is named.
+    #[error("`[serve.oauth] oidc` needs `[serve.jwt]`, which names the issuer to sign in at")]
+    NoIssuer,
     /// `[serve.jwt]` is invalid.
     #[error(transparent)]
     Jwt(#[from] JwtError),
@@ -104,9 +107,13 @@ impl Access {
         if !is_local && tokens.is_empty() && jwt.is_none() && peers.is_none() {
             return Err(AccessError::Open(address));
         }
-        let oauth = config.oauth.clone();
-        let oauth = oauth
-            .map(|oauth| AuthorizationServer::new(oauth, &tokens, is_local, config.require_token));
+        let issuer = config.jwt.as_ref().map(|jwt| jwt.issuer.as_str());
+        if issuer.is_none() && config.oauth.as_ref().is_some_and(|oauth| oauth.oidc.is_some()) {
+            return Err(AccessError::NoIssuer);
+        }
+        let oauth = config.oauth.clone().map(|oauth| {
+            AuthorizationServer::new(oauth, &tokens, is_local, config.require_token, issuer)
+        });
         let access = Self {
             oauth,
             tokens,

@@ -24,6 +24,7 @@ use quotas::CallerQuotas;
 pub(crate) use claims::PREFIX;
 pub use config::{JwtConfig, OneOrMany};
 pub use keys::KeysError;
+pub(crate) use keys::guarded;
 
 /// How many verified tokens are cached; a signature costs more than a hash.
 const REMEMBERED: usize = 1024;
@@ -145,7 +146,8 @@ impl Jwt {
             bearer.check_times(SystemTime::now(), self.config.leeway.0).map_err(refused)?;
             return Ok(bearer);
         }
-        let bearer = Arc::new(self.verify(token).await?);
+        let bearer = self.verify(token, self.config.audience.all()).await?;
+        let bearer = Arc::new(bearer);
         let mut verified = self.remembered();
         if verified.len() >= REMEMBERED {
             verified.clear();
@@ -158,11 +160,41 @@ impl Jwt {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn verify(&self, token: &str) -> Result<JwtBearer, Rejection> {
+    /// Returns the caller whom an ID token names, which was issued to this client for a sign-in with this nonce. It is no
+    /// token for calls: its audience is the client.
+    ///
+    /// # Errors
+    /// It is not such a token, or the issuer's keys cannot be fetched.
+    pub(crate) async fn bearer_of_id_token(
+        &self,
+        token: &str,
+        client: &str,
+        nonce: &str,
+    ) -> Result<Caller, Rejection> {
+        let caller = self.verify(token, &[client.to_owned()]).await?.caller;
+        let claims = caller.claims.as_deref();
+        let claim = |name: &str| claims.and_then(|claims| claims[name].as_str());
+        let has_others = claims.is_some_and(|claims| {
+            claims["aud"].as_array().is_some_and(|audience| audience.len() > 1)
+        });
+        if claim("nonce") != Some(nonce) {
+            return Err(refused("it is for another sign-in".to_owned()));
+        }
+        // One that several may have must say for whom it was made.
+        match claim("azp") {
+            Some(party) if party != client => {
+                Err(refused("it was made for another client".to_owned()))
+            }
+            None if has_others => Err(refused("it does not say for whom it was made".to_owned())),
+            _ => Ok(caller),
+        }
+    }
+
+    async fn verify(&self, token: &str, audience: &[String]) -> Result<JwtBearer, Rejection> {
         let header = self.header(token).map_err(refused)?;
         let mut validation = Validation::new(header.alg);
         validation.set_issuer(&[&self.config.issuer]);
-        validation.set_audience(self.config.audience.all());
+        validation.set_audience(audience);
         validation.set_required_spec_claims(&["iss", "aud"]);
         // Times are checked here: the library's parsing of numbers does not work with `arbitrary_precision`.
         validation.validate_exp = false;
@@ -177,7 +209,7 @@ impl Jwt {
                     bearer.check_times(SystemTime::now(), self.config.leeway.0).map_err(refused)?;
                     return Ok(bearer);
                 }
-                Err(error) => reason = verify::reason(&error, &self.config),
+                Err(error) => reason = verify::reason(&error, &self.config.issuer, audience),
             }
         }
         Err(refused(reason))

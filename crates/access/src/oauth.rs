@@ -13,9 +13,9 @@ mod consent;
 mod error;
 mod form;
 mod grant;
+mod oidc;
 mod parameters;
 mod person;
-mod public_address;
 mod redirect;
 mod registrations;
 mod secret;
@@ -24,6 +24,7 @@ mod token;
 
 use crate::{Access, rate::Quota, tokens::Tokens};
 use client_document::ClientDocuments;
+use oidc::OidcSignIn;
 use registrations::Registrations;
 
 pub use authorize::{AuthorizationError, AuthorizationRequest};
@@ -33,6 +34,7 @@ pub use consent::ConsentError;
 pub use error::OAuthError;
 pub use form::FormCookie;
 pub use grant::{Grant, GrantUser};
+pub use oidc::{OIDC_CALLBACK, OidcConfig, OidcRedirect, OidcSession};
 pub use parameters::Parameters;
 pub use person::Person;
 pub(crate) use person::is_forwarded;
@@ -53,6 +55,8 @@ pub(crate) struct AuthorizationServer {
     registrations: Registrations,
     /// Limits the registrations of all clients together.
     registering: Quota,
+    /// Where people can sign in instead of typing a token.
+    oidc: Option<OidcSignIn>,
     /// Whether the user of this machine needs no other sign-in.
     takes_local_user: bool,
 }
@@ -63,8 +67,11 @@ impl AuthorizationServer {
         tokens: &Tokens,
         is_local: bool,
         require_token: bool,
+        issuer: Option<&str>,
     ) -> Self {
+        let oidc = config.oidc.clone().zip(issuer);
         Self {
+            oidc: oidc.map(|(oidc, issuer)| OidcSignIn::new(oidc, issuer)),
             documents: ClientDocuments::new(config.private_addresses),
             registrations: Registrations::beside(tokens.file()),
             registering: Quota::new(Some(config.registration_rate), None),

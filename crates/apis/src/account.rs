@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_oauth::{Error, SignInNeeded, SignInPage, SignInStatus};
+use switchboard_oauth::{Error, SignInNeeded, SignInPage, SignInStatus, SignInTarget};
 use switchboard_toolcall::Principal;
 
 use crate::Api;
@@ -29,14 +29,19 @@ impl Api {
     }
 
     /// Opens the address at which a caller signs in; `None` if no gateway serves it.
-    pub fn open_sign_in(&self, principal: &Principal) -> Option<Arc<SignInPage>> {
-        self.sign_in()?.open(principal)
+    pub async fn open_sign_in(&self, principal: &Principal) -> Option<Arc<SignInPage>> {
+        self.sign_in()?.open(principal).await
+    }
+
+    /// Returns what a caller signs in to; `None` if callers do not sign in to this API themselves.
+    pub fn sign_in_target(&self, principal: &Principal) -> Option<Arc<dyn SignInTarget>> {
+        self.sign_in()?.target(principal)
     }
 
     /// Signs one caller out: the sign-in is revoked and forgotten. Returns whether there was one.
     ///
     /// # Errors
-    /// The vault cannot be used.
+    /// The store of sign-ins cannot be used.
     pub async fn sign_out(&self, principal: &Principal) -> Result<bool, Error> {
         match self.sign_in() {
             Some(sign_in) => sign_in.sign_out(principal).await,

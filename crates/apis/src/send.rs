@@ -133,7 +133,8 @@ async fn let_sign_in(
     spec: &ToolSpec,
     cx: &CallContext,
 ) -> Result<(), ToolError> {
-    let page = sign_in.open(caller.principal()).ok_or_else(|| sign_in.needed(caller, needed))?;
+    let page =
+        sign_in.open(caller.principal()).await.ok_or_else(|| sign_in.needed(caller, needed))?;
     let channel = cx.caller_channel.as_deref();
     let ask = |questions| async move {
         let (server, tool) = (caller.title().into(), spec.name.clone());

@@ -14,11 +14,10 @@ use switchboard_oauth::{
     SignInNeeded, SignInPage, SignInStatus, SignInTarget, principal_of, revoke,
 };
 use switchboard_toolcall::{BoxFuture, CallContext, ErrorKind, Principal, ToolError};
-use tokio::task::spawn_blocking;
 
 use crate::ApiConfig;
 
-/// How many callers' own sign-ins are kept in memory; another is read from the vault when it is needed.
+/// How many callers' own sign-ins are kept in memory; another is read from the store when it is needed.
 const MAX_CALLERS: usize = 1024;
 
 /// The sign-ins to one API.
@@ -112,7 +111,7 @@ impl ApiSignIn {
             return Some(known.clone());
         }
         if callers.len() >= MAX_CALLERS {
-            // One that no call uses now: it is in the vault, or got again for a JWT.
+            // One that no call uses now: it is stored, or got again for a JWT.
             let idle = callers.iter().find(|(_, caller)| Arc::strong_count(caller) == 1);
             let idle = idle.map(|(principal, _)| principal.clone());
             idle.inspect(|principal| drop(callers.remove(principal)));
@@ -168,9 +167,15 @@ impl ApiSignIn {
     }
 
     /// Opens the address at which a caller signs in; `None` if no gateway serves it, or the caller is not known.
-    pub(crate) fn open(&self, principal: &Principal) -> Option<Arc<SignInPage>> {
+    pub(crate) async fn open(&self, principal: &Principal) -> Option<Arc<SignInPage>> {
         let target: Arc<dyn SignInTarget> = self.of(principal)?;
-        self.deps.pages.open(&target)
+        self.deps.pages.open(&target).await
+    }
+
+    /// Returns what a caller signs in to; `None` if callers do not sign in to it themselves.
+    pub(crate) fn target(&self, principal: &Principal) -> Option<Arc<dyn SignInTarget>> {
+        let caller = self.of(principal).filter(|_| self.signs_people_in())?;
+        Some(caller)
     }
 
     /// Returns why a caller has to sign in, as far as that is known.
@@ -187,9 +192,9 @@ impl ApiSignIn {
         if known.is_some() || (self.auth == ServerAuth::Exchange && self.is_per_caller()) {
             return known;
         }
-        let (key, vault) = (self.key_of(principal)?, self.deps.vault.clone());
-        let loaded = spawn_blocking(move || Credential::load(&vault, &key)).await;
-        loaded.ok()?.ok().flatten().map(|credential| credential.status())
+        let key = self.key_of(principal)?;
+        let loaded = Credential::load(&*self.deps.store, &key).await;
+        loaded.ok().flatten().map(|credential| credential.status())
     }
 
     /// Returns how many callers are signed in, if each has its own.
@@ -197,9 +202,7 @@ impl ApiSignIn {
         match self.auth {
             _ if !self.is_per_caller() => None,
             ServerAuth::User => {
-                let vault = self.deps.vault.clone();
-                let keys = spawn_blocking(move || CredentialKey::all(&vault)).await;
-                let keys = keys.ok().and_then(Result::ok).unwrap_or_default();
+                let keys = CredentialKey::all(&*self.deps.store).await.unwrap_or_default();
                 let is_own = |key: &&CredentialKey| {
                     *key.server == *self.name && key.url == self.url && principal_of(key).is_some()
                 };
@@ -215,18 +218,18 @@ impl ApiSignIn {
     /// Signs one caller out; returns whether it was signed in.
     ///
     /// # Errors
-    /// The vault cannot be used.
+    /// The store of sign-ins cannot be used.
     pub(crate) async fn sign_out(
         &self,
         principal: &Principal,
     ) -> Result<bool, switchboard_oauth::Error> {
         let Some(key) = self.key_of(principal) else { return Ok(false) };
-        let revoked = revoke(&self.deps.http, &self.deps.vault, &key).await;
+        let revoked = revoke(&self.deps.http, &*self.deps.store, &key).await;
         self.lock().remove(principal);
         Ok(revoked?.is_some())
     }
 
-    /// Uses the sign-ins that are in the vault now.
+    /// Uses the sign-ins that are stored now.
     pub(crate) async fn reload(&self) {
         for caller in self.all() {
             caller.signed_in_anew().await;

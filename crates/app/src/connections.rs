@@ -11,9 +11,8 @@ use switchboard_apis::{Api, Apis};
 use switchboard_mcp_client::{
     KnownProtocols, OauthDeps, Server, ServerDeps, ServerFailure, Servers,
 };
-use switchboard_oauth::{HttpClient, Secret};
 use switchboard_process::guard::ProcessGuard;
-use switchboard_runtime::{ServerSettings, ToolExecutor, ToolManager, redact};
+use switchboard_runtime::{ServerSettings, ToolExecutor, ToolManager};
 use switchboard_workers::{Groups, JobQueue};
 use tokio::{signal, sync::watch};
 
@@ -23,8 +22,8 @@ use crate::{
     runtime::on_runtime,
     settings::Loaded,
     shipping::RecordShipper,
+    sign_ins,
     terminal::{self, text},
-    vault,
 };
 
 pub(crate) use needs::Needs;
@@ -58,7 +57,8 @@ impl App {
     ) -> anyhow::Result<Connections> {
         lock_watch::load(self, loaded)?;
         let given_up = watch::Sender::default();
-        let around = self.surroundings(loaded, needs, &given_up);
+        let oauth = sign_ins::for_servers(loaded, &self.cluster, needs).await?;
+        let around = self.surroundings(loaded, needs, oauth, &given_up);
         let configs = self.configs(loaded, needs)?;
         let cluster = match needs.includes_groups() {
             true => self.cluster.get(loaded).await?,
@@ -81,6 +81,7 @@ impl App {
         &self,
         loaded: &Loaded,
         needs: Needs<'_>,
+        oauth: Option<OauthDeps>,
         told: &watch::Sender<Vec<ServerFailure>>,
     ) -> ServerDeps {
         let tools = Arc::downgrade(self.executor.tools());
@@ -102,23 +103,10 @@ impl App {
             guard: guard.ok(),
             protocols: Arc::new(known_protocols()),
             locks: self.locks.clone(),
-            oauth: sign_ins(loaded),
+            oauth,
             retries_permanent: needs.runs_on(),
         }
     }
-}
-
-/// Returns what signing in to servers needs; `None` if there is no folder for the vault, or HTTPS cannot be used here.
-pub(crate) fn sign_ins(loaded: &Loaded) -> Option<OauthDeps> {
-    let http = HttpClient::new().inspect_err(|error| {
-        // A clean system may have no certificates, and without remote servers needs none.
-        let has_server = loaded.enabled_servers().any(|(_, config)| config.url.is_some());
-        if has_server || !loaded.settings.apis.is_empty() {
-            tracing::warn!(%error, "no server can be signed in to");
-        }
-    });
-    let remember = Arc::new(|secret: &Secret| redact::remember(secret.expose()));
-    Some(OauthDeps::new(http.ok()?, vault::open().ok()?, remember))
 }
 
 /// Returns the protocol versions that servers spoke before; empty if there is no state folder.

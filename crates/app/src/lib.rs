@@ -11,6 +11,7 @@ mod environment;
 mod lock_watch;
 mod logging;
 mod vault;
+mod sign_ins;
 mod settings;
 mod overrides;
 mod records;

@@ -44,6 +44,15 @@ pub enum Error {
         "token '{0}' is signed with another key than `[cluster] key`: revoke it, and make it anew"
     )]
     OtherKey(String),
+    /// A stored sign-in does not open.
+    #[error("it is sealed with another key than `[cluster] key`, or damaged")]
+    Sealed,
+    /// Another process has taken the lock of a sign-in over.
+    #[error("another process is renewing it")]
+    LockLost,
+    /// The system has no randomness.
+    #[error("the system has no random numbers")]
+    Random,
     /// The entry is too large for NATS.
     #[error("it has {size} bytes, and NATS takes {most} at most")]
     TooLarge {

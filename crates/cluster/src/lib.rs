@@ -1,5 +1,5 @@
-//! The state that several gateways share, so that a request may reach any of them: tokens, rate limits, held calls, and
-//! call records.
+//! The state that several gateways share, so that a request may reach any of them: tokens, rate limits, held calls,
+//! sign-ins to servers, and call records.
 //!
 //! All of it is in buckets and streams of NATS. What is read often is read from a `Mirror` in memory, which
 //! follows its bucket; what must be decided only once is decided by compare-and-set.
@@ -33,10 +33,14 @@ mod approvals;
 mod mcp_sessions;
 mod view;
 mod sign_ins;
+mod seal;
+mod credentials;
+mod sign_in_pages;
 pub mod streams;
 pub mod records;
 pub mod figures;
 
+pub use credentials::ClusterCredentials;
 pub use error::Error;
 pub use state::ClusterState;
 pub use tokens::ClusterTokens;

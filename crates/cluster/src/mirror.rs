@@ -4,6 +4,7 @@
 //! if it were restored, such as a revoked token, is not deleted: a signed entry without a value replaces it. A gateway that
 //! has seen this entry ignores older ones, and writes it again if it is gone.
 
+mod swap;
 mod trust;
 
 use std::{

@@ -5,6 +5,7 @@
 
 mod authorize;
 mod clients;
+mod oidc;
 mod html;
 mod pages;
 
@@ -15,6 +16,8 @@ use axum::{
     routing::{get, post},
 };
 
+use switchboard_access::oauth::OIDC_CALLBACK;
+
 use crate::gateway::Parts;
 
 /// The paths of the endpoints, for the metadata.
@@ -24,10 +27,14 @@ pub(crate) const REGISTER: &str = "/oauth/register";
 pub(crate) const REVOKE: &str = "/oauth/revoke";
 const SIGN_IN: &str = "/oauth/sign-in";
 const SIGN_OUT: &str = "/oauth/sign-out";
+const OIDC: &str = "/oauth/oidc";
 
-/// Returns the page that other sites may lead to.
+/// Returns the pages that other sites may lead to.
 pub(crate) fn pages() -> Router<Arc<Parts>> {
-    Router::new().route(AUTHORIZE, get(authorize::show))
+    Router::new()
+        .route(AUTHORIZE, get(authorize::show))
+        .route(OIDC, get(oidc::begin))
+        .route(OIDC_CALLBACK, get(oidc::finish))
 }
 
 /// Returns the endpoints for clients, and those for the forms of our own pages.

@@ -50,7 +50,7 @@ async fn show(
     Path(id): Path<String>,
     head: request::Parts,
 ) -> Response {
-    let Some(page) = find(&parts, &id) else { return gone() };
+    let Some((_, page)) = find(&parts, &id).await else { return gone() };
     match visitor(&parts, &head).await {
         Some(caller) if caller.principal == *page.principal() => {
             html::ask(&page, Ask::ToGoOn).into_response()
@@ -72,7 +72,7 @@ async fn begin(
     if let Err(rejection) = parts.access.check_own_form(&head) {
         return Page::new("Not signed in", &rejection.to_string()).with_status(rejection.status());
     }
-    let Some(page) = find(&parts, &id) else { return gone() };
+    let Some((pages, page)) = find(&parts, &id).await else { return gone() };
     let caller = match form.token.trim() {
         "" => visitor(&parts, &head).await,
         token => parts.access.identify(token).await.ok().map(|admitted| admitted.caller),
@@ -81,7 +81,7 @@ async fn begin(
         let wrong = Ask::ForToken("That is not the token of this caller.");
         return html::ask(&page, wrong).with_status(StatusCode::FORBIDDEN);
     }
-    let redirect = match page.begin().await {
+    let redirect = match pages.begin(&page).await {
         Ok(redirect) => redirect,
         Err(error) => {
             tracing::warn!(server = page.server_name(), %error, "a caller cannot sign in");
@@ -146,8 +146,9 @@ fn pages(parts: &Parts) -> Option<&Arc<SignInPages>> {
     Some(&parts.servers.as_ref()?.oauth()?.pages)
 }
 
-fn find(parts: &Parts, id: &str) -> Option<Arc<SignInPage>> {
-    pages(parts)?.find(id)
+async fn find<'a>(parts: &'a Parts, id: &str) -> Option<(&'a Arc<SignInPages>, Arc<SignInPage>)> {
+    let pages = pages(parts)?;
+    Some((pages, pages.find(id).await?))
 }
 
 fn gone() -> Response {

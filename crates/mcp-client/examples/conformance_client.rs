@@ -22,7 +22,7 @@ use switchboard_mcp_client::{
     Servers, Session,
 };
 use switchboard_mcp_wire::{List, RpcError, ServerRequest, ServerRequestHandler};
-use switchboard_oauth::{HttpClient, IdpConfig, OauthConfig, SignIn};
+use switchboard_oauth::{HttpClient, IdpConfig, OauthConfig, SignIn, VaultCredentials};
 use switchboard_runtime::{ToolExecutor, toolcall::BoxFuture};
 use switchboard_vault::{SystemKeyring, Vault};
 
@@ -71,7 +71,7 @@ async fn run() -> Outcome {
 /// A vault of this run's own.
 fn oauth(folder: &Path) -> Outcome<OauthDeps> {
     let vault = Vault::new(folder.join("vault"), Arc::new(SystemKeyring::new(None, folder)));
-    Ok(OauthDeps::new(HttpClient::new()?, vault, Arc::new(|_| {})))
+    Ok(OauthDeps::new(HttpClient::new()?, VaultCredentials::new(vault), Arc::new(|_| {})))
 }
 
 fn variable(name: &str) -> String {
@@ -196,9 +196,9 @@ impl Driver {
     /// Signs in as `switchboard login` does, and connects anew.
     async fn sign_in(&self, server: &Server) -> Outcome {
         let authorizer = server.authorizer().ok_or("no sign-in")?;
-        let OauthDeps { http, vault, .. } = &self.oauth;
+        let OauthDeps { http, store, .. } = &self.oauth;
         let (key, config) = (authorizer.key().clone(), &server.config().oauth);
-        let sign_in = SignIn::prepare(http, vault, key, config, authorizer.challenge()).await?;
+        let sign_in = SignIn::prepare(http, store, key, config, authorizer.challenge()).await?;
         let pending = sign_in.begin().await?;
         let browser = tokio::spawn(reqwest::get(pending.url().to_string()));
         let signed_in = pending.finish().await;

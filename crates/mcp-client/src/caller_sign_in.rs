@@ -37,7 +37,7 @@ impl Server {
             return Ok(());
         }
         let base = user.base.upgrade().ok_or_else(unusable)?;
-        let page = base.open_sign_in(&user.principal)?.ok_or_else(unusable)?;
+        let page = base.open_sign_in(&user.principal).await?.ok_or_else(unusable)?;
         let channel = cx.caller_channel.as_deref();
         let ask = |questions| async move { call.ask(channel?, self.name(), questions).await.ok() };
         let signed_in = page.sign_caller_in(needed, channel, ask).await;
@@ -62,12 +62,25 @@ impl Server {
     ///
     /// # Errors
     /// The caller is not known, or the server is stopped.
-    pub fn open_sign_in(
+    pub async fn open_sign_in(
         self: &Arc<Self>,
         principal: &Principal,
     ) -> Result<Option<Arc<SignInPage>>, ToolError> {
         let user: Arc<dyn SignInTarget> = self.for_user(principal)?;
-        Ok(self.deps.oauth.as_ref().and_then(|deps| deps.pages.open(&user)))
+        Ok(match &self.deps.oauth {
+            Some(deps) => deps.pages.open(&user).await,
+            None => None,
+        })
+    }
+
+    /// Returns what a caller signs in to; `None` if callers do not sign in to this server themselves.
+    pub fn sign_in_target(
+        self: &Arc<Self>,
+        principal: &Principal,
+    ) -> Option<Arc<dyn SignInTarget>> {
+        let is_own = self.is_per_user() && self.config().auth == ServerAuth::User;
+        let user = self.for_user(principal).ok().filter(|_| is_own)?;
+        Some(user)
     }
 }
 

@@ -62,9 +62,16 @@ impl Server {
         (self.deps.announce)(&failure);
         self.enter(ServerState::Failed(failure.error().into()));
         for tries in 1.. {
-            match self.user.is_some() && self.needs_sign_in().is_some() {
-                true => self.wake.notified().await,
-                false => sleep(self.pause(tries + 1)).await,
+            let needs_sign_in = self.needs_sign_in().is_some();
+            let pause = async {
+                match self.user.is_some() && needs_sign_in {
+                    true => self.wake.notified().await,
+                    false => sleep(self.pause(tries + 1)).await,
+                }
+            };
+            tokio::select! {
+                () = pause => {}
+                () = self.signed_in_elsewhere(), if needs_sign_in => {}
             }
             match self.try_once().await {
                 Ok(connected) => return connected,

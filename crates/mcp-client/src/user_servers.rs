@@ -18,7 +18,7 @@ use switchboard_oauth::{
 };
 use switchboard_toolcall::{CallerToken, ErrorKind, Principal, ToolError};
 use tokio::{
-    task::{JoinHandle, spawn_blocking},
+    task::JoinHandle,
     time::{Duration, sleep, timeout},
 };
 
@@ -29,6 +29,9 @@ const MAX_USERS: usize = 1024;
 
 /// How long the first request of a caller waits until the tools of a server are listed with its token.
 const LISTING: Duration = Duration::from_secs(5);
+
+/// How long changes of the stored sign-ins are collected.
+const SETTLE: Duration = Duration::from_millis(500);
 
 /// Whose instance of a server this is.
 #[derive(Clone)]
@@ -179,7 +182,7 @@ impl Server {
         }
     }
 
-    /// Returns the name of a caller's sign-in in the vault; `None` if the caller is not known.
+    /// Returns the name of a caller's sign-in in the store; `None` if the caller is not known.
     fn user_key(&self, principal: &Principal) -> Option<CredentialKey> {
         let url = self.config().url.as_deref()?;
         CredentialKey::of_caller(self.name(), url, principal.key()?).ok()
@@ -192,7 +195,10 @@ impl Server {
             match self.list_with_any().await {
                 Ok(()) => {
                     self.enter(ServerState::Idle);
-                    self.wake.notified().await;
+                    tokio::select! {
+                        () = self.wake.notified() => {}
+                        () = self.signed_in_somewhere() => {}
+                    }
                 }
                 Err(error) => {
                     self.record_error(&error.for_model);
@@ -201,6 +207,21 @@ impl Server {
                 }
             }
         }
+    }
+
+    /// Waits until a sign-in is stored while no tools are known: a caller may have signed in at another gateway.
+    async fn signed_in_somewhere(&self) {
+        let is_unlisted = self.users.lock().lists.is_empty();
+        let changes = self.deps.oauth.as_ref().and_then(|deps| deps.store.changes());
+        let Some(mut changes) = changes.filter(|_| is_unlisted) else {
+            return std::future::pending().await;
+        };
+        changes.mark_unchanged();
+        if changes.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        // Several come together.
+        sleep(SETTLE).await;
     }
 
     /// Connects as the first caller whose sign-in is good. Without one nothing is tried.
@@ -252,17 +273,12 @@ impl Server {
             return open.map(|(principal, _)| principal.clone()).collect();
         }
         let Some(deps) = self.deps.oauth.as_ref() else { return Vec::new() };
-        let (vault, name) = (deps.vault.clone(), self.name().clone());
+        let name = self.name().clone();
         let url = self.user_key(&Principal::Owner).map(|key| key.url);
-        let read = spawn_blocking(move || CredentialKey::all(&vault)).await;
-        let keys = match read {
-            Ok(Ok(keys)) => keys,
-            Ok(Err(error)) => {
-                tracing::warn!(server = &*name, %error, "the sign-ins could not be read");
-                Vec::new()
-            }
-            Err(_) => Vec::new(),
-        };
+        let keys = CredentialKey::all(&*deps.store).await.unwrap_or_else(|error| {
+            tracing::warn!(server = &*name, %error, "the sign-ins could not be read");
+            Vec::new()
+        });
         let own =
             keys.into_iter().filter(|key| *key.server == *name && Some(&key.url) == url.as_ref());
         let mut callers: Vec<_> = own.filter_map(|key| principal_of(&key)).collect();
@@ -277,20 +293,19 @@ impl Server {
             return server?.signed_in();
         }
         let (key, deps) = (self.user_key(principal)?, self.deps.oauth.as_ref()?);
-        let vault = deps.vault.clone();
-        let loaded = spawn_blocking(move || Credential::load(&vault, &key)).await;
-        loaded.ok()?.ok().flatten().map(|credential| credential.status())
+        let loaded = Credential::load(&*deps.store, &key).await;
+        loaded.ok().flatten().map(|credential| credential.status())
     }
 
     /// Signs one caller out: revokes the sign-in, forgets it, and ends that caller's connection. Returns whether there was one.
     ///
     /// # Errors
-    /// The vault cannot be used.
+    /// The store of sign-ins cannot be used.
     pub async fn sign_out(&self, principal: &Principal) -> Result<bool, switchboard_oauth::Error> {
         let (Some(key), Some(deps)) = (self.user_key(principal), self.deps.oauth.as_ref()) else {
             return Ok(false);
         };
-        let revoked = revoke(&deps.http, &deps.vault, &key).await;
+        let revoked = revoke(&deps.http, &*deps.store, &key).await;
         let mut all = self.users.lock();
         all.end(principal);
         if all.lists.len() > 1 {
@@ -299,7 +314,7 @@ impl Server {
         Ok(revoked?.is_some())
     }
 
-    /// Connects a caller anew, with the sign-in that is in the vault now, and waits for that: its tools are then known.
+    /// Connects a caller anew, with the sign-in that is stored now, and waits for that: its tools are then known.
     pub(super) async fn sign_in_again(&self) {
         let Some(user) = &self.user else { return };
         user.authorizer.reload().await;
@@ -322,17 +337,15 @@ async fn run_instance(server: Arc<Server>) {
 /// Revokes and forgets all sign-ins of the callers that `is_gone` names. Returns how many there were.
 ///
 /// # Errors
-/// The vault cannot be used.
+/// The store of sign-ins cannot be used.
 pub async fn revoke_sign_ins(
     deps: &OauthDeps,
     is_gone: impl Fn(&Principal) -> bool,
 ) -> Result<usize, switchboard_oauth::Error> {
-    let vault = deps.vault.clone();
-    let keys =
-        spawn_blocking(move || CredentialKey::all(&vault)).await.unwrap_or(Ok(Vec::new()))?;
+    let keys = CredentialKey::all(&*deps.store).await?;
     let mut count = 0;
     for key in keys.iter().filter(|key| principal_of(key).is_some_and(|caller| is_gone(&caller))) {
-        count += usize::from(revoke(&deps.http, &deps.vault, key).await?.is_some());
+        count += usize::from(revoke(&deps.http, &*deps.store, key).await?.is_some());
     }
     Ok(count)
 }

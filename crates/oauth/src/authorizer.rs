@@ -4,16 +4,17 @@ mod renewal;
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use switchboard_vault::{Secret, Vault};
+use switchboard_vault::Secret;
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::{
     challenge::Challenge,
     config::{GrantKind, OauthConfig},
     credential::{Credential, CredentialKey, Owner},
+    credential_store::CredentialStore,
     error::Error,
     http::HttpClient,
     request_token::RequestToken,
@@ -30,7 +31,7 @@ const LAST: u64 = 5;
 /// Called with every secret that a sign-in has, so that it can be redacted.
 pub type SecretObserver = Arc<dyn Fn(&Secret) + Send + Sync>;
 
-/// The sign-in of one server. Requests that share it renew it once, and so do processes that share the vault.
+/// The sign-in of one server. Requests that share it renew it once, and so do processes that share the store.
 pub struct Authorizer {
     shared: Arc<Shared>,
 }
@@ -38,8 +39,12 @@ pub struct Authorizer {
 /// Outlives a request that is dropped while it renews the sign-in: a refresh token that was used must be replaced.
 struct Shared {
     http: HttpClient,
-    vault: Vault,
+    store: Arc<dyn CredentialStore>,
     key: CredentialKey,
+    /// The key's name in the store.
+    name: String,
+    /// The version of the stored sign-in that was last looked at.
+    version: AtomicU64,
     observe: SecretObserver,
     grant: GrantKind,
     config: OauthConfig,
@@ -57,14 +62,14 @@ struct Shared {
 }
 
 impl Authorizer {
-    /// The sign-in `key` of the vault. Nothing is read yet.
+    /// The sign-in `key` of the store. Nothing is read yet.
     pub fn new(
         http: HttpClient,
-        vault: Vault,
+        store: Arc<dyn CredentialStore>,
         key: CredentialKey,
         observe: SecretObserver,
     ) -> Self {
-        Self::granted_by(GrantKind::Person, OauthConfig::default(), http, vault, key, observe)
+        Self::granted_by(GrantKind::Person, OauthConfig::default(), http, store, key, observe)
     }
 
     /// As [`new`](Self::new); tokens may be got without a person.
@@ -72,7 +77,7 @@ impl Authorizer {
         grant: GrantKind,
         config: OauthConfig,
         http: HttpClient,
-        vault: Vault,
+        store: Arc<dyn CredentialStore>,
         key: CredentialKey,
         observe: SecretObserver,
     ) -> Self {
@@ -80,7 +85,9 @@ impl Authorizer {
         let (renewing, challenge) = (Arc::default(), Mutex::default());
         let shared = Shared {
             http,
-            vault,
+            store,
+            name: key.name(),
+            version: AtomicU64::new(0),
             key,
             observe,
             grant,
@@ -100,12 +107,24 @@ impl Authorizer {
         &self.shared.key
     }
 
+    pub(super) fn http(&self) -> &HttpClient {
+        &self.shared.http
+    }
+
+    pub(super) fn store(&self) -> &Arc<dyn CredentialStore> {
+        &self.shared.store
+    }
+
+    pub(super) fn config(&self) -> &OauthConfig {
+        &self.shared.config
+    }
+
     /// Whether it is one caller's own: then no request goes out without its token.
     pub fn is_personal(&self) -> bool {
         self.shared.key.owner != Owner::Everyone
     }
 
-    /// Takes the sign-in that is in the vault now; returns whether it is another one than before.
+    /// Takes the sign-in that is stored now; returns whether it is another one than before.
     pub async fn reload(&self) -> bool {
         detached(self.shared.clone().reload()).await.unwrap_or(false)
     }
@@ -132,8 +151,8 @@ impl Authorizer {
     /// # Errors
     /// As [`SignIn::prepare`].
     pub async fn prepare(&self) -> Result<SignIn, Error> {
-        let Shared { http, vault, key, config, .. } = &*self.shared;
-        SignIn::prepare(http, vault, key.clone(), config, self.challenge()).await
+        let Shared { http, store, key, config, .. } = &*self.shared;
+        SignIn::prepare(http, store, key.clone(), config, self.challenge()).await
     }
 
     /// Notes the caller's own token, which is exchanged when the server next wants one.
@@ -162,6 +181,9 @@ impl Authorizer {
     /// decides.
     pub async fn token(&self) -> Option<RequestToken> {
         let shared = &self.shared;
+        if shared.has_changed_elsewhere() {
+            detached(shared.clone().follow()).await;
+        }
         if let Some(current) = shared.current() {
             if !current.ends_within(AHEAD) || !shared.can_renew(&current) {
                 return Some(shared.for_request(&current));
@@ -175,6 +197,21 @@ impl Authorizer {
         }
         let current = detached(shared.clone().load_or_renew()).await.flatten()?;
         Some(shared.for_request(&current))
+    }
+
+    /// Waits until the sign-in that is stored is another one than the one that was last looked at. Never returns if the store
+    /// does not say.
+    pub async fn changed_elsewhere(&self) {
+        let shared = &self.shared;
+        if let Some(mut changes) = shared.store.changes() {
+            let is_changed = |_: &u64| {
+                shared.store.version(&shared.name) != shared.version.load(Ordering::Acquire)
+            };
+            if changes.wait_for(is_changed).await.is_ok() {
+                return;
+            }
+        }
+        std::future::pending().await
     }
 
     /// Decides about a request that must not go out without a token while there is none.
@@ -194,6 +231,17 @@ impl Authorizer {
         let used = used.map(|used| used.token.clone());
         let remedy = detached(self.shared.clone().remedy(challenge, used)).await;
         remedy.unwrap_or(Remedy::SignIn(SignInNeeded::Missing))
+    }
+}
+
+impl Shared {
+    /// Whether somebody has changed the stored sign-in since this was last asked.
+    fn has_changed_elsewhere(&self) -> bool {
+        if self.is_in_memory() {
+            return false;
+        }
+        let version = self.store.version(&self.name);
+        self.version.swap(version, Ordering::AcqRel) != version
     }
 }
 

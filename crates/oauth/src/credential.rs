@@ -1,14 +1,16 @@
-//! A sign-in as it is kept in the vault.
+//! A sign-in as it is stored.
 
 use serde::{Deserialize, Serialize};
-use switchboard_vault::{Secret, Vault};
-use tokio::task::spawn_blocking;
+use switchboard_vault::Secret;
 use url::Url;
 
-use super::{client::Client, dpop::DpopKey, error::Error, token::Tokens};
-
-/// The kind of sign-ins in the vault.
-const KIND: &str = "oauth";
+use super::{
+    client::Client,
+    credential_store::{CredentialLock, CredentialStore},
+    dpop::DpopKey,
+    error::Error,
+    token::Tokens,
+};
 
 /// Whose a sign-in is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -49,12 +51,12 @@ impl CredentialKey {
         Ok(Self { owner: Owner::Caller(caller), ..Self::shared(server, url)? })
     }
 
-    /// Returns the sign-ins that the vault has; blocks.
+    /// Returns the sign-ins that are stored.
     ///
     /// # Errors
-    /// The vault cannot be opened.
-    pub fn all(vault: &Vault) -> Result<Vec<Self>, Error> {
-        Ok(vault.names(KIND)?.iter().filter_map(|name| Self::named(name)).collect())
+    /// The store cannot be used.
+    pub async fn all(store: &dyn CredentialStore) -> Result<Vec<Self>, Error> {
+        Ok(store.names().await?.iter().filter_map(|name| Self::named(name)).collect())
     }
 
     fn named(name: &str) -> Option<Self> {
@@ -64,8 +66,8 @@ impl CredentialKey {
         Some(Self { owner: owner.map_or(Owner::Everyone, Owner::Caller), server, url })
     }
 
-    /// The name in the vault. A JSON list, so that no name can be made to look like two.
-    pub(super) fn name(&self) -> String {
+    /// The name in the store. A JSON list, so that no name can be made to look like two.
+    pub fn name(&self) -> String {
         let owner = match &self.owner {
             Owner::Everyone => None,
             Owner::Caller(caller) => Some(caller),
@@ -122,50 +124,42 @@ impl Credential {
         }
     }
 
-    /// Loads a sign-in from the vault; blocks.
+    /// Loads a sign-in; `None` if there is none.
     ///
     /// # Errors
-    /// The vault cannot be opened.
-    pub fn load(vault: &Vault, key: &CredentialKey) -> Result<Option<Self>, Error> {
-        let stored = vault.get(KIND, &key.name())?;
-        let read = stored.and_then(|stored| match serde_json::from_str(stored.expose()) {
+    /// The store cannot be used.
+    pub async fn load(
+        store: &dyn CredentialStore,
+        key: &CredentialKey,
+    ) -> Result<Option<Self>, Error> {
+        Ok(Self::read(key, store.get(&key.name()).await?))
+    }
+
+    /// Loads the sign-in that the lock is for.
+    pub(super) async fn load_locked(
+        lock: &dyn CredentialLock,
+        key: &CredentialKey,
+    ) -> Result<Option<Self>, Error> {
+        Ok(Self::read(key, lock.get().await?))
+    }
+
+    fn read(key: &CredentialKey, stored: Option<Secret>) -> Option<Self> {
+        match serde_json::from_str(stored?.expose()) {
             Ok(credential) => Some(credential),
             // One of another version: as if there were none.
             Err(error) => {
-                tracing::warn!(server = key.server, %error, "a sign-in in the vault cannot be read");
+                tracing::warn!(server = key.server, %error, "a stored sign-in cannot be read");
                 None
             }
-        });
-        Ok(read)
+        }
     }
 
-    /// Stores a sign-in; blocks.
-    ///
-    /// # Errors
-    /// The vault cannot be opened or written.
-    pub(super) fn store(&self, vault: &Vault, key: &CredentialKey) -> Result<(), Error> {
+    /// Stores the sign-in that the lock is for.
+    pub(super) async fn store(&self, lock: &dyn CredentialLock) -> Result<(), Error> {
         let text =
             serde_json::to_string(self).map_err(|error| Error::Metadata(error.to_string()))?;
-        Ok(vault.set(KIND, &key.name(), text.into())?)
+        lock.set(text.into()).await
     }
-
-    /// Removes a sign-in and returns whether there was one; blocks.
-    ///
-    /// # Errors
-    /// The vault cannot be opened or written.
-    pub fn remove(vault: &Vault, key: &CredentialKey) -> Result<bool, Error> {
-        Ok(vault.remove(KIND, &key.name())?)
-    }
-}
-
-/// Does something with the vault beside the serving threads.
-pub(super) async fn blocking<T: Send + 'static>(
-    vault: &Vault,
-    work: impl FnOnce(&Vault) -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    let vault = vault.clone();
-    let done = spawn_blocking(move || work(&vault)).await;
-    done.unwrap_or_else(|error| Err(Error::Metadata(format!("the vault's task failed: {error}"))))
 }
 
 #[cfg(test)]

@@ -2,12 +2,11 @@
 
 use std::{fmt, sync::Arc};
 
-use switchboard_vault::Vault;
-
 use super::{
     authorizer::{Authorizer, SecretObserver},
     config::OauthConfig,
     credential::CredentialKey,
+    credential_store::CredentialStore,
     http::HttpClient,
     server_auth::ServerAuth,
     sign_in_pages::SignInPages,
@@ -19,7 +18,7 @@ pub struct OauthDeps {
     /// Speaks to authorization servers.
     pub http: HttpClient,
     /// Holds the sign-ins.
-    pub vault: Vault,
+    pub store: Arc<dyn CredentialStore>,
     /// Where callers sign in to servers with `auth = "user"`.
     pub pages: Arc<SignInPages>,
     /// Is told every secret of a sign-in.
@@ -27,9 +26,9 @@ pub struct OauthDeps {
 }
 
 impl OauthDeps {
-    /// Signs in with this client and vault. No caller can sign in before a gateway serves the pages.
-    pub fn new(http: HttpClient, vault: Vault, observe: SecretObserver) -> Self {
-        Self { http, vault, pages: Arc::default(), observe }
+    /// Signs in with this client and store. No caller can sign in before a gateway serves the pages.
+    pub fn new(http: HttpClient, store: Arc<dyn CredentialStore>, observe: SecretObserver) -> Self {
+        Self { http, store, pages: Arc::default(), observe }
     }
 
     /// Creates the authorizer of a sign-in with these settings.
@@ -39,13 +38,13 @@ impl OauthDeps {
         auth: ServerAuth,
         oauth: &OauthConfig,
     ) -> Arc<Authorizer> {
-        let (http, vault, observe) = (self.http.clone(), self.vault.clone(), self.observe.clone());
-        Arc::new(Authorizer::granted_by(auth.grant(), oauth.clone(), http, vault, key, observe))
+        let (http, store, observe) = (self.http.clone(), self.store.clone(), self.observe.clone());
+        Arc::new(Authorizer::granted_by(auth.grant(), oauth.clone(), http, store, key, observe))
     }
 }
 
 impl fmt::Debug for OauthDeps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OauthDeps").field("vault", &self.vault).finish_non_exhaustive()
+        f.debug_struct("OauthDeps").field("store", &self.store).finish_non_exhaustive()
     }
 }

@@ -71,6 +71,9 @@ pub enum Error {
     /// The vault cannot be used.
     #[error(transparent)]
     Vault(#[from] switchboard_vault::Error),
+    /// What the gateways of a cluster share cannot be used.
+    #[error("the sign-ins cannot be used: {0}")]
+    Store(#[source] switchboard_toolcall::BoxError),
     /// This machine cannot listen for the browser.
     #[error("failed to listen for the browser on this machine")]
     Listen(#[source] std::io::Error),

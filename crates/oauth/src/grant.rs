@@ -2,11 +2,12 @@
 //! is exchanged (RFC 8693), where an identity provider decides by a grant of its own (ID-JAG).
 
 use switchboard_vault::Secret;
+use tokio::task::spawn_blocking;
 
 use super::{
     client,
     config::{GrantKind, IdpConfig},
-    credential::{Credential, blocking},
+    credential::Credential,
     error::Error,
     http::trusted,
     metadata,
@@ -26,7 +27,7 @@ impl SignIn {
     /// # Errors
     /// The settings lack something, or the authorization server refuses.
     pub async fn by_grant(&self, grant: GrantKind) -> Result<Credential, Error> {
-        self.store(self.without_person(grant, None).await?).await
+        self.keep(self.without_person(grant, None).await?).await
     }
 
     /// Gets a token without a person; `subject` is the caller's own token. Stores nothing.
@@ -44,8 +45,10 @@ impl SignIn {
             GrantKind::Person => Err(Error::Settings("a person has to sign in".to_owned())),
             GrantKind::Client => {
                 let config = self.config.clone();
-                let assertion = blocking(&self.vault, move |_| config.read_assertion()).await?;
-                match assertion {
+                let read = spawn_blocking(move || config.read_assertion()).await;
+                let failed =
+                    |error| Error::Settings(format!("`assertion` cannot be read: {error}"));
+                match read.map_err(failed)?? {
                     Some(assertion) => self.by_assertion(&assertion).await,
                     None => self.by(&[("grant_type", "client_credentials")]).await,
                 }

@@ -4,14 +4,11 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use reqwest::{Client, RequestBuilder, Response, StatusCode, header, redirect};
 use serde_json::Value;
+use switchboard_egress::{PublicResolver, is_private_literal, is_public_host};
 use switchboard_vault::Secret;
 use url::Url;
 
-use super::{
-    dpop::NONCE,
-    error::Error,
-    public_address::{PublicResolver, is_private_literal, is_public_host},
-};
+use super::{dpop::NONCE, error::Error};
 
 /// How long one request may take, the whole answer included.
 const TIMEOUT: Duration = Duration::from_secs(15);

@@ -1,14 +1,13 @@
 //! An OAuth 2.1 client for MCP servers and HTTP APIs, as MCP 2025-11-25 and 2026-07-28 describe it (SPEC AU-1).
 //!
 //! [`SignIn`] signs in: discovery, a client id, the authorization code flow with PKCE or the device flow. What comes of it is a
-//! [`Credential`] in the vault, bound to the issuer that gave it. An [`Authorizer`] puts its token into the requests to one
+//! [`Credential`] in a [`CredentialStore`], bound to the issuer that gave it. An [`Authorizer`] puts its token into the requests to one
 //! server and renews it, [`RequestAttempts`] decides which of them are sent again. [`SignInPages`] are the addresses at which
 //! callers of a gateway sign in. Opening a browser and asking people is left to the caller.
 
 mod error;
 mod config;
 mod server_auth;
-mod public_address;
 mod http;
 mod challenge;
 mod metadata;
@@ -18,6 +17,7 @@ mod jwt;
 mod dpop;
 mod token;
 mod credential;
+mod credential_store;
 mod loopback;
 mod sign_in;
 mod pending;
@@ -37,6 +37,7 @@ pub use caller_sign_in::{NotSignedIn, opens_pages, principal_of};
 pub use challenge::{Challenge, DpopDemand};
 pub use config::{GrantKind, IdpConfig, OauthConfig};
 pub use credential::{Credential, CredentialKey, Owner};
+pub use credential_store::{CredentialLock, CredentialStore, StoreFuture, VaultCredentials};
 pub use deps::OauthDeps;
 pub use device::DeviceCode;
 pub use dpop::NONCE as DPOP_NONCE;
@@ -48,6 +49,8 @@ pub use pending::{AuthorizationRequest, PendingSignIn};
 pub use request_token::RequestToken;
 pub use server_auth::ServerAuth;
 pub use sign_in::{SignIn, revoke};
-pub use sign_in_pages::{BrowserRedirect, SignInPage, SignInPages, SignInTarget};
+pub use sign_in_pages::{
+    BrowserRedirect, SharedPages, SignInPage, SignInPages, SignInTarget, TargetFinder,
+};
 pub use status::{Remedy, SignInNeeded, SignInStatus};
 pub use switchboard_vault::{Secret, Vault};

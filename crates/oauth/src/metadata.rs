@@ -1,6 +1,6 @@
 //! Discovery: from a server's address to its authorization server (RFC 9728, RFC 8414, OpenID Connect Discovery).
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
@@ -21,7 +21,7 @@ pub(super) struct ProtectedResource {
 }
 
 /// What an authorization server says of itself, as far as it is used here.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct AuthorizationServer {
     pub(super) issuer: String,

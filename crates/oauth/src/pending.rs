@@ -1,11 +1,14 @@
 //! A sign-in that waits for the browser.
 
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 use switchboard_vault::Secret;
 use url::Url;
 
 use super::{
-    client::Client, credential::Credential, error::Error, loopback::LoopbackListener,
-    sign_in::SignIn,
+    authorizer::Authorizer, client::Client, credential::Credential, dpop::DpopKey, error::Error,
+    loopback::LoopbackListener, metadata::AuthorizationServer, sign_in::SignIn,
 };
 
 /// A sign-in that waits for the browser, which comes back to this machine.
@@ -24,6 +27,58 @@ pub struct AuthorizationRequest {
     pub(super) redirect: Url,
     pub(super) state: String,
     pub(super) verifier: Secret,
+}
+
+/// An [`AuthorizationRequest`] as one gateway stores it, so that another can finish it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredRequest {
+    issuer: AuthorizationServer,
+    resource: String,
+    scopes: Vec<String>,
+    #[serde(default)]
+    dpop: Option<DpopKey>,
+    must_bind: bool,
+    client: Client,
+    url: String,
+    redirect: String,
+    state: String,
+    verifier: Secret,
+}
+
+impl StoredRequest {
+    pub(super) fn of(request: &AuthorizationRequest) -> Self {
+        let SignIn { issuer, resource, scopes, dpop, must_bind, .. } = request.sign_in.clone();
+        Self {
+            issuer,
+            resource,
+            scopes,
+            dpop,
+            must_bind,
+            client: request.client.clone(),
+            url: request.url.to_string(),
+            redirect: request.redirect.to_string(),
+            state: request.state.clone(),
+            verifier: request.verifier.clone(),
+        }
+    }
+
+    /// Returns the request, to be finished with this authorizer's settings; `None` if it is damaged.
+    pub(super) async fn restore(self, authorizer: &Authorizer) -> Option<AuthorizationRequest> {
+        let Self { issuer, resource, scopes, dpop, must_bind, .. } = self;
+        let (key, config) = (authorizer.key().clone(), authorizer.config());
+        let http = match config.issuer {
+            Some(_) => authorizer.http().clone(),
+            None => authorizer.http().for_server(&key.url).await,
+        };
+        let (store, config) = (authorizer.store().clone(), Arc::new(config.clone()));
+        let (url, redirect) = (Url::parse(&self.url).ok()?, Url::parse(&self.redirect).ok()?);
+        let mut client = self.client;
+        client.follow(&config);
+        let sign_in =
+            SignIn { http, store, key, config, issuer, resource, scopes, dpop, must_bind };
+        let (state, verifier) = (self.state, self.verifier);
+        Some(AuthorizationRequest { sign_in, client, url, redirect, state, verifier })
+    }
 }
 
 impl PendingSignIn {

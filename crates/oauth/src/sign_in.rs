@@ -4,14 +4,15 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::Value;
-use switchboard_vault::{Secret, Vault};
+use switchboard_vault::Secret;
 use url::Url;
 
 use super::{
     challenge::{Challenge, DpopDemand},
     client::{self, Client, ClientKind},
     config::OauthConfig,
-    credential::{Credential, CredentialKey, blocking},
+    credential::{Credential, CredentialKey},
+    credential_store::{CredentialLock, CredentialStore},
     dpop::DpopKey,
     error::Error,
     http::{HttpClient, trusted},
@@ -31,7 +32,7 @@ const FIXED_PATH: &str = "callback";
 #[derive(Clone, Debug)]
 pub struct SignIn {
     pub(super) http: HttpClient,
-    pub(super) vault: Vault,
+    pub(super) store: Arc<dyn CredentialStore>,
     pub(super) key: CredentialKey,
     pub(super) config: Arc<OauthConfig>,
     pub(super) issuer: AuthorizationServer,
@@ -40,7 +41,7 @@ pub struct SignIn {
     /// The key that tokens are to be bound to.
     pub(super) dpop: Option<DpopKey>,
     /// Whether tokens that are not bound must not be used.
-    must_bind: bool,
+    pub(super) must_bind: bool,
 }
 
 impl SignIn {
@@ -50,7 +51,7 @@ impl SignIn {
     /// The server says nothing of it that can be used, or names another issuer than the settings.
     pub async fn prepare(
         http: &HttpClient,
-        vault: &Vault,
+        store: &Arc<dyn CredentialStore>,
         key: CredentialKey,
         config: &OauthConfig,
         challenge: Option<Challenge>,
@@ -75,10 +76,7 @@ impl SignIn {
             }
             other => other,
         })?;
-        let before = {
-            let key = key.clone();
-            blocking(vault, move |vault| Credential::load(vault, &key)).await?
-        };
+        let before = Credential::load(&**store, &key).await?;
         check_moved(config, before.as_ref(), &issuer)?;
         let before = before.filter(|before| before.issuer == issuer.issuer);
         let demand = match resource.dpop_bound_access_tokens_required {
@@ -90,8 +88,8 @@ impl SignIn {
         let named = config.scopes.clone().or(challenge.scopes).or(resource.scopes_supported);
         let scopes = scopes(named, before.as_ref(), &issuer);
         let resource = resource.resource.unwrap_or_else(|| canonical(&key.url));
-        let (http, vault, config) = (http.clone(), vault.clone(), Arc::new(config.clone()));
-        Ok(Self { http, vault, key, config, issuer, resource, scopes, dpop, must_bind })
+        let (http, store, config) = (http.clone(), store.clone(), Arc::new(config.clone()));
+        Ok(Self { http, store, key, config, issuer, resource, scopes, dpop, must_bind })
     }
 
     /// Who is signed in at.
@@ -162,19 +160,16 @@ impl SignIn {
         client: Client,
         grant: &[(&str, &str)],
     ) -> Result<Credential, Error> {
-        self.store(self.request(client, grant).await?).await
+        self.keep(self.request(client, grant).await?).await
     }
 
     /// Stores a new sign-in.
-    pub(super) async fn store(&self, credential: Credential) -> Result<Credential, Error> {
-        let (stored, key) = (credential.clone(), self.key.clone());
-        blocking(&self.vault, move |vault| {
-            // A refresh of the old sign-in that is under way must not overwrite the new one.
-            let _lock = vault.lock(&key.name())?;
-            stored.store(vault, &key)
-        })
-        .await?;
-        Ok(credential)
+    pub(super) async fn keep(&self, credential: Credential) -> Result<Credential, Error> {
+        // A refresh of the old sign-in that is under way must not overwrite the new one.
+        let lock = self.store.lock(&self.key.name()).await?;
+        let stored = credential.store(&*lock).await;
+        lock.release().await;
+        stored.map(|()| credential)
     }
 
     /// Asks for tokens; stores nothing.
@@ -229,26 +224,34 @@ fn account(token: &Secret, issuer: &str, client: &str) -> Option<String> {
 /// `None` if nobody was signed in.
 ///
 /// # Errors
-/// The vault cannot be used. A revocation that fails is no error: the sign-in is forgotten anyway.
+/// The store cannot be used. A revocation that fails is no error: the sign-in is forgotten anyway.
 pub async fn revoke(
     http: &HttpClient,
-    vault: &Vault,
+    store: &dyn CredentialStore,
     key: &CredentialKey,
 ) -> Result<Option<(Credential, bool)>, Error> {
-    let own = key.clone();
+    if store.get(&key.name()).await?.is_none() {
+        return Ok(None);
+    }
     // A refresh that is under way ends first, so that its tokens are revoked too and not stored again.
-    let lock = blocking(vault, move |vault| Ok(vault.lock(&own.name())?)).await?;
-    let own = key.clone();
-    let stored = blocking(vault, move |vault| Credential::load(vault, &own)).await?;
-    let Some(credential) = stored else { return Ok(None) };
+    let lock = store.lock(&key.name()).await?;
+    let revoked = revoke_locked(http, &*lock, key).await;
+    lock.release().await;
+    revoked
+}
+
+async fn revoke_locked(
+    http: &HttpClient,
+    lock: &dyn CredentialLock,
+    key: &CredentialKey,
+) -> Result<Option<(Credential, bool)>, Error> {
+    let Some(credential) = Credential::load_locked(lock, key).await? else { return Ok(None) };
     let endpoint = credential.revocation_endpoint.as_deref().map(|to| trusted(to, &key.url));
     let is_revoked = match endpoint {
         Some(Ok(endpoint)) => revoke_at(http, &endpoint, &credential).await.unwrap_or(false),
         Some(Err(_)) | None => false,
     };
-    let own = key.clone();
-    blocking(vault, move |vault| Credential::remove(vault, &own)).await?;
-    drop(lock);
+    lock.remove().await?;
     Ok(Some((credential, is_revoked)))
 }
 

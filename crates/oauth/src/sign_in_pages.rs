@@ -5,6 +5,8 @@
 //! neither our address nor that of the authorization server is of use to anybody else, and nobody can be lured into signing in
 //! for another.
 
+mod fleet;
+
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -17,6 +19,8 @@ use tokio::{
 use url::Url;
 
 use super::{authorizer::Authorizer, error::Error, pending::AuthorizationRequest};
+use fleet::Fleet;
+pub use fleet::{SharedPages, TargetFinder};
 
 /// How long an address is good.
 const LIFE: Duration = Duration::from_secs(600);
@@ -33,6 +37,8 @@ pub struct SignInPages {
     /// The URL of the gateway that serves the pages; unset if there is none.
     gateway: OnceLock<Url>,
     open: Mutex<Vec<Arc<SignInPage>>>,
+    /// The other gateways that serve the pages; unset if there are none.
+    fleet: OnceLock<Fleet>,
 }
 
 /// What one caller signs in to: that caller's instance of a server, or an API.
@@ -87,32 +93,79 @@ impl SignInPages {
 
     /// Opens the address at which the caller signs in to the target; returns the one that it has, if there is one. `None` if
     /// no gateway serves pages here.
-    pub fn open(&self, target: &Arc<dyn SignInTarget>) -> Option<Arc<SignInPage>> {
-        let gateway = self.gateway.get()?;
-        let mut open = self.lock();
-        if let Some(page) = open.iter().find(|page| page.is_of(target)) {
+    pub async fn open(&self, target: &Arc<dyn SignInTarget>) -> Option<Arc<SignInPage>> {
+        let page = {
+            let mut open = self.lock();
+            if let Some(page) = open.iter().find(|page| page.is_of(target)) {
+                return Some(page.clone());
+            }
+            self.add(&mut open, random()?, target.clone(), LIFE)?
+        };
+        if let Some(fleet) = self.fleet.get() {
+            fleet.share(&page).await;
+        }
+        Some(page)
+    }
+
+    /// Returns the page with this id, unless it was used or has expired. It may be another gateway's.
+    pub async fn find(&self, id: &str) -> Option<Arc<SignInPage>> {
+        if let Some(page) = self.lock().iter().find(|page| page.id == id) {
             return Some(page.clone());
         }
+        let (target, life) = self.fleet.get()?.find(id).await?;
+        let mut open = self.lock();
+        // Two browsers may come at once.
+        match open.iter().find(|page| page.id == id) {
+            Some(page) => Some(page.clone()),
+            None => self.add(&mut open, id.to_owned(), target, life),
+        }
+    }
+
+    /// Adds a page to those that are open here.
+    fn add(
+        &self,
+        open: &mut Vec<Arc<SignInPage>>,
+        id: String,
+        target: Arc<dyn SignInTarget>,
+        life: Duration,
+    ) -> Option<Arc<SignInPage>> {
+        let gateway = self.gateway.get()?;
         if open.len() >= MOST {
             open.remove(0).end(Err("too many callers sign in at once".to_owned()));
         }
-        let id = random()?;
         let page = Arc::new(SignInPage {
             address: gateway.join(&format!("{PATH}{id}")).ok()?,
             redirect: gateway.join(&format!("{PATH}{CALLBACK}")).ok()?,
             id,
-            target: target.clone(),
-            until: Instant::now() + LIFE,
+            target,
+            until: Instant::now() + life,
             browser: Mutex::default(),
             outcome: watch::Sender::default(),
         });
         open.push(page.clone());
+        if let Some(fleet) = self.fleet.get() {
+            fleet.follow(&page);
+        }
         Some(page)
     }
 
-    /// Returns the page with this id, unless it was used or has expired.
-    pub fn find(&self, id: &str) -> Option<Arc<SignInPage>> {
-        self.lock().iter().find(|page| page.id == id).cloned()
+    /// Serves the pages together with other gateways. `find` returns what a caller signs in to, by its name. The first call
+    /// counts.
+    pub fn share(&self, pages: Arc<dyn SharedPages>, find: TargetFinder) {
+        _ = self.fleet.set(Fleet::new(pages, find));
+    }
+
+    /// Prepares the sign-in of a page and says where to send the browser. The visitor must be the page's
+    /// [`principal`](SignInPage::principal). An earlier browser can no longer finish.
+    ///
+    /// # Errors
+    /// The server or its authorization server say nothing that can be used.
+    pub async fn begin(&self, page: &Arc<SignInPage>) -> Result<BrowserRedirect, Error> {
+        let redirect = page.begin().await?;
+        if let Some(fleet) = self.fleet.get() {
+            fleet.share_step(page).await;
+        }
+        Ok(redirect)
     }
 
     /// Finishes a sign-in: `address` is where the authorization server sent the browser, `state` a parameter of it and
@@ -127,23 +180,45 @@ impl SignInPages {
         query: &str,
     ) -> Result<String, Error> {
         let refused = |text: &str| Error::Response(text.to_owned());
-        let (page, step) = self.take(state, cookies).ok_or_else(|| {
+        let unknown = || {
             refused("no sign-in of this browser waits for it; begin again where you were asked to")
-        })?;
+        };
+        let (page, request) = match self.take(state, cookies) {
+            Some((page, step)) => {
+                if let Some(fleet) = self.fleet.get()
+                    && !fleet.use_step(&page, state).await
+                {
+                    return Err(unknown());
+                }
+                (page, step.request)
+            }
+            None => self.take_from_fleet(state, cookies).await.ok_or_else(unknown)?,
+        };
         let mut address = page.redirect.clone();
         address.set_query(Some(query));
-        let finished = step.request.finish_with(address.as_str()).await;
-        match finished {
-            Ok(_) => {
-                page.target.signed_in_anew().await;
-                page.end(Ok(()));
-                Ok(page.server_name().to_owned())
-            }
-            Err(error) => {
-                page.end(Err(error.to_string()));
-                Err(error)
-            }
+        let finished = request.finish_with(address.as_str()).await;
+        let outcome = finished.as_ref().map(drop).map_err(ToString::to_string);
+        if let Some(fleet) = self.fleet.get() {
+            fleet.share_outcome(&page, &outcome).await;
         }
+        if finished.is_ok() {
+            page.target.signed_in_anew().await;
+        }
+        page.end(outcome);
+        finished.map(|_| page.server_name().to_owned())
+    }
+
+    /// Takes the sign-in that was begun at another gateway, likewise.
+    async fn take_from_fleet(
+        &self,
+        state: &str,
+        cookies: &[&str],
+    ) -> Option<(Arc<SignInPage>, AuthorizationRequest)> {
+        let step = self.fleet.get()?.take_step(state, cookies).await?;
+        let page = self.find(&step.page).await?;
+        let request = step.request.restore(page.target.own_authorizer()?).await?;
+        self.lock().retain(|open| open.id != page.id);
+        Some((page, request))
     }
 
     /// Takes the sign-in with this state, if the browser is the one that began it. Another browser does not use it up.
@@ -163,11 +238,10 @@ impl SignInPages {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         open.retain(|page| {
-            let is_good = page.until > now;
-            if !is_good {
+            if page.until <= now {
                 page.end(Err("nobody signed in in time".to_owned()));
             }
-            is_good
+            !page.has_ended()
         });
         open
     }
@@ -199,12 +273,7 @@ impl SignInPage {
         self.target.title()
     }
 
-    /// Prepares the sign-in and says where to send the browser. The visitor must be the page's [`principal`](Self::principal).
-    /// An earlier browser can no longer finish.
-    ///
-    /// # Errors
-    /// The server or its authorization server say nothing that can be used.
-    pub async fn begin(&self) -> Result<BrowserRedirect, Error> {
+    async fn begin(&self) -> Result<BrowserRedirect, Error> {
         let authorizer = self.target.own_authorizer();
         let unusable = || Error::Metadata("the server is not signed in to".to_owned());
         let sign_in = authorizer.ok_or_else(unusable)?.prepare().await?;
@@ -230,8 +299,17 @@ impl SignInPage {
         }
     }
 
+    /// Ends it, unless it has ended.
     fn end(&self, outcome: Result<(), String>) {
-        self.outcome.send_replace(Some(outcome));
+        self.outcome.send_if_modified(|ended| {
+            let is_first = ended.is_none();
+            ended.get_or_insert(outcome);
+            is_first
+        });
+    }
+
+    fn has_ended(&self) -> bool {
+        self.outcome.borrow().is_some()
     }
 
     fn browser(&self) -> MutexGuard<'_, Option<BrowserStep>> {

@@ -24,7 +24,6 @@ mod output;
 mod part_text;
 mod pattern;
 mod principal;
-mod public_address;
 mod result;
 mod spec;
 pub mod sse;
@@ -45,7 +44,6 @@ pub use human::{HumanDuration, HumanSize};
 pub use output::{BinaryPart, Content, IntoOutput, Json, Part, ToolOutput};
 pub use pattern::{PatternError, ToolPattern, ToolPatterns};
 pub use principal::Principal;
-pub use public_address::is_public;
 pub use result::{Artifact, BoundedOutput, ReuseReason, ToolMessage, ToolResult};
 pub use spec::{
     Annotations, FixedArgument, Normalize, Strictness, ToolOrigin, ToolSettings, ToolSpec,

@@ -114,11 +114,13 @@ pub enum Bucket {
     Sessions,
     /// Live gateways: a small entry that is renewed all the time, and expires.
     Gateways,
+    /// Sign-ins to servers and APIs, encrypted, and the pages on which callers sign in.
+    Credentials,
 }
 
 impl Bucket {
     /// Every bucket.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Workers,
         Self::Tools,
         Self::Calls,
@@ -128,6 +130,7 @@ impl Bucket {
         Self::Approvals,
         Self::Sessions,
         Self::Gateways,
+        Self::Credentials,
     ];
 
     /// Returns its index.
@@ -147,6 +150,7 @@ impl Bucket {
             Self::Approvals => "approvals",
             Self::Sessions => "sessions",
             Self::Gateways => "gateways",
+            Self::Credentials => "credentials",
         }
     }
 
@@ -158,7 +162,7 @@ impl Bucket {
             Self::Tools | Self::Rates => Some(Duration::from_secs(2 * DAY)),
             Self::Calls | Self::Keys => Some(Duration::from_secs(7 * DAY)),
             // Rules stay until they are removed; gateways sweep the rest.
-            Self::Tokens | Self::Approvals | Self::Sessions => None,
+            Self::Tokens | Self::Approvals | Self::Sessions | Self::Credentials => None,
         }
     }
 

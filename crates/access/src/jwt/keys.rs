@@ -17,6 +17,7 @@ use tokio::{sync::Mutex, time::Instant};
 use super::JwtConfig;
 use crate::Rejection;
 use fetch::KeySetUrl;
+pub(crate) use fetch::guarded;
 use set::VerifyingKey;
 
 /// How long the state of a file is cached.

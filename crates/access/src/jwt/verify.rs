@@ -8,8 +8,6 @@ use jsonwebtoken::{
 };
 use ring::signature as known;
 
-use super::JwtConfig;
-
 static RING: CryptoProvider = CryptoProvider {
     signer_factory: |_, _| Err(ErrorKind::UnsupportedAlgorithm.into()),
     verifier_factory: verifier,
@@ -23,12 +21,12 @@ pub(super) fn install() {
 }
 
 /// Returns what is wrong with a token, for its bearer.
-pub(super) fn reason(error: &Error, config: &JwtConfig) -> String {
+pub(super) fn reason(error: &Error, issuer: &str, audience: &[String]) -> String {
     match error.kind() {
         ErrorKind::InvalidSignature => "its signature is wrong".to_owned(),
-        ErrorKind::InvalidIssuer => format!("it is not of the issuer `{}`", config.issuer),
+        ErrorKind::InvalidIssuer => format!("it is not of the issuer `{issuer}`"),
         ErrorKind::InvalidAudience => {
-            format!("it is not for `{}`", config.audience.all().join("` or `"))
+            format!("it is not for `{}`", audience.join("` or `"))
         }
         ErrorKind::MissingRequiredClaim(claim) => format!("it has no claim `{claim}`"),
         ErrorKind::InvalidKeyFormat | ErrorKind::InvalidAlgorithm => {

@@ -8,13 +8,10 @@ use std::{
 };
 
 use reqwest::{Client as HttpClient, Url, redirect::Policy};
-use switchboard_toolcall::is_public;
+use switchboard_egress::{PublicResolver, is_public};
 use tokio::{sync::Semaphore, time::Instant};
 
-use super::{
-    Client, OAuthError, client::ClientMetadata, public_address::PublicResolver,
-    redirect::is_loopback,
-};
+use super::{Client, OAuthError, client::ClientMetadata, redirect::is_loopback};
 
 /// How long a document may take.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use switchboard_toolcall::HumanDuration;
 
+use super::OidcConfig;
 use crate::rate::Rate;
 
 /// The settings of `[serve.oauth]`; all have defaults.
@@ -23,6 +24,8 @@ pub struct OAuthConfig {
     pub local_user: Option<bool>,
     /// Whether metadata documents of clients may be on private addresses, and on this machine without TLS.
     pub private_addresses: bool,
+    /// Lets people sign in at the issuer of `[serve.jwt]` instead of typing a token.
+    pub oidc: Option<OidcConfig>,
 }
 
 impl Default for OAuthConfig {
@@ -34,6 +37,7 @@ impl Default for OAuthConfig {
             registration_rate: Rate::per_hour(60),
             local_user: None,
             private_addresses: false,
+            oidc: None,
         }
     }
 }

@@ -15,11 +15,12 @@ use super::sign_in_view;
 use crate::{
     browser,
     cli::{Cli, LoginArgs, LogoutArgs},
+    cluster::ClusterConnection,
     own_gateway::{OwnGateway, path},
     runtime::on_runtime,
     settings::{self, Loaded},
+    sign_ins,
     terminal::{self, Paint, ask, text},
-    vault,
 };
 use target::LoginTarget;
 
@@ -44,15 +45,19 @@ pub(super) fn in_config(
 ) -> anyhow::Result<ExitCode> {
     let loaded = settings::load(config)?;
     let LoginTarget { key, auth, oauth } = target::find(&loaded, &login.server)?;
-    let vault = vault::open()?;
     let signed_in = on_runtime(async {
-        let http = HttpClient::new()?;
-        let sign_in = SignIn::prepare(&http, &vault, key, oauth, None).await?;
-        Ok(match auth.grant() {
-            GrantKind::Person => sign_in_by(login, &sign_in).await?,
-            grant => sign_in.by_grant(grant).await?,
-        })
-    });
+        let connection = ClusterConnection::default();
+        let store = sign_ins::store(&loaded, &connection).await?;
+        Ok(async {
+            let sign_in = SignIn::prepare(&HttpClient::new()?, &store, key, oauth, None).await?;
+            match auth.grant() {
+                GrantKind::Person => sign_in_by(login, &sign_in).await,
+                grant => sign_in.by_grant(grant).await,
+            }
+        }
+        .await)
+    })?;
+    let signed_in = signed_in.map_err(anyhow::Error::from);
     match signed_in {
         Ok(credential) => {
             let status = sign_in_view::sentence(&credential.status());
@@ -124,16 +129,17 @@ pub(super) fn logout(logout: &LogoutArgs, cli: &Cli) -> anyhow::Result<ExitCode>
     if auth != ServerAuth::User && logout.caller != OWNER {
         bail!("all callers share the sign-in to `{name}`: its `auth` is not `user`");
     }
-    let vault = vault::open()?;
-    let keys = match auth {
-        ServerAuth::User => of_caller(&key, &logout.caller, CredentialKey::all(&vault)?),
-        _ => vec![key],
-    };
     let revoked = on_runtime(async {
+        let connection = ClusterConnection::default();
+        let store = sign_ins::store(&loaded, &connection).await?;
+        let keys = match auth {
+            ServerAuth::User => of_caller(&key, &logout.caller, CredentialKey::all(&*store).await?),
+            _ => vec![key],
+        };
         let http = HttpClient::new()?;
         let mut revoked = Vec::new();
         for key in &keys {
-            revoked.extend(revoke(&http, &vault, key).await?);
+            revoked.extend(revoke(&http, &*store, key).await?);
         }
         Ok(revoked)
     })?;

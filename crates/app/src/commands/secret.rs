@@ -63,7 +63,7 @@ fn set(vault: &Vault, name: &str) -> anyhow::Result<()> {
 /// Reads the secret without its final newline: from the keyboard without echo, or from stdin if that is not a terminal.
 fn read(name: &str) -> anyhow::Result<Secret> {
     if ask::is_possible() {
-        return Ok(ask::secret(&format!("Value of {name}: "))?.into());
+        return Ok(ask::secret_alone(&format!("Value of {name}: "))?.into());
     }
     let mut value = String::new();
     let read = io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut value);

@@ -39,7 +39,7 @@ use crate::{
     records::RecordStores,
     runtime::on_threads,
     settings::Loaded,
-    terminal,
+    sign_ins, terminal,
 };
 use membership::Membership;
 use server_editor::ConfigServers;
@@ -183,6 +183,8 @@ async fn over_http(
         }
         if let Some(oauth) = servers.oauth() {
             oauth.pages.serve_at(&pages_url(&config, &format!("{scheme}://{address}")));
+            let targets = (&servers, connections.all_apis());
+            sign_ins::share_pages(oauth, loaded, &app.cluster, targets).await?;
         }
         let _watching = watch_fleet(connections, &feed);
         let executor = app.executor.clone();

@@ -13,11 +13,11 @@ use switchboard_toolcall::Principal;
 
 use crate::{
     cli::{Cli, NewTokenArgs, TokenAction, TokenArgs},
-    cluster,
-    connections::sign_ins,
+    cluster::ClusterConnection,
     environment,
     runtime::on_runtime,
     settings::{self, Loaded},
+    sign_ins,
     terminal::{self, text},
 };
 use stores::TokenStores;
@@ -25,7 +25,8 @@ use stores::TokenStores;
 pub(super) fn run(token: &TokenArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load_sections(cli.config.as_deref(), &["cluster"])?;
     on_runtime(async {
-        let cluster = cluster::connect(&loaded).await?;
+        let connection = ClusterConnection::default();
+        let cluster = connection.get(&loaded).await?;
         let mut visit = cluster.as_ref().map(ClusterView::new);
         let cluster = match &mut visit {
             Some(visit) => Some(visit.tokens().await?),
@@ -39,7 +40,7 @@ pub(super) fn run(token: &TokenArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
             TokenAction::Sign { names } => sign(&tokens, names).await?,
             TokenAction::Revoke { name } => {
                 tokens.revoke(name).await?;
-                sign_out(name, &loaded).await;
+                sign_out(name, &loaded, &connection).await;
                 let name = text::one_line(name);
                 terminal::tell(&format!("token '{name}' is revoked"));
             }
@@ -49,8 +50,9 @@ pub(super) fn run(token: &TokenArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 }
 
 /// Revokes and forgets what the bearer of a token is signed in to, at servers with `auth = "user"`.
-async fn sign_out(token: &str, loaded: &Loaded) {
-    let Some(deps) = sign_ins(loaded) else { return };
+async fn sign_out(token: &str, loaded: &Loaded, connection: &ClusterConnection) {
+    let Ok(store) = sign_ins::store(loaded, connection).await else { return };
+    let Some(deps) = sign_ins::deps(loaded, store) else { return };
     let is_its =
         |caller: &Principal| matches!(caller, Principal::Token { name, .. } if **name == *token);
     match revoke_sign_ins(&deps, is_its).await {

@@ -55,7 +55,7 @@ impl<'a> Needs<'a> {
     }
 
     /// Whether the server is to be started.
-    pub(super) fn includes(self, server: &str) -> bool {
+    pub(crate) fn includes(self, server: &str) -> bool {
         match self {
             Self::Nothing | Self::Groups => false,
             Self::One(needed) => needed == server,

@@ -1,10 +1,20 @@
 //! Asks the person at the terminal, if there is one: questions on stderr, answers from stdin.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::{
+    io::{self, BufRead, IsTerminal, Write},
+    process, thread,
+};
 
 use super::guard::guarded;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::{
+    runtime,
+    signal::unix::{SignalKind, signal},
+    sync::{Mutex, MutexGuard},
+};
+
+/// The exit status of a process that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
 
 /// Whether there is somebody to ask.
 pub(crate) fn is_possible() -> bool {
@@ -42,6 +52,27 @@ pub(crate) fn secret(question: &str) -> io::Result<String> {
     // The newline was not echoed either.
     super::tell("\n");
     answer
+}
+
+/// As [`secret`], for a process that does nothing else: Ctrl-C ends it, and the terminal echoes again.
+///
+/// # Errors
+/// As [`line()`].
+pub(crate) fn secret_alone(question: &str) -> io::Result<String> {
+    let before = tcgetattr(io::stdin())?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut interrupts = {
+        let _inside = runtime.enter();
+        signal(SignalKind::interrupt())?
+    };
+    thread::spawn(move || {
+        runtime.block_on(interrupts.recv());
+        _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+        // Whoever asks has locked stderr.
+        _ = rustix::io::write(io::stderr(), b"\n");
+        process::exit(INTERRUPTED);
+    });
+    secret(question)
 }
 
 /// The terminal does not echo until this is dropped.

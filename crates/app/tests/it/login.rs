@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
-    process::Stdio,
+    process::{Command, Stdio},
     sync::{Arc, Mutex},
     thread,
 };
@@ -252,6 +252,33 @@ fn the_address_can_be_pasted_and_a_wrong_one_is_refused() {
             && wrong.stderr.contains("not signed in: the response of the browser was refused"),
         "{wrong:?}"
     );
+}
+
+// AU-1: Ctrl-C leaves nothing open: no port, no process, no file.
+#[test]
+fn an_interrupted_sign_in_leaves_nothing_open() {
+    let server = SignInServer::start();
+    for how in [&["login", "docs"][..], &["login", "docs", "--paste"]] {
+        let place = server.place();
+        let mut child = place.command(how).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut told = String::new();
+        while !told.contains("/authorize?") {
+            assert!(stderr.read_line(&mut told).unwrap() > 0, "{told}");
+        }
+        let (_, rest) = told.split_once("redirect_uri=http%3A%2F%2F127.0.0.1%3A").unwrap();
+        let port: u16 = rest[..rest.find('%').unwrap()].parse().unwrap();
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        assert!(!child.wait().unwrap().success());
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "the port is open");
+        let state = place.path().join("state/switchboard");
+        assert!(!state.join("vault").exists());
+        assert!(place.run(&["logout", "docs"]).stderr.contains("nobody is signed in"));
+        // And the next one works.
+        assert_eq!(sign_in(&place).0.status, 0);
+    }
 }
 
 // AU-1: 1 for what is refused, 2 for what is not there.

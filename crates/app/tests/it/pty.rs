@@ -12,6 +12,7 @@ use std::{
 use rustix::{
     fs::{Mode, OFlags},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{LocalModes, tcgetattr},
 };
 
 use crate::fixture::wait_until;
@@ -24,15 +25,20 @@ pub(crate) struct Shown {
 }
 
 /// Runs the command on a terminal. Each pair is typed as soon as its first text is shown.
-pub(crate) fn run(mut command: Command, typed: &[(&str, &str)]) -> Shown {
-    let (keyboard, terminal) = open();
-    command.stdin(terminal.try_clone().unwrap());
-    let mut terminal = Terminal::on(command, keyboard, terminal);
+pub(crate) fn run(command: Command, typed: &[(&str, &str)]) -> Shown {
+    let mut terminal = start(command);
     for (question, answer) in typed {
         terminal.shows(question);
         terminal.keyboard.write_all(answer.as_bytes()).unwrap();
     }
     terminal.ended()
+}
+
+/// Starts the command on a terminal, its stdin included.
+pub(crate) fn start(mut command: Command) -> Terminal {
+    let (keyboard, terminal) = open();
+    command.stdin(terminal.try_clone().unwrap());
+    Terminal::on(command, keyboard, terminal)
 }
 
 /// Runs the command on a terminal, with the stdin that it has.
@@ -75,6 +81,11 @@ impl Terminal {
     /// Waits until the text is shown.
     pub(crate) fn shows(&self, text: &str) {
         wait_until(text, || self.so_far().contains(text));
+    }
+
+    /// Whether it shows what is typed.
+    pub(crate) fn echoes(&self) -> bool {
+        tcgetattr(&self.keyboard).unwrap().local_modes.contains(LocalModes::ECHO)
     }
 
     pub(crate) fn pid(&self) -> u32 {

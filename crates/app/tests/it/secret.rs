@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::{place::Place, pty};
+use crate::{fixture::wait_until, place::Place, pty};
 
 /// A tool whose command prints a secret of the vault.
 const CONFIG: &str = r#"
@@ -137,6 +137,20 @@ fn on_a_terminal_nothing_is_shown() {
     assert!(shown.contains("secret X is stored") && !shown.contains("hunter2"), "{shown}");
     let place = place.file("switchboard.toml", CONFIG.replace("MEADOW", "X"));
     assert_eq!(place.call(&["reveal", "word=y"])["result"], "hunter2|y");
+}
+
+// AU-2: Ctrl-C at the question stores nothing, and the terminal shows again what is typed.
+#[test]
+fn an_interrupted_question_leaves_the_terminal_as_it_was() {
+    let place = Place::new();
+    let terminal = pty::start(place.command(&["secret", "set", "X"]));
+    terminal.shows("Value of X: ");
+    assert!(!terminal.echoes());
+    let pid = terminal.pid().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    wait_until("the terminal echoes", || terminal.echoes());
+    assert_eq!(terminal.ended().status, 130);
+    assert!(!place.path().join("state/switchboard/vault").exists());
 }
 
 // AU-2: what is in memory is not written when the process crashes.

@@ -2,6 +2,8 @@
 //! arrives, and one that is killed takes nothing along.
 
 mod balancer;
+mod oauth;
+mod sign_ins;
 
 use std::{
     io::{Read, Write},

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::serving::{Ending, free_port, part, program, switchboard};
 
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/oauth");
+pub(crate) const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/oauth");
 
 /// A gateway that demands a token of everybody, and writes a log.
 struct OAuthGateway {
@@ -113,7 +113,7 @@ fn files_of(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn python() -> PathBuf {
+pub(crate) fn python() -> PathBuf {
     part("mcp-python/venv/bin/python")
 }
 
@@ -122,7 +122,7 @@ fn node() -> PathBuf {
 }
 
 /// What a program prints.
-fn said(command: &mut Command) -> String {
+pub(crate) fn said(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let (said, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success(), "{command:?}\n{said}\n{errors}");
@@ -130,7 +130,7 @@ fn said(command: &mut Command) -> String {
 }
 
 /// Checks what an SDK saw. Returns the secrets that it had.
-fn used_tools(said: &str) -> Vec<String> {
+pub(crate) fn used_tools(said: &str) -> Vec<String> {
     let seen: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
     assert_eq!(seen["texts"], Value::from(vec![r#"{"result":42}"#; 3]), "{seen}");
     assert_eq!((&seen["pages"], &seen["rotated"]), (&Value::from(1), &Value::from(true)), "{seen}");

@@ -16,10 +16,10 @@ use tempfile::TempDir;
 
 use crate::serving::{Ending, free_port, part, switchboard, wait_for};
 
-const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/sign_in");
-const NODE: &str = "mcp-node/node_modules/.bin/node";
+pub(crate) const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/sign_in");
+pub(crate) const NODE: &str = "mcp-node/node_modules/.bin/node";
 /// What the person types.
-const PASSWORD: &str = "password-of-the-person";
+pub(crate) const PASSWORD: &str = "password-of-the-person";
 
 /// An authorization server, two servers behind it, and a folder to sign in from.
 struct World {
@@ -139,7 +139,7 @@ impl World {
 }
 
 /// Starts the server on the Python SDK, and returns its port.
-fn python(issuer: &str, transport: &str) -> (Ending, u16) {
+pub(crate) fn python(issuer: &str, transport: &str) -> (Ending, u16) {
     let port = free_port();
     let mut python = Command::new(part("mcp-python/venv/bin/python"));
     let script = Path::new(SCRIPTS).join("resource.py");
@@ -150,7 +150,7 @@ fn python(issuer: &str, transport: &str) -> (Ending, u16) {
 }
 
 /// Starts a script that prints one line when it is ready, and returns that.
-fn node(script: &str, argument: &str) -> (Ending, String) {
+pub(crate) fn node(script: &str, argument: &str) -> (Ending, String) {
     let mut command = Command::new(part(NODE));
     command.arg(Path::new(SCRIPTS).join(script)).arg(argument);
     // What it complains of is shown if the test fails.

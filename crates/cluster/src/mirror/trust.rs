@@ -156,6 +156,7 @@ impl Mirror {
                 Bucket::Tokens => true,
                 Bucket::Approvals => key.starts_with("rule."),
                 Bucket::Sessions => key.starts_with("console."),
+                Bucket::Credentials => key.starts_with("in."),
                 _ => false,
             }
     }

@@ -1,6 +1,7 @@
 //! Two gateways in one process, with a cluster in memory between them, under a paused clock.
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod credentials;
 mod mcp_sessions;
 mod state;
 #[path = "../shared/shared.rs"]

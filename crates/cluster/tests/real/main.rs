@@ -5,6 +5,7 @@
 
 mod access;
 mod approvals;
+mod credentials;
 mod figures;
 mod rates;
 mod records;

@@ -213,9 +213,11 @@ class Servers {
     const signIn = server.sign_in;
     if (!signIn) return null;
     const isIn = signIn.state === 'signed_in';
-    const how = signIn.auth === 'user' ? 'You are' : 'Somebody is';
+    const isOwn = signIn.auth === 'user';
+    const how = isOwn ? 'You are' : 'Somebody is';
+    const not = isOwn ? 'You are not' : 'Nobody is';
     const as = signIn.account ? ` as ${signIn.account}` : '';
-    const says = isIn ? `${how} signed in${as} at ${signIn.issuer}` : `${how} not signed in: ${signIn.reason}`;
+    const says = isIn ? `${how} signed in${as} at ${signIn.issuer}` : `${not} signed in: ${signIn.reason}`;
     const scopes = signIn.scopes.length > 0 && `scopes ${signIn.scopes.join(' ')}`;
     const until = signIn.until && `until ${day(signIn.until)}${signIn.renews ? ', then renewed' : ''}`;
     const callers = signIn.callers !== undefined && `${count(signIn.callers)} signed in`;

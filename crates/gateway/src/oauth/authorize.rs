@@ -21,7 +21,7 @@ use super::{
 use crate::{admission, gateway::Parts};
 
 /// The longest request of a client.
-const LONGEST: usize = 16 << 10;
+pub(super) const LONGEST: usize = 16 << 10;
 
 /// Shows the page to sign in, or the one to decide.
 pub(super) async fn show(State(parts): State<Arc<Parts>>, request: Request) -> Response {
@@ -191,7 +191,8 @@ fn sign_in_page(
     match parts.access.form_cookie(head) {
         Ok(cookie) => {
             let field = cookie.field(&["sign-in", query, ""]);
-            let response = pages::sign_in(&FormFields { query, field: &field }, error);
+            let issuer = parts.access.oidc_issuer();
+            let response = pages::sign_in(&FormFields { query, field: &field }, issuer, error);
             with_cookie(response, cookie.set)
         }
         Err(rejection) => pages::failed(rejection.status(), &rejection.to_string(), None),
@@ -222,11 +223,11 @@ fn is_from_elsewhere(head: &request::Parts) -> bool {
 }
 
 /// Sends the browser to the client's request again.
-fn back(query: &str, cookie: Option<HeaderValue>) -> Response {
+pub(super) fn back(query: &str, cookie: Option<HeaderValue>) -> Response {
     with_cookie(sent_to(&format!("{AUTHORIZE}?{query}")), cookie)
 }
 
-fn sent_to(address: &str) -> Response {
+pub(super) fn sent_to(address: &str) -> Response {
     match HeaderValue::from_str(address) {
         Ok(address) => {
             let mut response =
@@ -240,7 +241,7 @@ fn sent_to(address: &str) -> Response {
     }
 }
 
-fn with_cookie(mut response: Response, cookie: Option<HeaderValue>) -> Response {
+pub(super) fn with_cookie(mut response: Response, cookie: Option<HeaderValue>) -> Response {
     if let Some(cookie) = cookie {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }

@@ -5,7 +5,7 @@ use http::StatusCode;
 use switchboard_access::oauth::{AuthorizationRequest, Person};
 
 use super::{
-    AUTHORIZE, SIGN_IN, SIGN_OUT,
+    AUTHORIZE, OIDC, SIGN_IN, SIGN_OUT,
     html::{Html, page},
 };
 
@@ -27,8 +27,12 @@ pub(super) struct FormFields<'a> {
     pub(super) field: &'a str,
 }
 
-/// Returns the page that asks for a token.
-pub(super) fn sign_in(fields: &FormFields<'_>, error: Option<&str>) -> Response {
+/// Returns the page that asks for a token, or leads to the issuer at which people sign in.
+pub(super) fn sign_in(
+    fields: &FormFields<'_>,
+    issuer: Option<&str>,
+    error: Option<&str>,
+) -> Response {
     let body = Html::default()
         .markup("<h1>Sign in</h1>\n<p>A program wants to use the tools of this Switchboard in your name. ")
         .markup("Sign in to see which, and to decide.</p>\n");
@@ -36,6 +40,15 @@ pub(super) fn sign_in(fields: &FormFields<'_>, error: Option<&str>) -> Response 
         Some(error) => {
             body.markup("<p class=\"error\" role=\"alert\">").text(error).markup("</p>\n")
         }
+        None => body,
+    };
+    let body = match issuer {
+        Some(issuer) => body
+            .markup("<p class=\"buttons\"><a href=\"")
+            .text(&format!("{OIDC}?{}", fields.query))
+            .markup("\">Sign in at ")
+            .text(issuer)
+            .markup("</a></p>\n<p class=\"hint\">or</p>\n"),
         None => body,
     };
     let body = form(body, SIGN_IN, fields)

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod browser;
+mod oidc;
 mod people;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};

@@ -67,6 +67,14 @@ impl Server {
         self.sign_in.needed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Waits until somebody has signed in at another gateway that shares the sign-ins.
+    pub(crate) async fn signed_in_elsewhere(&self) {
+        match self.authorizer() {
+            Some(authorizer) => authorizer.changed_elsewhere().await,
+            None => std::future::pending().await,
+        }
+    }
+
     pub(crate) fn want_sign_in(&self, needed: SignInNeeded) {
         *self.sign_in.needed.lock().unwrap_or_else(PoisonError::into_inner) = Some(needed);
     }

@@ -1,4 +1,4 @@
-//! Loads a sign-in and renews it: one task at a time here, one process at a time by the vault's lock.
+//! Loads a sign-in and renews it: one task at a time here, one process at a time by the store's lock.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -9,7 +9,8 @@ use super::{AHEAD, LAST, Shared, lock};
 use crate::{
     challenge::Challenge,
     config::GrantKind,
-    credential::{Credential, Owner, blocking},
+    credential::{Credential, Owner},
+    credential_store::CredentialLock,
     error::Error,
     http::trusted,
     jwt, metadata,
@@ -61,7 +62,7 @@ impl Shared {
         }
     }
 
-    /// Returns the sign-in: as it is, from the vault, or renewed.
+    /// Returns the sign-in: as it is, from the store, or renewed.
     pub(super) async fn load_or_renew(self: Arc<Self>) -> Option<Arc<Credential>> {
         let mut state = self.renewing.clone().lock_owned().await;
         let mut credential = self.current();
@@ -77,13 +78,25 @@ impl Shared {
         Some(self.try_renewal(&credential, &mut state).await.unwrap_or(credential))
     }
 
-    /// Takes the sign-in that is in the vault; returns whether it is another one than before.
+    /// Takes the sign-in that is stored; returns whether it is another one than before.
     pub(super) async fn reload(self: Arc<Self>) -> bool {
         let mut state = self.renewing.clone().lock_owned().await;
         *state = RenewalState { is_loaded: true, next_try: 0 };
         let before = lock(&self.current).take();
         let now = self.load().await;
         now.is_some_and(|now| before.is_none_or(|before| before.access_token != now.access_token))
+    }
+
+    /// Follows what others did to the sign-in: it was renewed, replaced or ended elsewhere. One that cannot be read now stays.
+    pub(super) async fn follow(self: Arc<Self>) {
+        let mut state = self.renewing.clone().lock_owned().await;
+        state.is_loaded = true;
+        let stored = Credential::load(&*self.store, &self.key).await;
+        match stored {
+            Ok(Some(credential)) => drop(self.take_over(credential)),
+            Ok(None) => drop(lock(&self.current).take()),
+            Err(error) => self.unreadable(&error),
+        }
     }
 
     async fn try_renewal(
@@ -146,7 +159,7 @@ impl Shared {
 
     /// Whether the tokens are kept in memory only: what is got for a caller's own token must not outlive the right that the
     /// token stands for, and can be got again.
-    fn is_in_memory(&self) -> bool {
+    pub(super) fn is_in_memory(&self) -> bool {
         self.grant == GrantKind::Exchange && self.key.owner != Owner::Everyone
     }
 
@@ -172,29 +185,42 @@ impl Shared {
             obtained.expires_at = obtained.expires_at.into_iter().chain(subject_end).min();
             return Ok(self.take_over(obtained));
         }
-        let (key, name) = (self.key.clone(), self.key.name());
-        let lock = blocking(&self.vault, move |vault| Ok(vault.lock(&name)?)).await?;
-        let stored = blocking(&self.vault, move |vault| Credential::load(vault, &key)).await?;
+        let lock = self.store.lock(&self.name).await?;
+        let renewed = self.renew_locked(&*lock, used).await;
+        lock.release().await;
+        renewed
+    }
+
+    async fn renew_locked(
+        &self,
+        lock: &dyn CredentialLock,
+        used: Option<&Secret>,
+    ) -> Result<Arc<Credential>, Error> {
+        let stored = Credential::load_locked(lock, &self.key).await?;
         let is_renewed = stored.as_ref().map(|stored| &stored.access_token) != used;
         let renewed = match (stored, self.grant) {
             (Some(stored), _) if is_renewed => return Ok(self.take_over(stored)),
-            (Some(stored), _) if stored.is_renewable() => self.refresh(stored).await?,
+            (Some(stored), _) if stored.is_renewable() => self.refresh(lock, stored).await?,
             (_, GrantKind::Client | GrantKind::Exchange) => self.obtain().await?,
             (_, GrantKind::Person) => {
                 return Err(Error::Response("nobody is signed in any more".to_owned()));
             }
         };
-        self.store(&renewed).await?;
-        drop(lock);
+        if let Err(error) = renewed.store(lock).await {
+            // What was used up to get it is of no use to anybody, so here at least it goes on.
+            tracing::warn!(server = self.key.server, %error, "a renewed sign-in could not be stored");
+        }
         Ok(self.take_over(renewed))
     }
 
-    async fn store(&self, credential: &Credential) -> Result<(), Error> {
-        let (stored, key) = (credential.clone(), self.key.clone());
-        blocking(&self.vault, move |vault| stored.store(vault, &key)).await
-    }
-
-    async fn refresh(&self, mut credential: Credential) -> Result<Credential, Error> {
+    async fn refresh(
+        &self,
+        lock: &dyn CredentialLock,
+        mut credential: Credential,
+    ) -> Result<Credential, Error> {
+        if !lock.is_safe() {
+            return Err(Error::store("another process may be renewing it"));
+        }
         credential.client.follow(&self.config);
         let refresh = credential.refresh_token.clone().unwrap_or_default();
         let resource = credential.resource.clone();
@@ -212,7 +238,7 @@ impl Shared {
                 if matches!(&error, Error::Refused { code, .. } if code == OVER) {
                     // It is worth nothing any more, and is not sent again.
                     credential.refresh_token = None;
-                    self.store(&credential).await?;
+                    credential.store(lock).await?;
                     self.take_over(credential);
                 }
                 return Err(error);
@@ -228,7 +254,7 @@ impl Shared {
         // A refusal may repeat it.
         subject.iter().for_each(|subject| (self.observe)(subject));
         let sign_in =
-            SignIn::prepare(&self.http, &self.vault, key, &self.config, challenge).await?;
+            SignIn::prepare(&self.http, &self.store, key, &self.config, challenge).await?;
         sign_in.without_person(self.grant, subject.as_ref()).await
     }
 
@@ -245,34 +271,48 @@ impl Shared {
 
     /// Notes which scopes the next sign-in is to ask for.
     async fn want_scopes(&self, scopes: Vec<String>) -> SignInNeeded {
-        let (key, wanted) = (self.key.clone(), scopes.clone());
-        let noted = blocking(&self.vault, move |vault| {
-            let _lock = vault.lock(&key.name())?;
-            let Some(mut credential) = Credential::load(vault, &key)? else { return Ok(()) };
-            let new = wanted.into_iter().filter(|scope| !credential.wanted_scopes.contains(scope));
-            let new: Vec<_> = new.filter(|scope| scope.len() <= MAX_SCOPE_CHARS).collect();
-            credential.wanted_scopes.extend(new);
-            credential.wanted_scopes.truncate(MAX_SCOPES);
-            credential.store(vault, &key)
-        });
-        if let Err(error) = noted.await {
+        if let Err(error) = self.note_scopes(&scopes).await {
             tracing::warn!(server = self.key.server, %error, "the wanted scopes could not be stored");
         }
         SignInNeeded::Scopes(scopes)
+    }
+
+    async fn note_scopes(&self, wanted: &[String]) -> Result<(), Error> {
+        let lock = self.store.lock(&self.name).await?;
+        let noted = async {
+            let stored = Credential::load_locked(&*lock, &self.key).await?;
+            let Some(mut credential) = stored else { return Ok(()) };
+            let is_new = |scope: &&String| {
+                scope.len() <= MAX_SCOPE_CHARS && !credential.wanted_scopes.contains(scope)
+            };
+            let new: Vec<_> = wanted.iter().filter(is_new).cloned().collect();
+            if new.is_empty() {
+                return Ok(());
+            }
+            credential.wanted_scopes.extend(new);
+            credential.wanted_scopes.truncate(MAX_SCOPES);
+            credential.store(&*lock).await
+        };
+        let noted = noted.await;
+        lock.release().await;
+        noted
     }
 
     async fn load(&self) -> Option<Arc<Credential>> {
         if self.is_in_memory() {
             return self.current();
         }
-        let key = self.key.clone();
-        match blocking(&self.vault, move |vault| Credential::load(vault, &key)).await {
+        match Credential::load(&*self.store, &self.key).await {
             Ok(credential) => credential.map(|credential| self.take_over(credential)),
             Err(error) => {
-                tracing::warn!(server = self.key.server, %error, "the sign-in could not be read");
+                self.unreadable(&error);
                 None
             }
         }
+    }
+
+    fn unreadable(&self, error: &Error) {
+        tracing::warn!(server = self.key.server, %error, "the sign-in could not be read");
     }
 
     fn take_over(&self, credential: Credential) -> Arc<Credential> {

@@ -1,13 +1,13 @@
 //! What must be refused.
 
 use serde_json::{Value, json};
-use switchboard_oauth::{Challenge, Credential, Error, OauthConfig};
+use switchboard_oauth::{Challenge, Error, OauthConfig};
 
 use crate::{World, authorization_server::AuthorizationServer, browse, redirect_of};
 
 async fn no_sign_in(world: &World) -> Error {
     let error = world.sign_in().await.unwrap_err();
-    assert_eq!(Credential::load(&world.vault, &world.key).unwrap(), None);
+    assert_eq!(world.stored().await, None);
     error
 }
 
@@ -25,7 +25,7 @@ async fn a_state_that_is_not_ours_is_refused() {
     let error = victim.finish().await.unwrap_err();
     assert!(error.to_string().contains("state belongs to another sign-in"), "{error}");
     assert!(page.await.unwrap().contains("Not signed in"));
-    assert_eq!(Credential::load(&world.vault, &world.key).unwrap(), None);
+    assert_eq!(world.stored().await, None);
 }
 
 // AU-1: what comes without a state, or to another path, ends nothing.
@@ -200,7 +200,7 @@ async fn a_sign_in_that_is_dropped_leaves_nothing_open() {
     let ended_on = redirect_of(pending.url().as_str()).await;
     drop(pending);
     assert!(reqwest::get(ended_on).await.unwrap_err().is_connect());
-    assert_eq!(Credential::load(&world.vault, &world.key).unwrap(), None);
+    assert_eq!(world.stored().await, None);
 }
 
 // AU-1: tokens for one server are never asked for in the name of another on the same host.
@@ -230,7 +230,7 @@ async fn scopes_that_a_server_asks_for_are_limited() {
         let challenge = Challenge { error, scopes: Some(scopes), ..Challenge::default() };
         authorizer.refused(challenge, used.as_ref()).await;
     }
-    let stored = Credential::load(&world.vault, &world.key).unwrap().unwrap();
+    let stored = world.stored().await.unwrap();
     assert_eq!(stored.wanted_scopes.len(), 64);
     assert!(stored.wanted_scopes.iter().all(|scope| scope.len() < 20));
 }

@@ -1,7 +1,7 @@
 //! Tokens that are bound to a key (RFC 9449).
 
 use serde_json::{Value, json};
-use switchboard_oauth::{Challenge, Credential, DpopDemand, Remedy};
+use switchboard_oauth::{Challenge, DpopDemand, Remedy};
 use url::Url;
 
 use crate::{World, authorization_server::proof_claim};
@@ -95,7 +95,7 @@ async fn a_token_that_is_not_bound_is_refused_if_the_server_wants_one() {
     world.server.with(|known| known.binds = false);
     let error = world.sign_in().await.unwrap_err();
     assert!(error.to_string().contains("bound to a key (DPoP)"), "{error}");
-    assert_eq!(Credential::load(&world.vault, &world.key).unwrap(), None);
+    assert_eq!(world.stored().await, None);
 }
 
 // AU-3: no server is sent proofs that did not ask for them.

@@ -6,6 +6,7 @@
 mod authorization_server;
 mod attacks;
 mod dpop;
+mod fleet;
 mod renewing;
 mod signing_in;
 mod without_person;
@@ -14,16 +15,16 @@ use std::sync::Arc;
 
 use authorization_server::AuthorizationServer;
 use switchboard_oauth::{
-    Authorizer, Credential, CredentialKey, Error, GrantKind, HttpClient, OauthConfig,
-    PendingSignIn, SignIn, Vault,
+    Authorizer, Credential, CredentialKey, CredentialStore, Error, GrantKind, HttpClient,
+    OauthConfig, PendingSignIn, SignIn, Vault, VaultCredentials,
 };
 use switchboard_vault::SystemKeyring;
 use tempfile::TempDir;
 
-/// An authorization server, a vault, and a client of both.
+/// An authorization server, a store, and a client of both.
 struct World {
     server: AuthorizationServer,
-    vault: Vault,
+    store: Arc<dyn CredentialStore>,
     http: HttpClient,
     key: CredentialKey,
     config: OauthConfig,
@@ -34,12 +35,12 @@ impl World {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let keyring = Arc::new(SystemKeyring::new(None, folder.path()));
-        let vault = Vault::new(folder.path().join("vault"), keyring);
+        let store = VaultCredentials::new(Vault::new(folder.path().join("vault"), keyring));
         let server = AuthorizationServer::start().await;
         let key = CredentialKey::shared("docs", &server.resource()).unwrap();
         Self {
             server,
-            vault,
+            store,
             http: HttpClient::new().unwrap(),
             key,
             config: OauthConfig::default(),
@@ -48,7 +49,7 @@ impl World {
     }
 
     async fn prepare(&self) -> Result<SignIn, Error> {
-        SignIn::prepare(&self.http, &self.vault, self.key.clone(), &self.config, None).await
+        SignIn::prepare(&self.http, &self.store, self.key.clone(), &self.config, None).await
     }
 
     async fn begin(&self) -> PendingSignIn {
@@ -63,13 +64,18 @@ impl World {
         signed_in
     }
 
+    /// The sign-in that is stored.
+    async fn stored(&self) -> Option<Credential> {
+        Credential::load(&*self.store, &self.key).await.unwrap()
+    }
+
     fn authorizer(&self) -> Authorizer {
         self.granted_by(GrantKind::Person)
     }
 
     fn granted_by(&self, grant: GrantKind) -> Authorizer {
-        let (http, vault, key) = (self.http.clone(), self.vault.clone(), self.key.clone());
-        Authorizer::granted_by(grant, self.config.clone(), http, vault, key, Arc::new(|_| {}))
+        let (http, store, key) = (self.http.clone(), self.store.clone(), self.key.clone());
+        Authorizer::granted_by(grant, self.config.clone(), http, store, key, Arc::new(|_| {}))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use serde_json::json;
-use switchboard_oauth::{Authorizer, Challenge, Credential, Remedy, SignInNeeded};
+use switchboard_oauth::{Authorizer, Challenge, Remedy, SignInNeeded};
 
 use crate::{World, authorization_server::AuthorizationServer};
 
@@ -113,7 +113,7 @@ async fn more_scopes_are_asked_for_by_the_next_sign_in() {
         world.server.with(|known| known.requested_scopes.clone()),
         ["read", "offline_access", "write"]
     );
-    let stored = Credential::load(&world.vault, &world.key).unwrap().unwrap();
+    let stored = world.stored().await.unwrap();
     assert!(stored.wanted_scopes.is_empty());
 }
 
@@ -141,7 +141,7 @@ async fn a_sign_in_that_cannot_be_renewed_is_told() {
     let authorizer = world.authorizer();
     authorizer.token().await;
     // Somebody used the refresh token before us: the authorization server ends the sign-in.
-    let stored = Credential::load(&world.vault, &world.key).unwrap().unwrap();
+    let stored = world.stored().await.unwrap();
     let refresh = stored.secrets().nth(1).unwrap().expose().to_owned();
     let form = [
         ("grant_type", "refresh_token"),

@@ -1,7 +1,7 @@
 //! Sign-ins that succeed.
 
 use serde_json::json;
-use switchboard_oauth::{Credential, revoke};
+use switchboard_oauth::revoke;
 
 use crate::{World, browse, redirect_of};
 
@@ -22,7 +22,7 @@ async fn a_person_signs_in_with_a_browser() {
     assert!(credential.is_renewable());
     let status = credential.status();
     assert!(status.renews && status.until.is_some() && status.scopes == ["read", "offline_access"]);
-    let stored = Credential::load(&world.vault, &world.key).unwrap().unwrap();
+    let stored = world.stored().await.unwrap();
     assert_eq!(stored, credential);
     // A random path, and a port that nobody listens on any more.
     let redirect =
@@ -102,16 +102,16 @@ async fn a_device_without_a_browser_signs_in() {
 #[tokio::test]
 async fn a_sign_out_revokes() {
     let world = World::new().await;
-    assert_eq!(revoke(&world.http, &world.vault, &world.key).await.unwrap(), None);
+    assert_eq!(revoke(&world.http, &*world.store, &world.key).await.unwrap(), None);
     let credential = world.sign_in().await.unwrap();
-    let revoked = revoke(&world.http, &world.vault, &world.key).await.unwrap();
+    let revoked = revoke(&world.http, &*world.store, &world.key).await.unwrap();
     assert_eq!(revoked, Some((credential, true)));
     assert_eq!(world.server.with(|known| known.revoked.clone()), ["refresh_token", "access_token"]);
-    assert_eq!(Credential::load(&world.vault, &world.key).unwrap(), None);
+    assert_eq!(world.stored().await, None);
     // One that cannot be revoked is forgotten all the same.
     world.server.with(|known| known.metadata = json!({"revocation_endpoint": null}));
     let credential = world.sign_in().await.unwrap();
-    let revoked = revoke(&world.http, &world.vault, &world.key).await.unwrap();
+    let revoked = revoke(&world.http, &*world.store, &world.key).await.unwrap();
     assert_eq!(revoked, Some((credential, false)));
-    assert_eq!(Credential::load(&world.vault, &world.key).unwrap(), None);
+    assert_eq!(world.stored().await, None);
 }

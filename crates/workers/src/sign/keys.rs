@@ -117,6 +117,7 @@ impl Purpose {
             Self::Entry(Bucket::Approvals) => "the entry of an approval",
             Self::Entry(Bucket::Sessions) => "the entry of a session",
             Self::Entry(Bucket::Gateways) => "what a gateway says of itself",
+            Self::Entry(Bucket::Credentials) => "the entry of a sign-in",
         }
     }
 }

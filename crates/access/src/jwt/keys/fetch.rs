@@ -96,7 +96,7 @@ fn place_of_keys(issuer: &str, text: &[u8]) -> Result<Url, String> {
 }
 
 /// Parses a URL that nobody on the network can tamper with.
-fn guarded(address: &str) -> Result<Url, String> {
+pub(crate) fn guarded(address: &str) -> Result<Url, String> {
     let url: Url = address.parse().map_err(|error| format!("is no address: {error}"))?;
     match url.scheme() {
         "https" => Ok(url),

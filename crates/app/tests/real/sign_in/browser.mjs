@@ -1,5 +1,5 @@
 // A person with a browser: `node browser.mjs NAME ADDRESS [CODE]` signs in as NAME at ADDRESS and consents. Prints the text of the page
-// that it ends on.
+// that it ends on. With TOKEN in the environment ADDRESS is a page of a gateway, which asks for that first.
 
 import { from } from './parts.mjs';
 
@@ -14,6 +14,10 @@ try {
   const page = await browser.newPage();
   page.setDefaultTimeout(60_000);
   await page.goto(address);
+  if (process.env.TOKEN) {
+    await page.fill('input[name=token]', process.env.TOKEN);
+    await page.click('button[type=submit]');
+  }
   if (code) {
     await page.fill('input[name=user_code]', code);
     await page.click('[type=submit]');

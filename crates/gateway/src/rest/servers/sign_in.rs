@@ -168,10 +168,10 @@ pub(crate) async fn sign_in(
             return Err(exchanges());
         }
         OwnSignIn::Server(server) => {
-            let page = server.open_sign_in(&caller.principal);
+            let page = server.open_sign_in(&caller.principal).await;
             page.map_err(|error| ApiError::Unavailable(error.for_model))?
         }
-        OwnSignIn::Api(api) => api.open_sign_in(&caller.principal),
+        OwnSignIn::Api(api) => api.open_sign_in(&caller.principal).await,
     };
     let none = || ApiError::Unavailable("this gateway has no address for sign-ins".to_owned());
     let url = page.ok_or_else(none)?.address().to_string();

@@ -1,4 +1,4 @@
-//! Which addresses a server of the public internet may name: none of the network that we are in.
+//! Names of hosts, and the addresses behind them.
 
 use std::{
     io,
@@ -6,30 +6,34 @@ use std::{
 };
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use switchboard_toolcall::is_public;
 use url::{Host, Url};
 
-/// Resolves names to public addresses only. The connection is made to the addresses that were checked.
-pub(super) struct PublicResolver;
+use super::is_public;
+
+/// Resolves names to public addresses only. The connection is made to the very addresses that were checked, so a name cannot
+/// resolve to another one afterwards.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PublicResolver;
 
 impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
             let found: Vec<SocketAddr> =
                 tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            // One private address among public ones is no accident.
             match found.iter().all(|address| is_public(address.ip())) {
                 true => Ok(Box::new(found.into_iter()) as Addrs),
-                false => Err(io::Error::other(
-                    "it is in a private network, and the server that names it is not",
-                )
-                .into()),
+                false => {
+                    Err(io::Error::other("it is in a private network, and who names it is not")
+                        .into())
+                }
             }
         })
     }
 }
 
 /// Whether all addresses of a server are public; false if that cannot be found out.
-pub(super) async fn is_public_host(url: &Url) -> bool {
+pub async fn is_public_host(url: &Url) -> bool {
     let found: Vec<IpAddr> = match url.host() {
         Some(Host::Ipv4(address)) => vec![address.into()],
         Some(Host::Ipv6(address)) => vec![address.into()],
@@ -43,7 +47,7 @@ pub(super) async fn is_public_host(url: &Url) -> bool {
 }
 
 /// Whether the host is written as an address, and that is not public.
-pub(super) fn is_private_literal(url: &Url) -> bool {
+pub fn is_private_literal(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => !is_public(address.into()),
         Some(Host::Ipv6(address)) => !is_public(address.into()),
@@ -55,7 +59,7 @@ pub(super) fn is_private_literal(url: &Url) -> bool {
 mod tests {
     use super::*;
 
-    // AU-1
+    // AU-1, AU-4
     #[tokio::test]
     async fn a_server_is_public_if_all_its_addresses_are() {
         for (url, is_public) in [
