@@ -176,10 +176,7 @@ async fn over_http(
             terminal::tell(&banner::text(address, app, loaded));
         }
         if serve.open {
-            let url = format!("{scheme}://{address}/");
-            if let Err(reason) = browser::open(&url) {
-                terminal::tell(&format!("warning: no browser opened ({reason}): go to {url}"));
-            }
+            open_console(&format!("{scheme}://{address}/"));
         }
         if let Some(oauth) = servers.oauth() {
             oauth.pages.serve_at(&pages_url(&config, &format!("{scheme}://{address}")));
@@ -264,6 +261,13 @@ fn with_address(listen: &str) -> String {
     match port.parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),
         Err(_) => listen.to_owned(),
+    }
+}
+
+/// Opens the console in the user's browser.
+fn open_console(url: &str) {
+    if let Err(reason) = browser::open(url) {
+        terminal::tell(&format!("warning: no browser opened ({reason}): go to {url}"));
     }
 }
 
