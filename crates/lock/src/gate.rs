@@ -258,6 +258,9 @@ impl ServerGate {
             }
         })?;
         self.locks.reload()?;
+        // What was trusted waits no more, although the server has not listed it again yet.
+        let mut pending = self.lock();
+        pending.values_mut().for_each(|list| list.retain(|one| !hashes.contains(&one.hash)));
         Ok(names)
     }
 

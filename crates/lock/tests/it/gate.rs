@@ -90,6 +90,7 @@ fn what_is_trusted_is_let_through() {
     assert!(matches!(other, Err(TrustError::NothingWaits)));
     let names = place.gate.trust(&hashes(&pending[1..]), &trusted()).unwrap();
     assert_eq!(names, ["read_file"]);
+    assert_eq!(place.waiting(), ["new new"]);
     assert_eq!(instance.admit(DefinitionKind::Tool, listed), [worse()]);
     assert_eq!(place.waiting(), ["new new"]);
     // What was there before is no longer trusted.

@@ -2,15 +2,17 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Library, changed, renamed, tools};
+use super::{Library, changed, renamed};
 use crate::{fixture::wait_until, serve::Serving};
 
 /// The names of the tools of servers.
 fn offered(library: &Library) -> Vec<String> {
-    let ran = library.run(&["tools", "--json"]);
-    let listed = ran.json();
+    names(&library.run(&["tools", "--json"]).json())
+}
+
+fn names(listed: &Value) -> Vec<String> {
     let names = listed.as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str());
     names.filter(|name| name.contains("__")).map(str::to_owned).collect()
 }
@@ -103,18 +105,20 @@ fn each_mode_does_what_it_says() {
         (true, own("enforce") + &all("off"), 1, true),
         (true, own("off") + &all("enforce"), 2, false),
     ];
+    let library = Library::locked(&["books"], "");
+    let file = library.place.path().join("switchboard.toml");
+    let (config, lock) = (fs::read_to_string(&file).unwrap(), library.lock());
+    library.says("books", "tools", &changed());
     for (has_file, settings, count, is_told) in cases {
-        let library = Library::locked(&["books"], "");
-        let file = library.place.path().join("switchboard.toml");
-        let config = fs::read_to_string(&file).unwrap() + &settings;
-        fs::write(&file, config).unwrap();
-        if !has_file {
-            fs::remove_file(library.lock_file()).unwrap();
+        fs::write(&file, format!("{config}{settings}")).unwrap();
+        match has_file {
+            true => fs::write(library.lock_file(), &lock).unwrap(),
+            false => fs::remove_file(library.lock_file()).unwrap(),
         }
-        library.says("books", "tools", &changed());
-        assert_eq!(offered(&library).len(), count, "{has_file} {settings}");
-        let log = library.run(&["tools"]).stderr;
-        assert_eq!(log.contains("differs from switchboard.lock"), is_told, "{settings}: {log}");
+        let ran = library.run(&["tools", "--json"]);
+        assert_eq!(names(&ran.json()).len(), count, "{has_file} {settings}");
+        let is_in_log = ran.stderr.contains("differs from switchboard.lock");
+        assert_eq!(is_in_log, is_told, "{settings}: {ran:?}");
     }
 }
 
@@ -162,14 +166,10 @@ fn nobody_is_offered_a_change_in_the_middle_of_a_session() {
     );
 
     // It changes back: nothing waits any more.
-    library.says("books", "next", &tools_of_old());
+    library.says("books", "next", &crate::lock::tools());
     assert_eq!(call("list_files")["success"], true);
     wait_until("it is as it was", || tools().len() == 2);
     assert_eq!(serving.ask("GET", "/api/servers/books", "", "").1["waiting"], json!([]));
-}
-
-fn tools_of_old() -> serde_json::Value {
-    tools()
 }
 
 // LK-2

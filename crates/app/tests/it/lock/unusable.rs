@@ -59,7 +59,7 @@ fn an_interrupted_lock_writes_nothing() {
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let ran = Ran::of(child.wait_with_output().unwrap());
-    assert_eq!(ran.status, 130, "{ran:?}");
+    assert_eq!((ran.status, ran.stderr.as_str()), (1, "error: interrupted\n"), "{ran:?}");
     assert!(!library.lock_file().exists());
     let left: Vec<_> = fs::read_dir(library.place.path())
         .unwrap()
