@@ -16,6 +16,9 @@ use crate::{credential_store::StoreFuture, error::Error, pending::StoredRequest,
 /// How long it is known how a page ended: until every gateway has seen it.
 const OUTCOME: Duration = Duration::from_secs(60);
 
+/// The length of ids and states: 256 bits in Base64.
+const RANDOM: usize = 43;
+
 /// Keeps pages for all gateways of a cluster, as texts by name, each for a time.
 pub trait SharedPages: fmt::Debug + Send + Sync {
     /// Stores a text, in place of one that is there.
@@ -114,6 +117,10 @@ impl Fleet {
 
     /// Returns what the page with this id is for, and for how long it is good.
     pub(super) async fn find(&self, id: &str) -> Option<(Arc<dyn SignInTarget>, Duration)> {
+        // Anybody may ask for a page.
+        if id.len() != RANDOM {
+            return None;
+        }
         let stored: StoredPage = read(self.pages.get(&page_name(id)).await)?;
         if stored.outcome.is_some() {
             return None;
@@ -126,6 +133,9 @@ impl Fleet {
 
     /// Takes what a browser has begun at another gateway, if the cookie is its. Another browser does not use it up.
     pub(super) async fn take_step(&self, state: &str, cookies: &[&str]) -> Option<StoredStep> {
+        if state.len() != RANDOM || cookies.is_empty() {
+            return None;
+        }
         let name = step_name(state);
         let step: StoredStep = read(self.pages.get(&name).await)?;
         if !cookies.iter().any(|cookie| is_same(cookie, step.cookie.expose())) {
