@@ -119,6 +119,7 @@ impl Exchange {
     pub(crate) fn context(self: &Arc<Self>) -> CallContext {
         let watched = self.channel().progress_token.is_some();
         let heard = watched.then(|| self.clone());
+        let key = self.notes.get(KEY).and_then(Value::as_str).map(Arc::<str>::from);
         CallContext {
             cancel: self.cancel.clone(),
             caller: self.caller.name.clone(),
@@ -127,7 +128,9 @@ impl Exchange {
             client: self.caller.client.as_ref().or(self.client_name()).cloned(),
             visibility: self.caller.visibility.clone(),
             claims: self.caller.claims.clone(),
-            idempotency_key: self.notes.get(KEY).and_then(Value::as_str).map(Arc::from),
+            idempotency_key: key.clone(),
+            // Goes on to the tool's own server, too.
+            call_key: key,
             progress: heard.map_or_else(Progress::default, |heard| {
                 Progress::to(move |update| heard.progress(&update))
             }),

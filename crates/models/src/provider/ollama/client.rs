@@ -4,7 +4,7 @@ use switchboard_toolcall::BoxFuture;
 
 use super::show;
 use crate::{
-    Model, ModelConfig, ModelError, Provider, Request, StopReason, Turn, exchange::ModelExchange,
+    Model, ModelConfig, ModelError, Price, Provider, Request, StopReason, Turn, exchange::ModelExchange,
     http, model::ModelEvents,
 };
 
@@ -36,6 +36,10 @@ impl Model for OllamaClient {
 
     fn known_window(&self) -> Option<u64> {
         self.0.known_window()
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.0.config.price
     }
 
     fn ask<'a>(
