@@ -97,11 +97,11 @@ impl AgentRun<'_> {
 
     /// Returns the positions of the oldest messages that may be removed and have about this many tokens.
     fn removable(&self, messages: &[Message], tokens: u64) -> Vec<usize> {
-        let last_user = messages.iter().rposition(|message| matches!(message, Message::User(_)));
+        let last_question = messages.iter().rposition(is_question);
         let units = units(messages);
         let kept = units.len().saturating_sub(KEPT);
         let may_go = |unit: &&Range<usize>| {
-            !matches!(messages[unit.start], Message::System(_)) && Some(unit.start) != last_user
+            !matches!(messages[unit.start], Message::System(_)) && Some(unit.start) != last_question
         };
         let (mut removed, mut saved) = (Vec::new(), 0);
         for unit in units[..kept].iter().filter(may_go) {
@@ -149,6 +149,11 @@ impl AgentRun<'_> {
             false => Ok((summary.to_owned(), turn.usage)),
         }
     }
+}
+
+/// Whether the user said this, and it is no summary.
+fn is_question(message: &Message) -> bool {
+    matches!(message, Message::User(said) if !said.content.starts_with(BEGINNING))
 }
 
 /// Splits a conversation into what cannot be parted: a message of the model with the replies to its calls, and all others.
