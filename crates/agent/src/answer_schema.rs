@@ -126,7 +126,9 @@ mod tests {
             read(city.clone(), r#"{"city":7}"#).unwrap_err(),
             "missing 'temp'; 'city' must be string, got integer"
         );
-        assert!(read(city.clone(), "It is warm.").unwrap_err().starts_with("the answer is not JSON"));
+        assert!(
+            read(city.clone(), "It is warm.").unwrap_err().starts_with("the answer is not JSON")
+        );
         assert_eq!(read(city, "[1]").unwrap_err(), "the answer must be an object");
         let list = json!({"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "number"}}});
         assert_eq!(read(list.clone(), "[1, 2.5]").as_deref(), Ok("[1, 2.5]"));

@@ -146,7 +146,8 @@ impl AgentRun<'_> {
         let (id, events) = (id.to_owned(), self.events.clone());
         let progress =
             Progress::to(move |update| events(AgentEvent::Progress { id: id.clone(), update }));
-        let (before_run, call_key) = (self.note_before_run(name, position), self.call_key(position));
+        let (before_run, call_key) =
+            (self.note_before_run(name, position), self.call_key(position));
         let cancel = self.stop.clone();
         let mut cx = CallContext { cancel, progress, before_run, call_key, ..self.cx.clone() };
         if self.search.is_some() && SearchOffer::is_shared(name) {

@@ -85,7 +85,8 @@ impl Conversation {
 
     /// Replaces messages, whose positions are in order, by one of the user, which stands where the first of them was.
     pub(crate) fn summarise(&mut self, removed: &[usize], text: String) {
-        let Some(first) = removed.first().copied().filter(|first| *first < self.messages.len()) else {
+        let Some(first) = removed.first().copied().filter(|first| *first < self.messages.len())
+        else {
             return;
         };
         let gone: HashSet<usize> = removed.iter().copied().collect();
@@ -116,7 +117,9 @@ impl Conversation {
         match &mut self.messages[place] {
             Message::Tool(reply) => whole.clone_into(&mut reply.content),
             _ => {
-                let Ok(messages) = serde_json::from_str::<Vec<Message>>(whole) else { return false };
+                let Ok(messages) = serde_json::from_str::<Vec<Message>>(whole) else {
+                    return false;
+                };
                 self.messages.splice(place..=place, messages);
             }
         }

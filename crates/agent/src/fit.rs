@@ -69,7 +69,9 @@ impl ShortenedPlace {
     pub(crate) fn of(message: &Message) -> Option<Self> {
         let line = match message {
             Message::Tool(reply) => reply.content.lines().next()?,
-            Message::User(said) => said.content.lines().next().filter(|line| line.starts_with(summary::BEGINNING))?,
+            Message::User(said) => {
+                said.content.lines().next().filter(|line| line.starts_with(summary::BEGINNING))?
+            }
             _ => return None,
         };
         let is_line = line.starts_with('[') && line.ends_with(']');
@@ -285,16 +287,14 @@ impl AgentRun<'_> {
             1 => Some("1 result of a tool is one line now".to_owned()),
             many => Some(format!("{many} results of tools are one line each now")),
         };
-        let summary =
-            (summaries > 0).then(|| "the oldest turns are a summary now".to_owned());
+        let summary = (summaries > 0).then(|| "the oldest turns are a summary now".to_owned());
         let said: Vec<_> = results.into_iter().chain(summary).collect();
         if said.is_empty() {
             return;
         }
         let said = said.join(", and ");
-        let text = format!(
-            "to fit the model's window of {window} tokens, {said}; what they were is kept"
-        );
+        let text =
+            format!("to fit the model's window of {window} tokens, {said}; what they were is kept");
         tracing::info!("{text}");
         (self.events)(AgentEvent::Warning(text));
     }

@@ -6,9 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use switchboard_models::{Message, ToolReply, Turn};
 use switchboard_runtime::durable;
-use switchboard_toolcall::{
-    BeforeClose, BeforeRun, CallContext, CallId, ErrorKind, ToolResult,
-};
+use switchboard_toolcall::{BeforeClose, BeforeRun, CallContext, CallId, ErrorKind, ToolResult};
 
 use crate::{
     Agent, AgentEvent, AgentOutcome, Conversation, RunStart, RunState, RunStore, StopCause,

@@ -156,7 +156,10 @@ impl<'a> AgentRun<'a> {
                 Some(self.answered(answer, last))
             }
             (Err(problems), false) => {
-                tracing::info!(problems, "the answer does not fit its schema; it is asked for again");
+                tracing::info!(
+                    problems,
+                    "the answer does not fit its schema; it is asked for again"
+                );
                 conversation.say(AnswerSchema::reminder(&problems));
                 self.invalid_answer = Some(problems);
                 None

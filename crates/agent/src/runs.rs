@@ -16,9 +16,9 @@ use std::{
 use serde_json::Value;
 use switchboard_toolcall::CallId;
 
+pub use keys::{KeyClaim, RequestKey};
 pub(crate) use live::{LiveRun, RecordedRun, RecordedTurn, RunLine};
 pub use live::{RunStart, UnfinishedRun};
-pub use keys::{KeyClaim, RequestKey};
 pub use saved::{RunDetail, RunState, RunSummary};
 
 /// Among how many runs the one is looked for that made a call.
@@ -126,7 +126,8 @@ impl RunStore {
     /// # Errors
     /// The folder cannot be read.
     pub fn unanswered(&self) -> Result<Vec<(CallId, Value)>, RunError> {
-        let peeked = |id: CallId| live::peek(&self.live(id)).ok().map(|(run, held)| (id, run, held));
+        let peeked =
+            |id: CallId| live::peek(&self.live(id)).ok().map(|(run, held)| (id, run, held));
         let interrupted = self.ids()?.into_iter().filter_map(peeked).filter(|(.., held)| !held);
         Ok(interrupted.filter_map(|(id, run, _)| Some((id, run.start.request?))).collect())
     }
@@ -135,7 +136,8 @@ impl RunStore {
     pub fn of_call(&self, call: CallId) -> Option<CallId> {
         let wanted = call.to_string();
         let names_it = |id: &CallId| {
-            let text = fs::read_to_string(self.saved(*id)).or_else(|_| fs::read_to_string(self.live(*id)));
+            let text =
+                fs::read_to_string(self.saved(*id)).or_else(|_| fs::read_to_string(self.live(*id)));
             text.is_ok_and(|text| text.contains(&wanted))
         };
         let ids = self.ids().ok()?;

@@ -43,7 +43,10 @@ mod tests {
         let cost = |input_tokens, output_tokens| price.cost(Usage { input_tokens, output_tokens });
         assert_eq!(cost(1_000_000, 1_000_000), 18.0);
         assert_eq!(cost(120, 9), 0.000_495);
-        assert_eq!(Price { input: 0.1, output: 0.2 }.cost(Usage { input_tokens: 1, output_tokens: 1 }), 3e-7);
+        assert_eq!(
+            Price { input: 0.1, output: 0.2 }.cost(Usage { input_tokens: 1, output_tokens: 1 }),
+            3e-7
+        );
         assert!(price.problem().is_none());
         assert!(Price { input: -1.0, ..price }.problem().is_some());
         assert!(Price { output: f64::NAN, ..price }.problem().is_some());

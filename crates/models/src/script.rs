@@ -16,8 +16,8 @@ use switchboard_toolcall::BoxFuture;
 use tokio::time::sleep;
 
 use crate::{
-    AiMessage, FailureKind, Message, Model, ModelConfig, ModelError, ModelEvent, Price,
-    Provider, ProviderInfo, Request, Turn, frames::Framing, model::ModelEvents,
+    AiMessage, FailureKind, Message, Model, ModelConfig, ModelError, ModelEvent, Price, Provider,
+    ProviderInfo, Request, Turn, frames::Framing, model::ModelEvents,
 };
 
 pub use file::ScriptError;

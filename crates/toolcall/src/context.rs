@@ -6,9 +6,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    CallId, CallerChannel, CallerToken, Principal, ToolResult, TraceContext, Visibility,
-};
+use crate::{CallId, CallerChannel, CallerToken, Principal, ToolResult, TraceContext, Visibility};
 
 /// The context of one call. Cheap to clone.
 ///

@@ -75,7 +75,9 @@ const IMAGE_BYTES: usize = 1_000;
 
 /// Returns the bytes of the texts in arguments.
 fn text_bytes(args: &serde_json::Map<String, serde_json::Value>) -> usize {
-    args.values().map(|value| value.as_str().map_or_else(|| value.to_string().len(), str::len)).sum()
+    args.values()
+        .map(|value| value.as_str().map_or_else(|| value.to_string().len(), str::len))
+        .sum()
 }
 
 /// Returns about how many tokens messages take.

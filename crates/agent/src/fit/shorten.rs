@@ -121,11 +121,7 @@ impl AgentRun<'_> {
         .ok()
     }
 
-    pub(super) fn redo_shortened(
-        &mut self,
-        edit: ShortenedReply,
-        conversation: &mut Conversation,
-    ) {
+    pub(super) fn redo_shortened(&mut self, edit: ShortenedReply, conversation: &mut Conversation) {
         let entry = edit.entry();
         if conversation.shorten(&edit.tool_call_id, edit.line) {
             self.fit.shortened.push(entry);

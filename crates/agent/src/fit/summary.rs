@@ -3,9 +3,7 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use switchboard_models::{
-    Arguments, FailureKind, Message, ModelError, Request, ToolChoice, Usage,
-};
+use switchboard_models::{Arguments, FailureKind, Message, ModelError, Request, ToolChoice, Usage};
 
 use super::{Edit, Summarised, estimate};
 use crate::{Conversation, offered_tools::shortened, run::AgentRun};
@@ -143,9 +141,7 @@ impl AgentRun<'_> {
         };
         let summary = turn.message.content.trim();
         match summary.is_empty() {
-            true => {
-                Err(ModelError::new(FailureKind::Unreadable, "the model answered nothing"))
-            }
+            true => Err(ModelError::new(FailureKind::Unreadable, "the model answered nothing")),
             false => Ok((summary.to_owned(), turn.usage)),
         }
     }

@@ -25,7 +25,12 @@ fn recording(folder: &Path) -> RunRecording {
 }
 
 /// Writes the file of an interrupted run in which these calls began, and takes it over.
-fn interrupted(folder: &Path, tools: &[&str], began: &[(usize, bool)], more: &[Value]) -> UnfinishedRun {
+fn interrupted(
+    folder: &Path,
+    tools: &[&str],
+    began: &[(usize, bool)],
+    more: &[Value],
+) -> UnfinishedRun {
     let id = CallId::generate();
     let calls: Vec<_> = tools
         .iter()
@@ -40,9 +45,9 @@ fn interrupted(folder: &Path, tools: &[&str], began: &[(usize, bool)], more: &[V
         json!({"start": start}),
         json!({"turn": {"message": message, "stop": "tool_use", "usage": usage}}),
     ];
-    lines.extend(began.iter().map(|(position, honours)| {
-        json!({"began": {"position": position, "honours_keys": honours}})
-    }));
+    lines.extend(began.iter().map(
+        |(position, honours)| json!({"began": {"position": position, "honours_keys": honours}}),
+    ));
     lines.extend_from_slice(more);
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     fs::create_dir_all(folder.join("runs")).unwrap();
@@ -120,7 +125,8 @@ async fn a_call_has_the_same_key_each_time() {
 #[tokio::test(start_paused = true)]
 async fn a_result_is_written_before_its_record_is_closed() {
     let folder = tempfile::tempdir().unwrap();
-    let reply = json!({"role": "tool", "content": "charged", "tool_call_id": "c0", "is_error": false});
+    let reply =
+        json!({"role": "tool", "content": "charged", "tool_call_id": "c0", "is_error": false});
     let line = json!({"reply": {"position": 0, "reply": reply, "outcome": "ok", "call_id": null}});
     let run = interrupted(folder.path(), &["charge", "charge"], &[(0, false)], &[line]);
     let id = run.start().id;
@@ -133,7 +139,8 @@ async fn a_result_is_written_before_its_record_is_closed() {
 async fn a_resumed_conversation_is_as_short_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let reply = json!({"role": "tool", "content": "long", "tool_call_id": "c0", "is_error": false});
-    let shortened = json!({"tool_call_id": "c0", "artifact": "a1", "line": "[charge succeeded; …]"});
+    let shortened =
+        json!({"tool_call_id": "c0", "artifact": "a1", "line": "[charge succeeded; …]"});
     let lines = [
         json!({"reply": {"position": 0, "reply": reply, "outcome": "ok", "call_id": null}}),
         json!({"edited": {"shortened": shortened}}),

@@ -156,7 +156,8 @@ fn judge(place: &Place, messages: &[Value]) -> usize {
         if content.contains("may or may not have run: its process ended first") {
             unknown += 1;
             // A result that stands in the records is never lost.
-            let is_this = |record: &&Value| record["tool"] == name && record["arguments"]["n"] == *number;
+            let is_this =
+                |record: &&Value| record["tool"] == name && record["arguments"]["n"] == *number;
             let ended = recorded.as_array().unwrap().iter().filter(is_this);
             let ended: Vec<_> = ended.filter(|record| record["outcome"] == "ok").collect();
             assert!(ended.is_empty(), "{name} {number}: {ended:?}");

@@ -36,7 +36,10 @@ fn a_run_is_asked_again_with_recorded_results() {
     let report = ran.json();
     let rerun = &report[0];
     assert_eq!((ran.status, &rerun["run"]), (0, &json!(id)), "{ran:?}");
-    assert_eq!((&rerun["before"]["answer"], &rerun["after"]["answer"]), (&json!("Paid."), &json!("It is paid.")));
+    assert_eq!(
+        (&rerun["before"]["answer"], &rerun["after"]["answer"]),
+        (&json!("Paid."), &json!("It is paid."))
+    );
     assert_eq!(rerun["same_answer"], false);
     let lines = json!(["  charge {}", "+ math_eval {\"expression\":\"1+1\"}"]);
     assert_eq!(rerun["calls"], lines, "{rerun}");
@@ -79,7 +82,12 @@ fn a_run_is_exported_as_json_and_as_a_trace() {
     let trace = place.run(&["runs", "export", &id, "--format", "otlp"]).json();
     let spans = trace["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().clone();
     let names: Vec<_> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
-    let expected = ["invoke_agent", "chat script:script.json", "execute_tool charge", "chat script:script.json"];
+    let expected = [
+        "invoke_agent",
+        "chat script:script.json",
+        "execute_tool charge",
+        "chat script:script.json",
+    ];
     assert_eq!(names, expected);
     let root = &spans[0]["spanId"];
     for span in &spans {

@@ -17,7 +17,9 @@ implementation = { type = "command", program = "sh", args = ["-c", "i=0; while [
 "#;
 
 fn page(number: usize) -> String {
-    let lines: Vec<_> = (0..200).map(|line| format!("Page {number} line {line} tells of ships and harbours")).collect();
+    let lines: Vec<_> = (0..200)
+        .map(|line| format!("Page {number} line {line} tells of ships and harbours"))
+        .collect();
     lines.join("\n")
 }
 
@@ -49,11 +51,14 @@ fn what_no_longer_fits_is_one_line_and_can_be_read_whole() {
             let read = place.call(&["read_result", &format!("id={artifact}")]);
             assert_eq!(read["result"], page(number), "{read}");
         }
-        let reply = messages.iter().find(|message| message["tool_call_id"] == entry["tool_call_id"]);
+        let reply =
+            messages.iter().find(|message| message["tool_call_id"] == entry["tool_call_id"]);
         if let Some(reply) = reply {
             let content = reply["content"].as_str().unwrap();
             let many = page(number).chars().count();
-            let begins = format!("[page succeeded; {many} characters left out to fit, beginning: Page {number} line 0 ");
+            let begins = format!(
+                "[page succeeded; {many} characters left out to fit, beginning: Page {number} line 0 "
+            );
             let ends = format!("; read_result {{\"id\":\"{artifact}\"}} has the whole]");
             assert!(content.starts_with(&begins) && content.ends_with(&ends), "{content}");
         }
@@ -94,7 +99,10 @@ fn says(text: &str) -> Reply {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_teaches_the_window() {
     let refusal = "This model's maximum context length is 4096 tokens. However, your messages resulted in 6100 tokens.";
-    let refused = Reply::json(400, &json!({"error": {"message": refusal, "code": "context_length_exceeded"}}));
+    let refused = Reply::json(
+        400,
+        &json!({"error": {"message": refusal, "code": "context_length_exceeded"}}),
+    );
     let no_list = Reply::json(404, &json!({"error": {"message": "no"}}));
     let replies = vec![calls_page(0), calls_page(1), no_list, refused, says("Read.")];
     let server = ProviderServer::start(replies).await;
@@ -117,7 +125,11 @@ async fn runs_have_a_cost() {
     let report = block_in_place(|| place.run(&["ask", "--json", "--tools", "", "Hi"])).json();
     assert_eq!(report["cost"], 0.006, "{report}");
     let runs = place.run(&["runs", "--json"]).json();
-    assert_eq!((&runs[0]["cost"], &runs[0]["input_tokens"]), (&json!(0.006), &json!(1000)), "{runs}");
+    assert_eq!(
+        (&runs[0]["cost"], &runs[0]["input_tokens"]),
+        (&json!(0.006), &json!(1000)),
+        "{runs}"
+    );
     let id = runs[0]["id"].as_str().unwrap();
     let shown = place.run(&["runs", "show", id, "--json"]).json();
     assert_eq!((&shown["cost"], &shown["timeline"][0]["cost"]), (&json!(0.006), &json!(0.006)));
@@ -127,7 +139,8 @@ async fn runs_have_a_cost() {
     assert_eq!(ran.status, 2, "{ran:?}");
 }
 
-const SCHEMA: &str = r#"{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}"#;
+const SCHEMA: &str =
+    r#"{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}"#;
 
 // RN-4
 #[test]
@@ -158,11 +171,15 @@ fn an_answer_that_does_not_fit_its_schema_is_asked_for_once_more() {
 // RN-3: what was shortened in a chat can be looked at, and taken back.
 #[test]
 fn a_chat_shows_and_takes_back_what_was_shortened() {
-    let config = format!("[models.small]\nprovider = \"script\"\nmodel = \"script.json\"\ncontext = 4096\n{PAGES}");
+    let config = format!(
+        "[models.small]\nprovider = \"script\"\nmodel = \"script.json\"\ncontext = 4096\n{PAGES}"
+    );
     let place = scripted(&config, reading(2));
-    let ran = place.run_with_stdin(&["chat", "-m", "small"], b"Read\n/context\n/expand\n/context\n");
+    let ran =
+        place.run_with_stdin(&["chat", "-m", "small"], b"Read\n/context\n/expand\n/context\n");
     assert_eq!(ran.status, 0, "{ran:?}");
-    let lines: Vec<_> = ran.stdout.lines().filter(|line| line.contains("[page succeeded; ")).collect();
+    let lines: Vec<_> =
+        ran.stdout.lines().filter(|line| line.contains("[page succeeded; ")).collect();
     assert!(ran.stdout.contains("of 4096 tokens"), "{ran:?}");
     assert_eq!(lines.len(), 3, "two before, one after: {ran:?}");
 }

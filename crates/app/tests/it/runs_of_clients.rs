@@ -61,7 +61,11 @@ fn the_same_request_gets_the_same_runs_answer() {
     assert_eq!((status, &again["id"], content(&again)), (200, &first["id"], &json!("Paid.")));
     assert_eq!(written(&place), ["charge"]);
     let (status, other) = complete(&gateway, "k1", &body("Pay more"));
-    assert_eq!((status, &other["error"]["code"]), (409, &json!("idempotency_key_reused")), "{other}");
+    assert_eq!(
+        (status, &other["error"]["code"]),
+        (409, &json!("idempotency_key_reused")),
+        "{other}"
+    );
     // A run of a client is one like others.
     let runs = place.run(&["runs", "--json", "--alone"]).json();
     assert_eq!((&runs[0]["state"], &runs[0]["model"]), (&json!("ended"), &json!("m")), "{runs}");
@@ -72,7 +76,11 @@ fn the_same_request_gets_the_same_runs_answer() {
     drop(gateway);
     let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     let (status, late) = complete(&gateway, "k1", &body("Pay"));
-    assert_eq!((status, &late["id"], content(&late)), (200, &first["id"], &json!("Paid.")), "{late}");
+    assert_eq!(
+        (status, &late["id"], content(&late)),
+        (200, &first["id"], &json!("Paid.")),
+        "{late}"
+    );
     assert_eq!(written(&place), ["charge"]);
 }
 
@@ -102,7 +110,8 @@ fn a_run_goes_on_after_the_gateway_was_killed() {
     for asks_again in [true, false] {
         let place = place(&["charge", "slow", "charge"]);
         let mut gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
-        let _first = gateway.begin_with("/v1/chat/completions", "Idempotency-Key: k\r\n", &body("Pay"));
+        let _first =
+            gateway.begin_with("/v1/chat/completions", "Idempotency-Key: k\r\n", &body("Pay"));
         wait_until("the tools have run", || written(&place).len() == 2);
         gateway.child.kill().unwrap();
         gateway.child.wait().unwrap();
@@ -128,7 +137,8 @@ fn an_answer_has_the_form_that_the_client_wants() {
     let turns = json!([{"text": "It is Bonn."}, {"text": "{\"city\": \"Bonn\"}"}, {"text": "Bonn"}, {"text": "Bonn"}]);
     let place = Place::with_config(CONFIG).file("script.json", json!({"turns": turns}).to_string());
     let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
-    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let schema =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let format = json!({"type": "json_schema", "json_schema": {"name": "city", "schema": schema}});
     let ask = |format: Value| {
         let body = json!({"model": "m", "messages": [{"role": "user", "content": "Where?"}], "response_format": format});
@@ -138,9 +148,16 @@ fn an_answer_has_the_form_that_the_client_wants() {
     assert_eq!((status, content(&answer)), (200, &json!("{\"city\": \"Bonn\"}")), "{answer}");
     let (status, failure) = ask(json!({"type": "json_object"}));
     assert_eq!((status, &failure["error"]["code"]), (502, &json!("invalid_answer")), "{failure}");
-    for wrong in [json!({"type": "xml"}), json!({"type": "json_schema"}), json!({"type": "json_schema", "json_schema": {"schema": {"type": 7}}})] {
+    for wrong in [
+        json!({"type": "xml"}),
+        json!({"type": "json_schema"}),
+        json!({"type": "json_schema", "json_schema": {"schema": {"type": 7}}}),
+    ] {
         let (status, failure) = ask(wrong.clone());
         assert_eq!(status, 400, "{wrong}: {failure}");
-        assert!(failure["error"]["param"].as_str().unwrap().starts_with("response_format"), "{failure}");
+        assert!(
+            failure["error"]["param"].as_str().unwrap().starts_with("response_format"),
+            "{failure}"
+        );
     }
 }

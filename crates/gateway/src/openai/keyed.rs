@@ -106,7 +106,8 @@ impl KeyedRequest {
         self,
         prepare: impl FnOnce(&mut Chat),
     ) -> Result<Response, ChatFailure> {
-        let (streams, model) = (self.request.stream.unwrap_or_default(), self.request.model.clone());
+        let (streams, model) =
+            (self.request.stream.unwrap_or_default(), self.request.model.clone());
         let options = self.request.stream_options.as_ref();
         let include_usage = options.and_then(|options| options.include_usage).unwrap_or_default();
         let (run, result) = match self.begin(prepare).await? {

@@ -64,18 +64,14 @@ impl Models {
 
     /// Sets how runs are recorded, apart from their model.
     pub fn record_runs(&mut self, recording: Option<RunRecording>) {
-        self.known.store(Arc::new(ModelTable {
-            recording,
-            ..ModelTable::clone(&self.known.load())
-        }));
+        self.known
+            .store(Arc::new(ModelTable { recording, ..ModelTable::clone(&self.known.load()) }));
     }
 
     /// Sets the model that summarises conversations that no longer fit.
     pub fn summarise_with(&mut self, summariser: Option<Arc<dyn Model>>) {
-        self.known.store(Arc::new(ModelTable {
-            summariser,
-            ..ModelTable::clone(&self.known.load())
-        }));
+        self.known
+            .store(Arc::new(ModelTable { summariser, ..ModelTable::clone(&self.known.load()) }));
     }
 
     /// Returns the runs, if they are recorded.

@@ -34,8 +34,7 @@ pub(super) const HELP: &str = "\
 Ctrl-C cancels what the model does; at the prompt it clears the line, and twice it ends the chat.
 A line that begins with // is said with one slash.";
 
-const NAMES: [&str; 8] =
-    ["help", "tools", "model", "save", "context", "expand", "clear", "quit"];
+const NAMES: [&str; 8] = ["help", "tools", "model", "save", "context", "expand", "clear", "quit"];
 
 impl Command {
     /// Parses a line: `None` if it is a message for the model, an error if there is no such command.

@@ -247,7 +247,8 @@ impl<'a> ChatSession<'a> {
         let shortened = self.transcript.messages.shortened();
         let is_meant = |id: &str| artifact.as_deref().is_none_or(|asked| id.starts_with(asked));
         let place = shortened.iter().rev().find(|place| is_meant(&place.artifact));
-        let id = place.context("nothing like that was shortened; /context lists it")?.artifact.clone();
+        let id =
+            place.context("nothing like that was shortened; /context lists it")?.artifact.clone();
         let stored = self.deps.app.executor.artifacts().get(&id).await;
         let stored = stored.map_err(|error| anyhow!("the artifact cannot be read: {error}"))?;
         let stored = stored.context("its artifact has given way to newer ones")?;

@@ -55,14 +55,16 @@ impl RunFacts {
 /// Returns how long a run took, as far as that is recorded.
 fn duration(run: &RunDetail) -> Option<u64> {
     let began = u64::try_from(run.summary.id.number() >> 80).ok()?;
-    let ended = run.timeline.as_array()?.iter().filter_map(|turn| turn["ended_ms"].as_u64()).max()?;
+    let ended =
+        run.timeline.as_array()?.iter().filter_map(|turn| turn["ended_ms"].as_u64()).max()?;
     ended.checked_sub(began)
 }
 
 /// Returns the calls in messages, each as one line.
 pub(super) fn calls(messages: &[Value]) -> Vec<String> {
     let calls = messages.iter().flat_map(|message| message["tool_calls"].as_array());
-    let line = |call: &Value| format!("{} {}", call["name"].as_str().unwrap_or_default(), call["args"]);
+    let line =
+        |call: &Value| format!("{} {}", call["name"].as_str().unwrap_or_default(), call["args"]);
     calls.flatten().map(line).collect()
 }
 

@@ -120,7 +120,8 @@ fn load(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<Loaded>
         loaded.replay = Some(Replay::Calls(recorded_calls(run)));
         loaded.settings.servers.clear();
         loaded.settings.apis.clear();
-        loaded.skipped = Skipped { models: std::mem::take(&mut loaded.skipped.models), ..Skipped::default() };
+        loaded.skipped =
+            Skipped { models: std::mem::take(&mut loaded.skipped.models), ..Skipped::default() };
         loaded.settings.cluster.nats = None;
     }
     Ok(loaded)
@@ -136,7 +137,8 @@ fn question(run: &RunDetail) -> anyhow::Result<Conversation> {
     let messages: Vec<Message> =
         serde_json::from_value(run.messages.clone()).context("the record of the run")?;
     let asked = messages.iter().rposition(|message| matches!(message, Message::User(_)));
-    let asked = asked.ok_or_else(|| anyhow!(CommandFailed("the run has no question".to_owned())))?;
+    let asked =
+        asked.ok_or_else(|| anyhow!(CommandFailed("the run has no question".to_owned())))?;
     Ok(Conversation::from(messages[..=asked].to_vec()))
 }
 
@@ -182,7 +184,8 @@ fn table(compared: &[(String, RunFacts, RunFacts)], paint: Paint) -> String {
         if one == other { one } else { format!("{one} → {other}") }
     };
     let tokens = |run: &RunFacts| (run.input_tokens + run.output_tokens).to_string();
-    let time = |run: &RunFacts| run.duration_ms.map_or_else(String::new, |time| format!("{time} ms"));
+    let time =
+        |run: &RunFacts| run.duration_ms.map_or_else(String::new, |time| format!("{time} ms"));
     let cost = |run: &RunFacts| run.cost.map_or_else(String::new, |cost| cost.to_string());
     let rows = compared.iter().map(|(id, before, after)| {
         let answer = match (comparison::is_same_answer(before, after), &after.answer) {
@@ -209,7 +212,8 @@ fn table(compared: &[(String, RunFacts, RunFacts)], paint: Paint) -> String {
         let line = cells.collect::<Vec<_>>().join("  ");
         if place == 0 { paint.dim(line.trim_end()) } else { line.trim_end().to_owned() }
     });
-    let same = compared.iter().filter(|(_, before, after)| comparison::is_same_answer(before, after));
+    let same =
+        compared.iter().filter(|(_, before, after)| comparison::is_same_answer(before, after));
     let summary = format!("{} of {} answers are the same", same.count(), compared.len());
     format!("{}\n{}", lines.collect::<Vec<_>>().join("\n"), paint.dim(&summary))
 }

@@ -25,8 +25,7 @@ pub(super) fn result(run: &RunDetail) -> KeyedResult {
         let failure = ChatFailure::new(status, text).coded(code);
         return Err(ChatFailure { is_final: true, ..failure });
     }
-    let usage =
-        Usage { input_tokens: summary.input_tokens, output_tokens: summary.output_tokens };
+    let usage = Usage { input_tokens: summary.input_tokens, output_tokens: summary.output_tokens };
     let (text, calls) = match &run.answer {
         Some(answer) => (answer.clone(), Vec::new()),
         None => left(&run.messages),

@@ -4,8 +4,8 @@ use switchboard_toolcall::BoxFuture;
 
 use super::show;
 use crate::{
-    Model, ModelConfig, ModelError, Price, Provider, Request, StopReason, Turn, exchange::ModelExchange,
-    http, model::ModelEvents,
+    Model, ModelConfig, ModelError, Price, Provider, Request, StopReason, Turn,
+    exchange::ModelExchange, http, model::ModelEvents,
 };
 
 /// A model that Ollama runs.
