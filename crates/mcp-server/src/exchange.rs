@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Map, Value, value::RawValue};
 use switchboard_mcp_wire::{JsonText, Outgoing, RpcError, questions};
 use switchboard_toolcall::{
-    BoxFuture, CallContext, CallerChannel, ErrorKind, LogLevel, Progress, ProgressUpdate,
+    BoxFuture, CallContext, CallId, CallerChannel, ErrorKind, LogLevel, Progress, ProgressUpdate,
     QuestionKind, ServerQuestion, ServerQuestions, ToolError, TraceContext,
 };
 use tokio_util::sync::CancellationToken;
@@ -129,6 +129,7 @@ impl Exchange {
             visibility: self.caller.visibility.clone(),
             claims: self.caller.claims.clone(),
             idempotency_key: key.clone(),
+            conversation: key.as_deref().and_then(run_of),
             // Goes on to the tool's own server, too.
             call_key: key,
             progress: heard.map_or_else(Progress::default, |heard| {
@@ -257,4 +258,13 @@ impl fmt::Debug for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Exchange").field("caller", &self.caller).finish_non_exhaustive()
     }
+}
+
+/// Returns the run whose call has this key, if the key is that of one of our own agents: `RUN.TURN.POSITION`.
+fn run_of(key: &str) -> Option<Arc<str>> {
+    let (run, place) = key.split_once('.')?;
+    let (turn, position) = place.split_once('.')?;
+    let is_number = |text: &str| text.parse::<usize>().is_ok();
+    let is_run = CallId::parse(run).is_some() && is_number(turn) && is_number(position);
+    is_run.then(|| run.into())
 }

@@ -59,11 +59,8 @@ impl RunStore {
             return Ok(claim);
         }
         let (id, path) = (CallId::generate(), self.key_file(key));
-        let new = path.with_extension(id.to_string());
         let write = || {
-            private_files::create_dir(&self.keys())?;
-            let text = format!("{id} {}\n", key.fingerprint);
-            private_files::create(&new)?.write_all(text.as_bytes())?;
+            let new = self.write_new(key, id)?;
             // Whoever comes second fails here, and never reads half a file.
             let linked = fs::hard_link(&new, &path);
             fs::remove_file(&new)?;
@@ -78,6 +75,25 @@ impl RunStore {
                 Ok(KeyClaim::New(id))
             }
         }
+    }
+
+    /// Lets the key stand for a new run of the same request, because the earlier one failed before it did anything.
+    ///
+    /// # Errors
+    /// The file of the key cannot be written.
+    pub fn renew(&self, key: &RequestKey) -> Result<CallId, RunError> {
+        let (id, path) = (CallId::generate(), self.key_file(key));
+        let renewed = self.write_new(key, id).and_then(|new| fs::rename(new, &path));
+        renewed.map_err(failed("write", &path))?;
+        Ok(id)
+    }
+
+    /// Writes what becomes the file of a key.
+    fn write_new(&self, key: &RequestKey, id: CallId) -> io::Result<PathBuf> {
+        private_files::create_dir(&self.keys())?;
+        let new = self.key_file(key).with_extension(id.to_string());
+        private_files::create(&new)?.write_all(format!("{id} {}\n", key.fingerprint).as_bytes())?;
+        Ok(new)
     }
 
     /// Returns whose request the key stands for; `None` if nobody has it.
@@ -156,6 +172,8 @@ mod tests {
         assert_eq!(store.claim(&key("ada", "k", 2)).unwrap(), KeyClaim::Conflict);
         assert!(matches!(store.claim(&key("bob", "k", 1)).unwrap(), KeyClaim::New(_)));
         assert!(matches!(store.claim(&key("ada", "l", 1)).unwrap(), KeyClaim::New(_)));
+        let renewed = store.renew(&key("ada", "k", 1)).unwrap();
+        assert_eq!(store.claim(&key("ada", "k", 1)).unwrap(), KeyClaim::Known(renewed));
         store.forget_keys(Duration::ZERO).unwrap();
         assert!(matches!(store.claim(&key("ada", "k", 2)).unwrap(), KeyClaim::New(_)));
     }

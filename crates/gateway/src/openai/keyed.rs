@@ -14,7 +14,7 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 use switchboard_access::Caller;
 use switchboard_agent::{
-    AgentEvent, AgentEvents, KeyClaim, RequestKey, Resumable, RunError, RunStore,
+    AgentEvent, AgentEvents, KeyClaim, RequestKey, Resumable, RunError, RunStore, UnfinishedRun,
 };
 use switchboard_toolcall::{CallId, Principal};
 use tokio::{sync::watch, time::sleep};
@@ -75,8 +75,22 @@ enum Begun {
     Ended(CallId, KeyedResult),
 }
 
+/// What is there of a run.
+enum Found {
+    /// It is under way, or has ended.
+    Begun(Begun),
+    /// It was interrupted.
+    Unfinished(Box<UnfinishedRun>),
+    /// The process stopped between the claim of the key and the begin of the run.
+    Nothing,
+    /// It failed before it did anything, so that it can be tried again.
+    Failed,
+    /// Another process runs it.
+    Elsewhere,
+}
+
 impl KeyedRequest {
-    /// Creates the request of `caller` with this key. Returns `None` if runs are not recorded, so that it cannot be repeated.
+    /// Creates the request of `caller` with this key. Returns the request if runs are not recorded: it cannot be repeated then.
     ///
     /// # Errors
     /// The key cannot be used.
@@ -134,29 +148,24 @@ impl KeyedRequest {
             let beginning = keyed.beginning.lock().await;
             let (run, chat) = match self.runs.known(&self.key).map_err(unreadable)? {
                 Some(KeyClaim::Conflict) => return Err(conflict()),
-                Some(KeyClaim::Known(run) | KeyClaim::New(run)) => {
-                    if let Some(receiver) = keyed.lock().get(&run) {
-                        return Ok(Begun::Run(run, receiver.clone()));
+                Some(KeyClaim::Known(run) | KeyClaim::New(run)) => match self.find(run)? {
+                    Found::Begun(begun) => return Ok(begun),
+                    Found::Unfinished(unfinished) => {
+                        self.settled().await;
+                        let (parts, request) = (self.parts.clone(), &self.request);
+                        (run, Chat::resuming(parts, &self.caller, request, *unfinished).await?)
                     }
-                    match self.runs.take(run) {
-                        Ok(Resumable::Ended(detail)) => {
-                            return Ok(Begun::Ended(run, recorded::result(&detail)));
-                        }
-                        Ok(Resumable::Unfinished(unfinished)) => {
-                            self.settled().await;
-                            let (parts, request) = (self.parts.clone(), &self.request);
-                            (run, Chat::resuming(parts, &self.caller, request, *unfinished).await?)
-                        }
-                        // The process stopped between the claim and the begin of the run.
-                        Err(RunError::NotFound(_)) => (run, self.chat().await?),
-                        Err(RunError::Running(_)) => {
-                            drop(beginning);
-                            sleep(OFTEN).await;
-                            continue;
-                        }
-                        Err(error) => return Err(unreadable(error)),
+                    Found::Nothing => (run, self.chat().await?),
+                    Found::Failed => {
+                        let chat = self.chat().await?;
+                        (self.runs.renew(&self.key).map_err(unreadable)?, chat)
                     }
-                }
+                    Found::Elsewhere => {
+                        drop(beginning);
+                        sleep(OFTEN).await;
+                        continue;
+                    }
+                },
                 None => {
                     let chat = self.chat().await?;
                     match self.runs.claim(&self.key).map_err(unreadable)? {
@@ -170,6 +179,32 @@ impl KeyedRequest {
             prepare(&mut chat);
             return Ok(Begun::Run(run, keyed.start(run, chat)));
         }
+    }
+
+    /// Looks for the run that the key stands for.
+    fn find(&self, run: CallId) -> Result<Found, ChatFailure> {
+        let receiver = self.parts.models.keyed.lock().get(&run).cloned();
+        if let Some(receiver) = receiver {
+            let has_failed =
+                matches!(&*receiver.borrow(), Some(Err(failure)) if !failure.has_acted);
+            return Ok(match has_failed {
+                true => Found::Failed,
+                false => Found::Begun(Begun::Run(run, receiver)),
+            });
+        }
+        Ok(match self.runs.take(run) {
+            Ok(Resumable::Ended(detail)) => {
+                let result = recorded::result(&detail);
+                match result.is_err() && detail.summary.calls == 0 {
+                    true => Found::Failed,
+                    false => Found::Begun(Begun::Ended(run, result)),
+                }
+            }
+            Ok(Resumable::Unfinished(unfinished)) => Found::Unfinished(unfinished),
+            Err(RunError::NotFound(_)) => Found::Nothing,
+            Err(RunError::Running(_)) => Found::Elsewhere,
+            Err(error) => return Err(unreadable(error)),
+        })
     }
 
     async fn chat(&self) -> Result<Chat, ChatFailure> {
