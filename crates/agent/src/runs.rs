@@ -16,7 +16,7 @@ use std::{
 use serde_json::Value;
 use switchboard_toolcall::CallId;
 
-pub use keys::{KeyClaim, RequestKey};
+pub use keys::{RequestClaim, RequestKey};
 pub(crate) use live::{LiveRun, RecordedRun, RecordedTurn, RunLine};
 pub use live::{RunStart, UnfinishedRun};
 pub use saved::{RunDetail, RunState, RunSummary};

@@ -26,7 +26,7 @@ pub struct RequestKey {
 
 /// Whose request a key stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyClaim {
+pub enum RequestClaim {
     /// This one's, which is new: it is to be run under this id.
     New(CallId),
     /// This one's, which is or was run under this id.
@@ -54,7 +54,7 @@ impl RunStore {
     ///
     /// # Errors
     /// The file of the key cannot be read or written.
-    pub fn claim(&self, key: &RequestKey) -> Result<KeyClaim, RunError> {
+    pub fn claim(&self, key: &RequestKey) -> Result<RequestClaim, RunError> {
         if let Some(claim) = self.known(key)? {
             return Ok(claim);
         }
@@ -68,11 +68,11 @@ impl RunStore {
         };
         match write() {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Ok(self.known(key)?.unwrap_or(KeyClaim::Conflict))
+                Ok(self.known(key)?.unwrap_or(RequestClaim::Conflict))
             }
             written => {
                 written.map_err(failed("write", &path))?;
-                Ok(KeyClaim::New(id))
+                Ok(RequestClaim::New(id))
             }
         }
     }
@@ -100,7 +100,7 @@ impl RunStore {
     ///
     /// # Errors
     /// The file of the key cannot be read.
-    pub fn known(&self, key: &RequestKey) -> Result<Option<KeyClaim>, RunError> {
+    pub fn known(&self, key: &RequestKey) -> Result<Option<RequestClaim>, RunError> {
         let path = self.key_file(key);
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -108,8 +108,8 @@ impl RunStore {
         };
         let (id, fingerprint) = text.trim_end().split_once(' ').unwrap_or_default();
         Ok(Some(match CallId::parse(id) {
-            Some(id) if fingerprint == key.fingerprint => KeyClaim::Known(id),
-            _ => KeyClaim::Conflict,
+            Some(id) if fingerprint == key.fingerprint => RequestClaim::Known(id),
+            _ => RequestClaim::Conflict,
         }))
     }
 
@@ -167,14 +167,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = RunStore::within(folder.path());
         let key = |client, key, number| RequestKey::new(client, key, &json!({"n": number}));
-        let KeyClaim::New(id) = store.claim(&key("ada", "k", 1)).unwrap() else { panic!() };
-        assert_eq!(store.claim(&key("ada", "k", 1)).unwrap(), KeyClaim::Known(id));
-        assert_eq!(store.claim(&key("ada", "k", 2)).unwrap(), KeyClaim::Conflict);
-        assert!(matches!(store.claim(&key("bob", "k", 1)).unwrap(), KeyClaim::New(_)));
-        assert!(matches!(store.claim(&key("ada", "l", 1)).unwrap(), KeyClaim::New(_)));
+        let RequestClaim::New(id) = store.claim(&key("ada", "k", 1)).unwrap() else { panic!() };
+        assert_eq!(store.claim(&key("ada", "k", 1)).unwrap(), RequestClaim::Known(id));
+        assert_eq!(store.claim(&key("ada", "k", 2)).unwrap(), RequestClaim::Conflict);
+        assert!(matches!(store.claim(&key("bob", "k", 1)).unwrap(), RequestClaim::New(_)));
+        assert!(matches!(store.claim(&key("ada", "l", 1)).unwrap(), RequestClaim::New(_)));
         let renewed = store.renew(&key("ada", "k", 1)).unwrap();
-        assert_eq!(store.claim(&key("ada", "k", 1)).unwrap(), KeyClaim::Known(renewed));
+        assert_eq!(store.claim(&key("ada", "k", 1)).unwrap(), RequestClaim::Known(renewed));
         store.forget_keys(Duration::ZERO).unwrap();
-        assert!(matches!(store.claim(&key("ada", "k", 2)).unwrap(), KeyClaim::New(_)));
+        assert!(matches!(store.claim(&key("ada", "k", 2)).unwrap(), RequestClaim::New(_)));
     }
 }

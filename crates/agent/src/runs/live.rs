@@ -121,12 +121,12 @@ pub(crate) struct RecordedTurn {
     /// The calls that began, and whether each has no second effect if it runs again with the same key.
     pub(crate) began: HashMap<usize, bool>,
     pub(crate) replies: HashMap<usize, ToolReply>,
-    pub(crate) outcomes: HashMap<usize, CallOutcome>,
+    pub(crate) outcomes: HashMap<usize, RecordedOutcome>,
 }
 
 /// How a call ended.
 #[derive(Debug)]
-pub(crate) struct CallOutcome {
+pub(crate) struct RecordedOutcome {
     pub(crate) outcome: String,
     pub(crate) call_id: Option<CallId>,
     pub(crate) at: u64,
@@ -331,7 +331,7 @@ impl RecordedRun {
                 Some(turn),
             ) => {
                 turn.replies.insert(position, reply);
-                let outcome = CallOutcome { outcome, call_id, at, elapsed_ms };
+                let outcome = RecordedOutcome { outcome, call_id, at, elapsed_ms };
                 turn.outcomes.insert(position, outcome);
             }
             (RunLine::Edited(edit), _) => self.edits.push(edit),

@@ -14,7 +14,7 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 use switchboard_access::Caller;
 use switchboard_agent::{
-    AgentEvent, AgentEvents, KeyClaim, RequestKey, Resumable, RunError, RunStore, UnfinishedRun,
+    AgentEvent, AgentEvents, RequestClaim, RequestKey, Resumable, RunError, RunStore, UnfinishedRun,
 };
 use switchboard_toolcall::{CallId, Principal};
 use tokio::{sync::watch, time::sleep};
@@ -76,7 +76,7 @@ enum Begun {
 }
 
 /// What is there of a run.
-enum Found {
+enum FoundRun {
     /// It is under way, or has ended.
     Begun(Begun),
     /// It was interrupted.
@@ -147,20 +147,20 @@ impl KeyedRequest {
         loop {
             let beginning = keyed.beginning.lock().await;
             let (run, chat) = match self.runs.known(&self.key).map_err(unreadable)? {
-                Some(KeyClaim::Conflict) => return Err(conflict()),
-                Some(KeyClaim::Known(run) | KeyClaim::New(run)) => match self.find(run)? {
-                    Found::Begun(begun) => return Ok(begun),
-                    Found::Unfinished(unfinished) => {
+                Some(RequestClaim::Conflict) => return Err(conflict()),
+                Some(RequestClaim::Known(run) | RequestClaim::New(run)) => match self.find(run)? {
+                    FoundRun::Begun(begun) => return Ok(begun),
+                    FoundRun::Unfinished(unfinished) => {
                         self.settled().await;
                         let (parts, request) = (self.parts.clone(), &self.request);
                         (run, Chat::resuming(parts, &self.caller, request, *unfinished).await?)
                     }
-                    Found::Nothing => (run, self.chat().await?),
-                    Found::Failed => {
+                    FoundRun::Nothing => (run, self.chat().await?),
+                    FoundRun::Failed => {
                         let chat = self.chat().await?;
                         (self.runs.renew(&self.key).map_err(unreadable)?, chat)
                     }
-                    Found::Elsewhere => {
+                    FoundRun::Elsewhere => {
                         drop(beginning);
                         sleep(OFTEN).await;
                         continue;
@@ -169,7 +169,7 @@ impl KeyedRequest {
                 None => {
                     let chat = self.chat().await?;
                     match self.runs.claim(&self.key).map_err(unreadable)? {
-                        KeyClaim::New(run) => (run, chat),
+                        RequestClaim::New(run) => (run, chat),
                         // Another process was first.
                         _ => continue,
                     }
@@ -182,27 +182,27 @@ impl KeyedRequest {
     }
 
     /// Looks for the run that the key stands for.
-    fn find(&self, run: CallId) -> Result<Found, ChatFailure> {
+    fn find(&self, run: CallId) -> Result<FoundRun, ChatFailure> {
         let receiver = self.parts.models.keyed.lock().get(&run).cloned();
         if let Some(receiver) = receiver {
             let has_failed =
                 matches!(&*receiver.borrow(), Some(Err(failure)) if !failure.has_acted);
             return Ok(match has_failed {
-                true => Found::Failed,
-                false => Found::Begun(Begun::Run(run, receiver)),
+                true => FoundRun::Failed,
+                false => FoundRun::Begun(Begun::Run(run, receiver)),
             });
         }
         Ok(match self.runs.take(run) {
             Ok(Resumable::Ended(detail)) => {
                 let result = recorded::result(&detail);
                 match result.is_err() && detail.summary.calls == 0 {
-                    true => Found::Failed,
-                    false => Found::Begun(Begun::Ended(run, result)),
+                    true => FoundRun::Failed,
+                    false => FoundRun::Begun(Begun::Ended(run, result)),
                 }
             }
-            Ok(Resumable::Unfinished(unfinished)) => Found::Unfinished(unfinished),
-            Err(RunError::NotFound(_)) => Found::Nothing,
-            Err(RunError::Running(_)) => Found::Elsewhere,
+            Ok(Resumable::Unfinished(unfinished)) => FoundRun::Unfinished(unfinished),
+            Err(RunError::NotFound(_)) => FoundRun::Nothing,
+            Err(RunError::Running(_)) => FoundRun::Elsewhere,
             Err(error) => return Err(unreadable(error)),
         })
     }
