@@ -7,9 +7,11 @@ use switchboard_runtime::{RegisteredTool, SpanOperation, ToolExecutor};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolPatterns, ToolSpec};
 
 use crate::{
-    AgentEvent, AgentEvents, Config, Conversation, RunRecording, UnfinishedRun,
+    AgentEvent, AgentEvents, AnswerSchema, Config, Conversation, RunRecording, Shortened,
+    Summarised, UnfinishedRun,
+    fit::Edit,
     run::AgentRun,
-    runs::{LiveRun, RecordedTurn},
+    runs::{LiveRun, RecordedRun, RecordedTurn},
     trace::ModelSpan,
 };
 
@@ -25,6 +27,8 @@ pub struct Agent {
     offers: Vec<ToolNameFilter>,
     /// Where its runs are written down, if they are.
     pub(crate) recording: Option<Arc<RunRecording>>,
+    /// The model that summarises what no longer fits, if it is another one.
+    pub(crate) summariser: Option<Arc<dyn Model>>,
 }
 
 /// Whether a tool is on offer.
@@ -42,6 +46,8 @@ pub struct RequestOptions {
     /// Whether text is only sent with the complete turn. If a turn fails in the middle, no part of it was sent then, so it can
     /// be repeated.
     pub whole_turns: bool,
+    /// What the answer has to fit. It is asked for once more if it does not. None of it is shown before it is known to fit.
+    pub answer: Option<AnswerSchema>,
 }
 
 /// The outcome of a run.
@@ -59,8 +65,16 @@ pub struct AgentOutcome {
     pub foreign_calls: Vec<ModelCall>,
     /// What each turn cost (ML-7).
     pub turns: Vec<Usage>,
-    /// What all turns cost.
+    /// What all turns cost, summaries included.
     pub usage: Usage,
+    /// The same in money, if the model has a price.
+    pub cost: Option<f64>,
+    /// The results of tools of which the conversation has only a line (RN-3).
+    pub shortened: Vec<Shortened>,
+    /// The messages of which the conversation has only a summary.
+    pub summarised: Vec<Summarised>,
+    /// What is wrong with the answer, if it does not fit its schema.
+    pub invalid_answer: Option<String>,
     /// The model's error, if it failed.
     pub error: Option<ModelError>,
     /// The run's id in the records, if it was recorded (RN-1).
@@ -72,6 +86,7 @@ impl AgentOutcome {
     fn failure(&self) -> Option<&'static str> {
         match (self.stop, &self.error) {
             (StopCause::Cancelled, _) => Some(ErrorKind::Cancelled.code()),
+            (StopCause::InvalidAnswer, _) => Some("invalid_answer"),
             (_, Some(error)) => Some(error.kind.code()),
             _ => None,
         }
@@ -87,6 +102,10 @@ pub enum StopCause {
     MaxIterations,
     /// The tokens or the time were spent.
     Budget,
+    /// The money was spent.
+    CostBudget,
+    /// The answer did not fit its schema, twice.
+    InvalidAnswer,
     /// The caller cancelled.
     Cancelled,
     /// The model made the same call again and again.
@@ -97,12 +116,31 @@ pub enum StopCause {
     ModelFailed,
 }
 
+impl StopCause {
+    /// Returns why there is no answer, if the cause is none of the model's; `invalid` says what is wrong with the answer.
+    pub(crate) fn failure(self, invalid: Option<&str>) -> Option<String> {
+        let text = match self {
+            Self::Answer | Self::Cancelled | Self::Foreign | Self::ModelFailed => return None,
+            Self::MaxIterations => "the model went on calling tools when it was to answer",
+            Self::Budget => "the tokens or the time were spent first",
+            Self::CostBudget => "the cost budget was spent first",
+            Self::Repeats => "the model made the same call again and again",
+            Self::InvalidAnswer => {
+                let problems = invalid.unwrap_or_default();
+                return Some(format!("the answer does not fit its schema: {problems}"));
+            }
+        };
+        Some(text.to_owned())
+    }
+}
+
 impl Agent {
     /// An agent that offers every tool of the executor.
     pub fn new(model: Arc<dyn Model>, executor: ToolExecutor, config: Config) -> Self {
         let (options, foreign) = (RequestOptions::default(), Arc::default());
         let (config, offers) = (Arc::new(config), Vec::new());
-        Self { model, executor, config, options, foreign, offers, recording: None }
+        let (recording, summariser) = (None, None);
+        Self { model, executor, config, options, foreign, offers, recording, summariser }
     }
 
     /// The same agent, with only those tools that `tools` matches; calls of others find nothing (ML-9).
@@ -143,6 +181,13 @@ impl Agent {
         self
     }
 
+    /// The same agent, with another model for summaries of what no longer fits.
+    #[must_use]
+    pub fn with_summariser(mut self, model: Arc<dyn Model>) -> Self {
+        self.summariser = Some(model);
+        self
+    }
+
     /// Whether its runs are written down.
     pub fn is_recorded(&self) -> bool {
         self.recording.is_some()
@@ -150,11 +195,22 @@ impl Agent {
 
     /// The same agent, whose runs are turns of this chat.
     #[must_use]
-    pub fn in_chat(mut self, id: &str) -> Self {
+    pub fn in_chat(self, id: &str) -> Self {
+        self.recorded_with(|recording| recording.chat = Some(id.to_owned()))
+    }
+
+    /// The same agent, with more in the records of its runs, if they are recorded.
+    #[must_use]
+    pub fn recorded_with(mut self, change: impl FnOnce(&mut RunRecording)) -> Self {
         if let Some(recording) = &mut self.recording {
-            Arc::make_mut(recording).chat = Some(id.to_owned());
+            change(Arc::make_mut(recording));
         }
         self
+    }
+
+    /// Returns where its runs are written down, if they are.
+    pub fn recording(&self) -> Option<&RunRecording> {
+        self.recording.as_deref()
     }
 
     /// Answers the last user message. The context has the caller, cancels, and limits each call's time.
@@ -173,7 +229,7 @@ impl Agent {
         // The calls of a run belong together, in the records too.
         cx.conversation.get_or_insert_with(|| CallId::generate().to_string().into());
         let live = self.begin_recording(conversation, events, &cx);
-        let outcome = self.finish(live, Vec::new(), conversation, events, &cx).await;
+        let outcome = self.finish(live, Default::default(), conversation, events, &cx).await;
         traced.end(SpanOperation::Run, outcome.usage, outcome.failure(), &cx);
         outcome
     }
@@ -186,14 +242,16 @@ impl Agent {
         cx: &CallContext,
     ) -> (Conversation, AgentOutcome) {
         let UnfinishedRun { recorded, live } = run;
+        let RecordedRun { start, turns, edits } = recorded;
         live.go_on();
         let traced = ModelSpan::begin(self, cx.trace.as_ref());
         let mut cx = CallContext { trace: traced.place(), ..cx.clone() };
         cx.conversation = Some(live.id.to_string().into());
-        self.model.skip_turns(recorded.start.skip + recorded.turns.len());
-        let mut conversation = Conversation::from(recorded.start.messages);
+        self.model.skip_turns(start.skip + turns.len());
+        let mut conversation = Conversation::from(start.messages);
         let live = Some(live);
-        let outcome = self.finish(live, recorded.turns, &mut conversation, events, &cx).await;
+        let recorded = (turns, edits);
+        let outcome = self.finish(live, recorded, &mut conversation, events, &cx).await;
         traced.end(SpanOperation::Run, outcome.usage, outcome.failure(), &cx);
         (conversation, outcome)
     }
@@ -201,14 +259,14 @@ impl Agent {
     async fn finish(
         &self,
         live: Option<LiveRun>,
-        recorded: Vec<RecordedTurn>,
+        (recorded, edits): (Vec<RecordedTurn>, Vec<Edit>),
         conversation: &mut Conversation,
         events: &AgentEvents,
         cx: &CallContext,
     ) -> AgentOutcome {
         let mut run = AgentRun::new(self, events, cx);
         run.live = live.map(Arc::new);
-        let mut outcome = run.finish(conversation, recorded).await;
+        let mut outcome = run.finish(conversation, recorded, edits).await;
         outcome.run_id = run.live.as_ref().map(|live| live.id);
         run.end_recording(&outcome);
         outcome
@@ -222,7 +280,7 @@ impl Agent {
         cx: &CallContext,
     ) -> Option<LiveRun> {
         let recording = self.recording.as_ref()?;
-        let begun = recording.begin(self.model.turns_taken(), conversation, cx);
+        let begun = recording.begin(self, conversation, cx);
         begun
             .inspect_err(|cause| {
                 let text = format!("this run is not recorded and cannot be resumed: {cause}");

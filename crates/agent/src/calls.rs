@@ -12,6 +12,7 @@ use crate::{
     conversation::ReplySlots,
     offered_tools::{self, SearchOffer},
     plan::{CallStep, not_run},
+    recording::CallReplies,
     run::AgentRun,
 };
 
@@ -73,7 +74,7 @@ impl AgentRun<'_> {
             };
             let reply = ToolReply { content, is_error: true, ..ToolReply::default() };
             let reply = self.finished(&call.id, &call.name, None, reply);
-            self.record_reply(position, &reply, ErrorKind::Cancelled.code(), None);
+            self.record_reply(position, &reply, ErrorKind::Cancelled.code());
             slots.fill(position, reply);
         }
     }
@@ -108,20 +109,24 @@ impl AgentRun<'_> {
         let (id, name) = (call.id.clone(), call.name.clone());
         let args = call.args.clone();
         (self.events)(AgentEvent::CallStarted { id: id.clone(), name: name.clone(), args });
-        let cx = self.call_context(&id, &name, position);
+        let is_search = self.search.is_some() && name == offered_tools::SEARCH;
+        let replies = CallReplies {
+            search: is_search.then(|| self.agent.clone()),
+            nudge: nudge.map(Into::into),
+        };
+        let cx = CallContext {
+            before_close: self.note_before_close(position, &replies),
+            ..self.call_context(&id, &name, position)
+        };
         let executor = &self.agent.executor;
         let result = match refused.or_else(|| self.too_late(&name)) {
             Some(error) => executor.refuse(call, error, &cx).await,
             None => executor.execute(call, &cx).await,
         };
-        let mut reply = ToolReply::from(&result);
-        if self.search.is_some() && name == offered_tools::SEARCH {
-            SearchOffer::shorten(self.agent, &result, &mut reply);
+        let reply = replies.of(&result);
+        if let (true, Some(whole)) = (result.truncated, result.artifacts.first()) {
+            self.fit.note_whole(&id, &whole.id);
         }
-        if let Some(nudge) = nudge {
-            reply.content = format!("{}\n\n{nudge}", reply.content);
-        }
-        self.record_reply(position, &reply, result.outcome_code(), Some(result.call_id));
         (position, self.finished(&id, &name, Some(&result), reply))
     }
 
@@ -141,7 +146,8 @@ impl AgentRun<'_> {
         let (id, events) = (id.to_owned(), self.events.clone());
         let progress =
             Progress::to(move |update| events(AgentEvent::Progress { id: id.clone(), update }));
-        let (before_run, call_key) = (self.note_before_run(position), self.call_key(position));
+        let (before_run, call_key) =
+            (self.note_before_run(name, position), self.call_key(position));
         let cancel = self.stop.clone();
         let mut cx = CallContext { cancel, progress, before_run, call_key, ..self.cx.clone() };
         if self.search.is_some() && SearchOffer::is_shared(name) {

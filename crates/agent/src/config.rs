@@ -19,6 +19,11 @@ pub struct Config {
     pub sequential_writes: bool,
     /// How many tokens, in and out, may be spent before no more calls are run.
     pub token_budget: Option<u64>,
+    /// How much a run may cost, by the `price` of its model, before no more calls are run.
+    pub cost_budget: Option<f64>,
+    /// The model of `[models.*]` that summarises the oldest turns of a conversation that no longer fits; the one that answers, if
+    /// unset.
+    pub summary_model: Option<String>,
     /// How long it may all take.
     pub time_budget: Option<HumanDuration>,
     /// Tools that may be called again and again with the same arguments, as patterns.
@@ -39,6 +44,8 @@ impl Default for Config {
             max_parallel: NonZeroUsize::MIN.saturating_add(7),
             sequential_writes: false,
             token_budget: None,
+            cost_budget: None,
+            summary_model: None,
             time_budget: None,
             polling_tools: ToolPatterns::default(),
             tool_budget: ToolBudget::default(),
@@ -65,7 +72,10 @@ mod tests {
         let config: Config = toml::from_str("tool_budget = 900\npinned = ['fs__*']").unwrap();
         assert_eq!(config.tool_budget, ToolBudget::Tokens(900));
         assert!(config.pinned.matches("fs__read_file"));
+        let config: Config = toml::from_str("cost_budget = 0.5\nsummary_model = 'small'").unwrap();
+        assert_eq!(config.cost_budget, Some(0.5));
         for wrong in [
+            "cost_budget = 'much'",
             "tool_budget = -1",
             "tool_budget = 'all'",
             "max_iteration = 3",

@@ -6,10 +6,10 @@
 
 use std::collections::HashSet;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use switchboard_models::{AiMessage, Message, ModelCall, ToolReply, UserMessage};
 
-use crate::repair;
+use crate::{fit::ShortenedPlace, repair};
 
 /// The content of a slot that was never filled.
 pub(crate) const UNKNOWN: &str =
@@ -19,9 +19,19 @@ pub(crate) const UNKNOWN: &str =
 const LEFT: &str = "Error: this call was left to the caller, which has not said what became of it";
 
 /// The messages so far. Serializes as a list; deserializing repairs invalid conversations.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(from = "Vec<Message>")]
-pub struct Conversation(Vec<Message>);
+pub struct Conversation {
+    messages: Vec<Message>,
+    /// The ids of calls that are only in a summary, so that no later call gets one of them.
+    summarised_ids: HashSet<String>,
+}
+
+impl Serialize for Conversation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.messages.serialize(serializer)
+    }
+}
 
 impl Conversation {
     /// An empty conversation.
@@ -31,27 +41,27 @@ impl Conversation {
 
     /// Starts a conversation with a system prompt.
     pub fn with_system(text: impl Into<String>) -> Self {
-        Self(vec![Message::System(text.into())])
+        Self { messages: vec![Message::System(text.into())], ..Self::default() }
     }
 
     /// The user says something.
     pub fn say(&mut self, message: impl Into<UserMessage>) {
-        self.0.push(Message::User(message.into()));
+        self.messages.push(Message::User(message.into()));
     }
 
     /// The model is reminded of something in the middle.
     pub(crate) fn remind(&mut self, text: String) {
-        self.0.push(Message::System(text));
+        self.messages.push(Message::System(text));
     }
 
     /// Everything that was said, in order.
     pub fn messages(&self) -> &[Message] {
-        &self.0
+        &self.messages
     }
 
     /// Sets the result of a call that was left to the caller. Returns `false` if no call waits for it.
     pub fn reply(&mut self, reply: ToolReply) -> bool {
-        let left = self.0.iter_mut().rev().find_map(|message| match message {
+        let left = self.messages.iter_mut().rev().find_map(|message| match message {
             Message::Tool(slot) if slot.tool_call_id == reply.tool_call_id => Some(slot),
             _ => None,
         });
@@ -64,22 +74,74 @@ impl Conversation {
         }
     }
 
+    /// Replaces the text of a reply. Returns `false` if there is none to this call.
+    pub(crate) fn shorten(&mut self, tool_call_id: &str, line: String) -> bool {
+        let reply = self.messages.iter_mut().rev().find_map(|message| match message {
+            Message::Tool(reply) if reply.tool_call_id == tool_call_id => Some(reply),
+            _ => None,
+        });
+        reply.map(|reply| reply.content = line).is_some()
+    }
+
+    /// Replaces messages, whose positions are in order, by one of the user, which stands where the first of them was.
+    pub(crate) fn summarise(&mut self, removed: &[usize], text: String) {
+        let Some(first) = removed.first().copied().filter(|first| *first < self.messages.len())
+        else {
+            return;
+        };
+        let gone: HashSet<usize> = removed.iter().copied().collect();
+        let ids = &mut self.summarised_ids;
+        let mut place = 0;
+        self.messages.retain(|message| {
+            let is_gone = gone.contains(&place);
+            place += 1;
+            if let (Message::Ai(said), true) = (message, is_gone) {
+                ids.extend(said.tool_calls.iter().map(|call| call.id.clone()));
+            }
+            !is_gone
+        });
+        self.messages.insert(first, Message::User(text.into()));
+    }
+
+    /// Returns what is shortened in the conversation, in order.
+    pub fn shortened(&self) -> Vec<ShortenedPlace> {
+        self.messages.iter().filter_map(ShortenedPlace::of).collect()
+    }
+
+    /// Puts back what was shortened under an artifact, which has `whole`. Returns `false` if there is nothing like it.
+    pub fn expand(&mut self, artifact: &str, whole: &str) -> bool {
+        let is_meant = |message: &Message| {
+            ShortenedPlace::of(message).is_some_and(|place| place.artifact == artifact)
+        };
+        let Some(place) = self.messages.iter().position(is_meant) else { return false };
+        match &mut self.messages[place] {
+            Message::Tool(reply) => whole.clone_into(&mut reply.content),
+            _ => {
+                let Ok(messages) = serde_json::from_str::<Vec<Message>>(whole) else {
+                    return false;
+                };
+                self.messages.splice(place..=place, messages);
+            }
+        }
+        true
+    }
+
     /// Whether it is the model's turn to speak.
     pub fn awaits_model(&self) -> bool {
-        let last = self.0.iter().rfind(|message| !matches!(message, Message::System(_)));
+        let last = self.messages.iter().rfind(|message| !matches!(message, Message::System(_)));
         matches!(last, Some(Message::User(_) | Message::Tool(_)))
     }
 
     /// Appends what the model said, with a slot for the reply to each call. Ids that are missing or taken are made
     /// anew (ML-3).
     pub(crate) fn append(&mut self, mut message: AiMessage) -> ReplySlots<'_> {
-        make_ids(&mut message.tool_calls, &self.0);
-        let place = self.0.len();
+        make_ids(&mut message.tool_calls, &self.messages, &self.summarised_ids);
+        let place = self.messages.len();
         let replies: Vec<_> = message.tool_calls.iter().map(unknown).map(Message::Tool).collect();
         let filled = vec![false; replies.len()];
-        self.0.push(Message::Ai(message));
-        self.0.extend(replies);
-        let (said, replies) = self.0.split_at_mut(place + 1);
+        self.messages.push(Message::Ai(message));
+        self.messages.extend(replies);
+        let (said, replies) = self.messages.split_at_mut(place + 1);
         let calls = match said.last() {
             Some(Message::Ai(message)) => &message.tool_calls[..],
             _ => &[],
@@ -139,8 +201,8 @@ fn unknown(call: &ModelCall) -> ToolReply {
     }
 }
 
-/// Gives every call an id that no other call has: the same for the same history.
-fn make_ids(calls: &mut [ModelCall], history: &[Message]) {
+/// Gives every call an id that no other call has, not even one of `before`: the same for the same history.
+fn make_ids(calls: &mut [ModelCall], history: &[Message], before: &HashSet<String>) {
     if calls.is_empty() {
         return;
     }
@@ -151,7 +213,7 @@ fn make_ids(calls: &mut [ModelCall], history: &[Message]) {
     let mut taken: HashSet<String> = said.flatten().map(|call| call.id.clone()).collect();
     for (position, call) in calls.iter_mut().enumerate() {
         let mut tries = 0;
-        while call.id.is_empty() || taken.contains(&call.id) {
+        while call.id.is_empty() || taken.contains(&call.id) || before.contains(&call.id) {
             let again = if tries == 0 { String::new() } else { format!("_{tries}") };
             call.id = format!("call_{}_{position}{again}", history.len());
             tries += 1;

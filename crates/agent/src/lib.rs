@@ -46,14 +46,23 @@ mod trace;
 mod event;
 mod config;
 mod tool_budget;
+mod fit;
+mod answer_schema;
+mod asking;
 
 pub use agent::{Agent, AgentOutcome, RequestOptions, StopCause};
+pub use answer_schema::{AnswerSchema, InvalidSchema};
 pub use chats::{ChatError, ChatStore, SavedChat, Transcript};
 pub use config::Config;
 pub use conversation::Conversation;
 pub use event::{AgentEvent, AgentEvents};
+pub use fit::{ContextUsage, Shortened, ShortenedPlace, Summarised};
 pub use recording::RunRecording;
 pub use runs::{
-    Resumable, RunDetail, RunError, RunStart, RunState, RunStore, RunSummary, UnfinishedRun,
+    RequestClaim, RequestKey, Resumable, RunDetail, RunError, RunStart, RunState, RunStore,
+    RunSummary, UnfinishedRun,
 };
 pub use tool_budget::ToolBudget;
+
+/// The tool that reads what was shortened.
+pub(crate) const READ_RESULT: &str = "read_result";

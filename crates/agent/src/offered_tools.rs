@@ -11,10 +11,9 @@ use switchboard_models::{Message, ToolChoice, ToolReply};
 use switchboard_runtime::{RegisteredTool, tool_cost};
 use switchboard_toolcall::{CallContext, ToolResult, ToolSpec, Visibility};
 
-use crate::{Agent, ToolBudget, agent::shown_spec, searchable};
+use crate::{Agent, READ_RESULT, ToolBudget, agent::shown_spec, searchable};
 
 pub(crate) const SEARCH: &str = "tool_search";
-const READ_RESULT: &str = "read_result";
 
 /// What a model may always call if it searches.
 const SHARED: &[&str] = &[SEARCH, READ_RESULT];

@@ -42,6 +42,8 @@ pub(crate) enum NotRunReason {
     LastTurn,
     /// The results would not be read.
     TokensSpent { spent: u64, budget: u64 },
+    /// The results would not be read.
+    CostSpent { spent: f64, budget: f64 },
 }
 
 impl NotRunReason {
@@ -52,6 +54,7 @@ impl NotRunReason {
             Self::ContextFull | Self::Refused => Some(StopCause::Answer),
             Self::LastTurn => Some(StopCause::MaxIterations),
             Self::TokensSpent { .. } => Some(StopCause::Budget),
+            Self::CostSpent { .. } => Some(StopCause::CostBudget),
         }
     }
 
@@ -66,6 +69,9 @@ impl NotRunReason {
             Self::LastTurn => "no more calls are allowed in this run".to_owned(),
             Self::TokensSpent { spent, budget } => {
                 format!("{spent} tokens are spent, the budget was {budget}")
+            }
+            Self::CostSpent { spent, budget } => {
+                format!("the run has cost {spent}, the budget was {budget}")
             }
         };
         not_run(name, &why)

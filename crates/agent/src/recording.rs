@@ -3,12 +3,16 @@
 use std::{io, num::NonZeroU32, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
+use serde_json::Value;
 use switchboard_models::{Message, ToolReply, Turn};
-use switchboard_toolcall::{BeforeRun, CallContext, CallId, ErrorKind};
+use switchboard_runtime::durable;
+use switchboard_toolcall::{BeforeClose, BeforeRun, CallContext, CallId, ErrorKind, ToolResult};
 
 use crate::{
-    AgentEvent, AgentOutcome, Conversation, RunStart, RunState, RunStore, StopCause,
+    Agent, AgentEvent, AgentOutcome, Conversation, RunStart, RunState, RunStore, StopCause,
     conversation::ReplySlots,
+    fit::Edit,
+    offered_tools::SearchOffer,
     plan::CallStep,
     run::AgentRun,
     runs::{LiveRun, RecordedTurn, RunLine},
@@ -27,6 +31,10 @@ pub struct RunRecording {
     pub max_iterations: Option<NonZeroU32>,
     /// The chat whose turns they are.
     pub chat: Option<String>,
+    /// The id of the run; that of the conversation, or a new one, if unset.
+    pub id: Option<CallId>,
+    /// The request of a client that may repeat it, if it sent a key along (RN-2).
+    pub request: Option<Value>,
     /// How long runs are kept.
     pub keep_for: Duration,
 }
@@ -35,11 +43,11 @@ impl RunRecording {
     /// Begins the file of a run, whose id is the conversation's if that is one.
     pub(crate) fn begin(
         &self,
-        skip: usize,
+        agent: &Agent,
         conversation: &Conversation,
         cx: &CallContext,
     ) -> io::Result<LiveRun> {
-        let id = cx.conversation.as_deref().and_then(CallId::parse);
+        let id = self.id.or_else(|| cx.conversation.as_deref().and_then(CallId::parse));
         let start = RunStart {
             id: id.unwrap_or_else(CallId::generate),
             model: self.model.clone(),
@@ -49,7 +57,10 @@ impl RunRecording {
             chat: self.chat.clone(),
             tools: self.tools.clone(),
             max_iterations: self.max_iterations,
-            skip,
+            skip: agent.model.turns_taken(),
+            schema: agent.options.answer.as_ref().map(|answer| answer.schema().clone()),
+            price: agent.model.price(),
+            request: self.request.clone(),
             messages: conversation.messages().to_vec(),
         };
         LiveRun::create(&self.store, start)
@@ -60,23 +71,31 @@ impl AgentRun<'_> {
     /// Writes what the model said, before its calls run.
     pub(crate) fn record_turn(&self, turn: &Turn) {
         let message = Message::Ai(turn.message.clone());
-        self.record(|| RunLine::Turn { message, stop: turn.stop.clone(), usage: turn.usage });
+        let (stop, usage) = (turn.stop.clone(), turn.usage);
+        self.record(|| RunLine::Turn { message, stop, usage, at: now() });
     }
 
-    /// Writes how a call ended.
-    pub(crate) fn record_reply(
-        &self,
-        position: usize,
-        reply: &ToolReply,
-        outcome: &str,
-        call_id: Option<CallId>,
-    ) {
-        self.record(|| RunLine::Reply {
-            position,
-            reply: Message::Tool(reply.clone()),
-            outcome: outcome.to_owned(),
-            call_id,
-        });
+    /// Writes how a call ended that did not run.
+    pub(crate) fn record_reply(&self, position: usize, reply: &ToolReply, outcome: &str) {
+        self.record(|| reply_line(position, reply.clone(), outcome, None));
+    }
+
+    /// Writes how the conversation was made shorter.
+    pub(crate) fn record_edit(&self, edit: &Edit) {
+        self.record(|| RunLine::Edited(edit.clone()));
+    }
+
+    /// Writes the reply to a call before its record is closed: a call that has ended for others has ended for the run.
+    pub(crate) fn note_before_close(&self, position: usize, replies: &CallReplies) -> BeforeClose {
+        let Some(live) = self.live.clone() else { return BeforeClose::default() };
+        let replies = replies.clone();
+        BeforeClose::to(move |result| {
+            let reply = replies.of(result);
+            let line = reply_line(position, reply, result.outcome_code(), Some(result));
+            if let Err(cause) = live.write(&line) {
+                tracing::warn!(run = %live.id, %cause, "a run can no longer be resumed");
+            }
+        })
     }
 
     /// Replaces the file by what people are shown.
@@ -87,7 +106,11 @@ impl AgentRun<'_> {
             (_, Some(_)) | (StopCause::Foreign, _) => RunState::Ended,
             _ => RunState::Failed,
         };
-        let error = outcome.error.as_ref().map(ToString::to_string);
+        let error = match (&outcome.error, outcome.stop) {
+            (Some(error), _) => Some(error.to_string()),
+            (None, _) if outcome.answer.is_some() => None,
+            (None, stop) => stop.failure(outcome.invalid_answer.as_deref()),
+        };
         if let Err(cause) = live.end(state, error.as_deref()) {
             let text = format!("the end of this run could not be recorded: {cause}");
             (self.events)(AgentEvent::Warning(text));
@@ -100,10 +123,11 @@ impl AgentRun<'_> {
     }
 
     /// Writes that a tool runs, just before it does.
-    pub(crate) fn note_before_run(&self, position: usize) -> BeforeRun {
+    pub(crate) fn note_before_run(&self, name: &str, position: usize) -> BeforeRun {
         let Some(live) = self.live.clone() else { return BeforeRun::default() };
+        let honours_keys = self.honours_keys(name);
         BeforeRun::to(move || {
-            if let Err(cause) = live.write(&RunLine::Began(position)) {
+            if let Err(cause) = live.write(&RunLine::Began { position, honours_keys }) {
                 tracing::warn!(run = %live.id, %cause, "a run can no longer be resumed");
             }
         })
@@ -127,14 +151,15 @@ impl AgentRun<'_> {
             let position = step.position;
             if let Some(reply) = recorded.replies.get(&position) {
                 slots.fill(position, reply.clone());
-            } else if recorded.began.contains(&position) && !self.may_repeat(&step.call.name) {
+            } else if let Some(honoured) = recorded.began.get(&position).copied()
+                && !self.may_repeat(&step.call.name, honoured)
+            {
                 let name = &step.call.name;
                 let content = format!(
                     "Error: Tool '{name}' may or may not have run: its process ended first"
                 );
                 let reply = ToolReply { content, is_error: true, ..ToolReply::default() };
-                let outcome = ErrorKind::OutcomeUnknown.code();
-                self.record_reply(position, &reply, outcome, None);
+                self.record_reply(position, &reply, ErrorKind::OutcomeUnknown.code());
                 slots.fill(position, reply);
             } else {
                 left.push(step);
@@ -143,13 +168,17 @@ impl AgentRun<'_> {
         left
     }
 
-    /// Whether a call that may have run can be run again without a second effect.
-    fn may_repeat(&self, name: &str) -> bool {
+    /// Whether a call that may have run can be run again without a second effect. `honoured` says whether its key was honoured
+    /// where it ran: that is not so everywhere where it would run now.
+    fn may_repeat(&self, name: &str, honoured: bool) -> bool {
         let tool = self.agent.executor.tools().lookup(name);
-        tool.is_ok_and(|tool| {
-            let spec = tool.spec();
-            spec.is_read_only() || spec.annotations.idempotent == Some(true)
-        })
+        let is_harmless = tool.is_ok_and(|tool| durable::may_repeat(tool.spec()));
+        is_harmless || honoured && self.honours_keys(name)
+    }
+
+    fn honours_keys(&self, name: &str) -> bool {
+        let tool = self.agent.executor.tools().lookup(name);
+        tool.is_ok_and(|tool| tool.spec().settings.honours_keys)
     }
 
     fn record(&self, line: impl FnOnce() -> RunLine) {
@@ -159,4 +188,49 @@ impl AgentRun<'_> {
             (self.events)(AgentEvent::Warning(text));
         }
     }
+}
+
+/// Makes the replies to a call of its result. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct CallReplies {
+    /// Set if the call is a search, whose reply is shortened.
+    pub(crate) search: Option<Agent>,
+    /// What the model is told beside the result.
+    pub(crate) nudge: Option<Arc<str>>,
+}
+
+impl CallReplies {
+    /// Returns the reply that the model gets.
+    pub(crate) fn of(&self, result: &ToolResult) -> ToolReply {
+        let mut reply = ToolReply::from(result);
+        if let Some(agent) = &self.search {
+            SearchOffer::shorten(agent, result, &mut reply);
+        }
+        if let Some(nudge) = &self.nudge {
+            reply.content = format!("{}\n\n{nudge}", reply.content);
+        }
+        reply
+    }
+}
+
+fn reply_line(
+    position: usize,
+    reply: ToolReply,
+    outcome: &str,
+    result: Option<&ToolResult>,
+) -> RunLine {
+    let elapsed = result.map_or(Duration::ZERO, |result| result.elapsed);
+    RunLine::Reply {
+        position,
+        reply: Message::Tool(reply),
+        outcome: outcome.to_owned(),
+        call_id: result.map(|result| result.call_id),
+        at: now(),
+        elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+/// Returns the time in milliseconds since 1970.
+fn now() -> u64 {
+    u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default()
 }

@@ -1,27 +1,18 @@
 //! One run of the loop.
 
-use std::{
-    borrow::Cow,
-    pin::pin,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
-use switchboard_models::{
-    AiMessage, FailureKind, Message, ModelError, Request, StopReason, ToolChoice, Turn, Usage,
-};
-use switchboard_runtime::{RegisteredTool, SpanOperation, validate::SchemaCheck};
-use switchboard_toolcall::{CallContext, CancellationToken, ErrorKind, ToolSpec};
+use switchboard_models::{AiMessage, FailureKind, ModelError, StopReason, Turn, Usage};
+use switchboard_toolcall::{CallContext, CancellationToken};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    Agent, AgentEvent, AgentEvents, AgentOutcome, Conversation, StopCause,
-    agent::shown_spec,
+    Agent, AgentEvent, AgentEvents, AgentOutcome, AnswerSchema, Conversation, StopCause,
+    fit::{ContextFit, Edit},
     offered_tools::SearchOffer,
     plan::{self, NotRunReason},
     repeats::Repeats,
     runs::{LiveRun, RecordedTurn},
-    trace::ModelSpan,
 };
 
 /// A run: its inputs and its state.
@@ -36,6 +27,10 @@ pub(crate) struct AgentRun<'a> {
     pub(crate) search: Option<SearchOffer>,
     /// The file that it is written to, if it is recorded.
     pub(crate) live: Option<Arc<LiveRun>>,
+    /// What it knows of the model's window, and what it shortened.
+    pub(crate) fit: ContextFit,
+    /// What was wrong with the first answer, if it did not fit its schema.
+    invalid_answer: Option<String>,
     deadline: Option<Instant>,
     pub(crate) turns: Vec<Usage>,
     reason: Option<StopReason>,
@@ -51,6 +46,8 @@ impl<'a> AgentRun<'a> {
             repeats: Repeats::default(),
             search: None,
             live: None,
+            fit: ContextFit::default(),
+            invalid_answer: None,
             deadline: agent
                 .config
                 .time_budget
@@ -61,32 +58,42 @@ impl<'a> AgentRun<'a> {
     }
 
     /// Asks and runs calls until there is a reason to stop.
-    /// `recorded` has the turns of a run that is resumed: nothing of them is asked or run again, unless it had not ended.
+    /// `recorded` has the turns of a run that is resumed: nothing of them is asked or run again, unless it had not ended. `edits`
+    /// are the changes of the conversation after the last of them.
     pub(crate) async fn finish(
         &mut self,
         conversation: &mut Conversation,
         recorded: Vec<RecordedTurn>,
+        edits: Vec<Edit>,
     ) -> AgentOutcome {
-        let most = self.agent.config.max_iterations.get();
         self.search = SearchOffer::decide(self.agent, self.cx).await;
         for recorded in recorded {
-            let last = self.next_is_last(most);
-            if let Some(outcome) = self.restore(recorded, last, conversation).await {
+            if let Some(outcome) = self.restore(recorded, conversation).await {
                 return outcome;
             }
         }
+        self.redo(edits, conversation);
         if !conversation.awaits_model() {
             let error = ModelError::new(FailureKind::Config, "there is nothing to answer");
             return self.failed(error);
         }
+        self.check_price();
         loop {
-            let last = self.next_is_last(most);
+            let last = self.next_is_last();
             if let Some(stopped) = self.is_over() {
                 return self.stopped(stopped);
             }
+            self.fit(conversation).await;
             let said = Mutex::new(String::new());
             let turn = match self.ask(conversation.messages(), last, &said).await {
                 Some(Ok(turn)) => turn,
+                Some(Err(error)) if error.kind == FailureKind::ContextFull => {
+                    let is_silent = said.into_inner().is_ok_and(|said| said.is_empty());
+                    if is_silent && self.make_room(conversation).await {
+                        continue;
+                    }
+                    return self.failed(error);
+                }
                 Some(Err(error)) => return self.failed(error),
                 None => {
                     keep_partial(conversation, said);
@@ -96,9 +103,10 @@ impl<'a> AgentRun<'a> {
             self.account(&turn);
             self.record_turn(&turn);
             if turn.message.tool_calls.is_empty() {
-                let answer = turn.message.content.clone();
-                conversation.append(turn.message);
-                return self.answered(answer, last);
+                match self.take_answer(turn, last, conversation) {
+                    Some(outcome) => return outcome,
+                    None => continue,
+                }
             }
             if let Some(outcome) = self.take_calls(turn, last, conversation, None).await {
                 return outcome;
@@ -107,134 +115,94 @@ impl<'a> AgentRun<'a> {
     }
 
     /// Whether the next turn is asked without tools.
-    fn next_is_last(&self, most: u32) -> bool {
-        self.turns.len() + 1 >= most as usize
+    fn next_is_last(&self) -> bool {
+        let most = self.agent.config.max_iterations.get() as usize;
+        self.turns.len() + 1 >= most || self.invalid_answer.is_some()
     }
 
     /// Repeats what is recorded of a turn: calls that ended keep their results.
     async fn restore(
         &mut self,
         mut recorded: RecordedTurn,
-        last: bool,
         conversation: &mut Conversation,
     ) -> Option<AgentOutcome> {
+        self.redo(std::mem::take(&mut recorded.edits), conversation);
+        let last = self.next_is_last();
         let message = std::mem::take(&mut recorded.message);
         let turn = Turn { message, stop: recorded.stop.clone(), usage: recorded.usage };
         self.turns.push(turn.usage);
         self.reason = Some(turn.stop.clone());
         if turn.message.tool_calls.is_empty() {
-            let answer = turn.message.content.clone();
-            conversation.append(turn.message);
-            return Some(self.answered(answer, last));
+            return self.take_answer(turn, last, conversation);
         }
         self.take_calls(turn, last, conversation, Some(&recorded)).await
     }
 
-    fn answered(&self, answer: String, last: bool) -> AgentOutcome {
-        let stopped = if last { StopCause::MaxIterations } else { StopCause::Answer };
-        AgentOutcome { answer: Some(answer), ..self.stopped(stopped) }
-    }
-
-    /// Requests one turn. Returns `None` if the run ends before it is complete. `said` has the text that was shown.
-    async fn ask(
-        &self,
-        messages: &[Message],
+    /// Takes a turn without calls. Returns `None` if the answer does not fit its schema, and is asked for once more.
+    fn take_answer(
+        &mut self,
+        turn: Turn,
         last: bool,
-        said: &Mutex<String>,
-    ) -> Option<Result<Turn, ModelError>> {
-        let tools = self.offered(messages);
-        let specs = self.specs(&tools);
-        let validate = |name: &str, args: &Value| {
-            if let Some(spec) = self.agent.foreign.iter().find(|spec| spec.name == name) {
-                let check = SchemaCheck::compile(&spec.parameters, spec.settings.strictness);
-                return check.is_ok_and(|check| check.may_accept(args));
+        conversation: &mut Conversation,
+    ) -> Option<AgentOutcome> {
+        let answer = turn.message.content.clone();
+        conversation.append(turn.message);
+        let Some(schema) = &self.agent.options.answer else {
+            return Some(self.answered(answer, last));
+        };
+        match (schema.read(&answer), self.invalid_answer.is_some()) {
+            (Ok(answer), _) => {
+                (self.events)(AgentEvent::Text(answer.clone()));
+                Some(self.answered(answer, last))
             }
-            let tool = tools.iter().find(|tool| **tool.name() == *name).cloned();
-            // A model that searches may call what it has not found.
-            let known = || self.search.as_ref().and(self.agent.executor.tools().get(name));
-            let tool = tool.or_else(known);
-            args.as_object().is_some_and(|args| tool.is_some_and(|tool| tool.may_accept(args)))
-        };
-        let mut request = Request::new(messages)
-            .with_tools(specs.iter().map(AsRef::as_ref))
-            .with_validation(&validate);
-        request.stream = self.agent.config.stream;
-        request.whole_turns = self.agent.options.whole_turns;
-        request.choice = self.choice(last);
-        request.fixed_tools = self.search.as_ref().map(|search| search.fixed(self.agent));
-        request.max_tokens = self.agent.options.max_tokens;
-        request.temperature = self.agent.options.temperature;
-        let tell = |event| {
-            if let switchboard_models::ModelEvent::Text(text) = &event {
-                said.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+            (Err(problems), false) => {
+                tracing::info!(
+                    problems,
+                    "the answer does not fit its schema; it is asked for again"
+                );
+                conversation.say(AnswerSchema::reminder(&problems));
+                self.invalid_answer = Some(problems);
+                None
             }
-            if let Some(event) = AgentEvent::of_model(event) {
-                (self.events)(event);
-            }
-        };
-        let traced = ModelSpan::begin(self.agent, self.cx.trace.as_ref());
-        let turn = pin!(self.agent.model.ask(&request, &tell));
-        let turn = tokio::select! {
-            biased;
-            turn = turn => Some(turn),
-            () = self.over() => None,
-        };
-        let (usage, failure) = match &turn {
-            Some(Ok(turn)) => (turn.usage, None),
-            Some(Err(error)) => (Usage::default(), Some(error.kind.code())),
-            None => (Usage::default(), Some(ErrorKind::Cancelled.code())),
-        };
-        traced.end(SpanOperation::Turn, usage, failure, self.cx);
-        turn
-    }
-
-    /// Returns our tools for the next turn: all, or those that were found.
-    fn offered(&self, messages: &[Message]) -> Vec<Arc<RegisteredTool>> {
-        match &self.search {
-            Some(search) => search.found(self.agent, messages, self.cx),
-            None => self.agent.offered(),
-        }
-    }
-
-    /// Returns the definitions for the next turn, in order.
-    fn specs<'t>(&'t self, tools: &'t [Arc<RegisteredTool>]) -> Vec<Cow<'t, ToolSpec>> {
-        match &self.search {
-            Some(search) => search.specs(self.agent, tools),
-            None => {
-                let ours = tools.iter().map(|tool| shown_spec(tool));
-                ours.chain(self.agent.foreign.iter().map(Cow::Borrowed)).collect()
+            (Err(problems), true) => {
+                let stopped = self.stopped(StopCause::InvalidAnswer);
+                Some(AgentOutcome { invalid_answer: Some(problems), ..stopped })
             }
         }
     }
 
-    /// Returns whether the model may call what this name finds.
-    pub(crate) fn may_call(&self, name: &str) -> bool {
-        let is_shared = self.search.is_some() && SearchOffer::is_shared(name);
-        is_shared || self.agent.may_call(name)
-    }
-
-    /// The caller's choice holds for the first turn, or the model could never answer; the last is without tools.
-    fn choice(&self, last: bool) -> ToolChoice {
-        match &self.agent.options.choice {
-            _ if last => ToolChoice::Never,
-            ToolChoice::Never => ToolChoice::Never,
-            choice if self.turns.is_empty() => choice.clone(),
-            _ => ToolChoice::Auto,
-        }
+    fn answered(&self, answer: String, last: bool) -> AgentOutcome {
+        let is_retry = self.invalid_answer.is_some();
+        let stopped = if last && !is_retry { StopCause::MaxIterations } else { StopCause::Answer };
+        AgentOutcome { answer: Some(answer), ..self.stopped(stopped) }
     }
 
     fn account(&mut self, turn: &Turn) {
         self.turns.push(turn.usage);
+        self.fit.correct(turn.usage);
         self.reason = Some(turn.stop.clone());
         (self.events)(AgentEvent::Turn { usage: turn.usage, total: self.total() });
     }
 
     /// What all turns cost. Providers can claim any number.
     fn total(&self) -> Usage {
-        self.turns.iter().fold(Usage::default(), |total, turn| Usage {
+        self.turns.iter().fold(self.fit.usage, |total, turn| Usage {
             input_tokens: total.input_tokens.saturating_add(turn.input_tokens),
             output_tokens: total.output_tokens.saturating_add(turn.output_tokens),
         })
+    }
+
+    /// The same in money, if the model has a price.
+    fn cost(&self) -> Option<f64> {
+        self.agent.model.price().map(|price| price.cost(self.total()))
+    }
+
+    /// Warns of a budget that nothing can be measured by.
+    fn check_price(&self) {
+        if self.agent.config.cost_budget.is_some() && self.agent.model.price().is_none() {
+            let text = "`[agent] cost_budget` has no effect: the model has no `price`";
+            (self.events)(AgentEvent::Warning(text.to_owned()));
+        }
     }
 
     /// Replies to every call of a turn, or leaves it to the caller, and says whether to stop after that.
@@ -270,12 +238,16 @@ impl<'a> AgentRun<'a> {
     fn held(&self, stop: &StopReason, last: bool) -> Option<NotRunReason> {
         let Usage { input_tokens, output_tokens } = self.total();
         let spent = input_tokens.saturating_add(output_tokens);
+        let cost = self.cost().zip(self.agent.config.cost_budget);
         match (stop, self.agent.config.token_budget) {
             (StopReason::Refusal, _) => Some(NotRunReason::Refused),
             (StopReason::ContextFull, _) => Some(NotRunReason::ContextFull),
             _ if last => Some(NotRunReason::LastTurn),
             (_, Some(budget)) if spent >= budget => {
                 Some(NotRunReason::TokensSpent { spent, budget })
+            }
+            _ if cost.is_some_and(|(spent, budget)| spent >= budget) => {
+                cost.map(|(spent, budget)| NotRunReason::CostSpent { spent, budget })
             }
             (StopReason::MaxTokens, _) => Some(NotRunReason::Cut),
             _ => None,
@@ -307,9 +279,21 @@ impl<'a> AgentRun<'a> {
 
     fn stopped(&self, stop: StopCause) -> AgentOutcome {
         let (reason, turns, usage) = (self.reason.clone(), self.turns.clone(), self.total());
-        let foreign_calls = Vec::new();
-        let (answer, error, run_id) = (None, None, None);
-        AgentOutcome { answer, stop, reason, foreign_calls, turns, usage, error, run_id }
+        let (shortened, summarised) = (self.fit.shortened.clone(), self.fit.summarised.clone());
+        AgentOutcome {
+            answer: None,
+            stop,
+            reason,
+            foreign_calls: Vec::new(),
+            turns,
+            usage,
+            cost: self.cost(),
+            shortened,
+            summarised,
+            invalid_answer: None,
+            error: None,
+            run_id: None,
+        }
     }
 
     fn failed(&self, error: ModelError) -> AgentOutcome {

@@ -5,6 +5,7 @@
 
 mod live;
 mod saved;
+mod keys;
 
 use std::{
     fs, io,
@@ -12,11 +13,16 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use serde_json::Value;
 use switchboard_toolcall::CallId;
 
-pub(crate) use live::{LiveRun, RecordedTurn, RunLine};
+pub use keys::{RequestClaim, RequestKey};
+pub(crate) use live::{LiveRun, RecordedRun, RecordedTurn, RunLine};
 pub use live::{RunStart, UnfinishedRun};
 pub use saved::{RunDetail, RunState, RunSummary};
+
+/// Among how many runs the one is looked for that made a call.
+const NEAREST: usize = 200;
 
 /// The runs of one folder. Cheap to clone; touches no file before the first run.
 #[derive(Clone, Debug)]
@@ -114,6 +120,30 @@ impl RunStore {
         }
     }
 
+    /// Returns the requests of clients whose runs were interrupted, with the ids of the runs: each client sent a key along, so
+    /// that it can ask for the answer again.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn unanswered(&self) -> Result<Vec<(CallId, Value)>, RunError> {
+        let peeked =
+            |id: CallId| live::peek(&self.live(id)).ok().map(|(run, held)| (id, run, held));
+        let interrupted = self.ids()?.into_iter().filter_map(peeked).filter(|(.., held)| !held);
+        Ok(interrupted.filter_map(|(id, run, _)| Some((id, run.start.request?))).collect())
+    }
+
+    /// Returns the run that made a call, if it is among those that began not long before it.
+    pub fn of_call(&self, call: CallId) -> Option<CallId> {
+        let wanted = call.to_string();
+        let names_it = |id: &CallId| {
+            let text =
+                fs::read_to_string(self.saved(*id)).or_else(|_| fs::read_to_string(self.live(*id)));
+            text.is_ok_and(|text| text.contains(&wanted))
+        };
+        let ids = self.ids().ok()?;
+        ids.into_iter().rev().filter(|id| *id <= call).take(NEAREST).find(names_it)
+    }
+
     /// Returns everything that people are shown of a run, redacted.
     ///
     /// # Errors
@@ -172,7 +202,7 @@ impl RunStore {
                 }
             }
         }
-        Ok(())
+        self.forget_keys(age)
     }
 
     fn summary(&self, id: CallId) -> Result<RunSummary, RunError> {

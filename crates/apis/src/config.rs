@@ -32,6 +32,9 @@ pub struct ApiConfig {
     /// Headers of every request, such as `Authorization`. They are not sent to fetch the description from another origin.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Whether a request that is repeated with its `Idempotency-Key` has no second effect.
+    #[serde(default)]
+    pub honours_keys: bool,
     /// Whose sign-in its requests have.
     #[serde(default)]
     pub auth: ServerAuth,

@@ -103,6 +103,7 @@ impl Description {
             base: &base,
             headers: &headers,
             is_per_caller: config.is_per_caller(),
+            honours_keys: config.honours_keys,
         };
         let exchange = HttpExchange::with(&origin(&base));
         let sign_in = oauth.and_then(|oauth| ApiSignIn::new(api, config, &base, oauth));

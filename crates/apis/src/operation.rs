@@ -45,6 +45,8 @@ pub(crate) struct ApiSetting<'a> {
     pub(crate) headers: &'a HeaderMap,
     /// Whether each caller has credentials of its own.
     pub(crate) is_per_caller: bool,
+    /// Whether requests that are repeated with their key have no second effect.
+    pub(crate) honours_keys: bool,
 }
 
 /// An operation that can be called.
@@ -147,7 +149,11 @@ impl Operation<'_> {
             output_schema: response_schema::of(within.document, self.value),
             annotations: annotations(self.method),
             origin: ToolOrigin::Server { server: within.api.into(), tool: name.into() },
-            settings: ToolSettings { per_caller: within.is_per_caller, ..ToolSettings::default() },
+            settings: ToolSettings {
+                per_caller: within.is_per_caller,
+                honours_keys: within.honours_keys,
+                ..ToolSettings::default()
+            },
             ..ToolSpec::new(full, self.description(), parameters)
         }
     }

@@ -38,7 +38,7 @@ impl ApiTool {
             return Err(ToolError::invalid("arguments must be object"));
         };
         let ApiClient { base, headers, exchange, sign_in } = &*self.client;
-        let request = self.plan.fill(base, headers, &args)?;
+        let request = self.plan.fill(base, headers, &args)?.with_key_of(cx);
         let asked = request.url.clone();
         let sent = match sign_in {
             Some(sign_in) => send::signed_in(sign_in, exchange, &request, &self.spec, cx).await,

@@ -39,7 +39,10 @@ pub(crate) use hints::parse;
 pub(crate) use import::ImportArgs;
 pub(crate) use lock::{LockArgs, TrustArgs};
 pub(crate) use login::{LoginArgs, LogoutArgs};
-pub(crate) use runs::{ResumeRunArgs, RunsAction, RunsArgs, ShowRunArgs};
+pub(crate) use runs::{
+    DiffRunsArgs, ExportRunArgs, RerunArgs, RerunTools, ResumeRunArgs, RunFormat, RunsAction,
+    RunsArgs, ShowRunArgs,
+};
 pub(crate) use secret::{SecretAction, SecretArgs};
 pub(crate) use servers::{LogsArgs, RestartArgs, ServersArgs};
 pub(crate) use token::{NewTokenArgs, TokenAction, TokenArgs};

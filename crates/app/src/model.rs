@@ -15,7 +15,7 @@ use switchboard_runtime::lookup::close_names;
 use switchboard_toolcall::ToolPatterns;
 
 use crate::{
-    environment,
+    environment, records,
     settings::Loaded,
     terminal::{self, CommandFailed, text},
 };
@@ -84,6 +84,16 @@ pub(crate) async fn choose(wanted: Option<&str>, loaded: &Loaded) -> anyhow::Res
     }
 }
 
+/// Returns the model of `[agent] summary_model`, if there is one.
+///
+/// # Errors
+/// There is no such model.
+pub(crate) fn summariser(loaded: &Loaded) -> anyhow::Result<Option<Arc<dyn Model>>> {
+    let Some(name) = &loaded.settings.agent.summary_model else { return Ok(None) };
+    let chosen = named(name, loaded).context("[agent] summary_model")?;
+    Ok(Some(chosen.model))
+}
+
 /// Returns the model of this name: one of the config, or `PROVIDER:MODEL`, with `@URL` or without.
 fn named(wanted: &str, loaded: &Loaded) -> anyhow::Result<ChosenModel> {
     if let Some(config) = loaded.settings.models.get(wanted) {
@@ -142,6 +152,8 @@ fn in_folder(config: &ModelConfig, loaded: &Loaded) -> ModelConfig {
 /// A pattern of a model's `tools` is invalid.
 pub(crate) fn for_chat(loaded: &Loaded) -> anyhow::Result<Models> {
     let mut models = Models::new(loaded.settings.agent.clone());
+    models.record_runs(records::run_recording(loaded, ""));
+    models.summarise_with(summariser(loaded)?);
     for (name, config) in &loaded.settings.models {
         let place = || format!("{}: model `{name}`", loaded.place_of_model(name));
         let tools = config.tools.as_deref().map(ToolPatterns::new).transpose();

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use switchboard_agent::RunStore;
+use switchboard_agent::{RunRecording, RunStore};
 use switchboard_audit::{Store, StoreFolder};
 use switchboard_runtime::{
     CallEnd, CallHistory, CallObserver, CallStart, ExecutorBuilder, RecordClose, RecordOpen,
@@ -16,6 +16,8 @@ use crate::{environment, settings::Loaded};
 pub(crate) struct RecordStores {
     /// The store on disk, if there is one.
     pub(crate) store: Option<Store>,
+    /// Where results go that no longer fit a model, if the running gateway records the calls.
+    artifacts: Option<Store>,
     /// Whether records are wanted on disk, but there is no folder for them.
     lacks_folder: bool,
     /// Observes calls, too.
@@ -28,22 +30,26 @@ impl RecordStores {
         let config = loaded.settings.audit.clone();
         // A replayed call did not really happen, so it is not recorded on disk.
         let is_on_disk = config.enabled && loaded.replay.is_none();
-        let folder = folder(loaded).filter(|_| is_on_disk);
-        let lacks_folder = is_on_disk && folder.is_none();
-        let store = folder.map(|folder| Store::open(config, folder));
-        Self { store, lacks_folder, observer: None }
+        let place = folder(loaded).filter(|_| is_on_disk);
+        let lacks_folder = is_on_disk && place.is_none();
+        let store = place.map(|folder| Store::open(config, folder));
+        let attached = loaded.attached_audit.clone().filter(|config| config.enabled);
+        let artifacts =
+            attached.zip(folder(loaded)).map(|(config, folder)| Store::open(config, folder));
+        Self { store, artifacts, lacks_folder, observer: None }
     }
 
     /// Lets an executor record its calls here.
     pub(crate) fn install(&self, mut executor: ExecutorBuilder) -> ExecutorBuilder {
-        executor = match &self.store {
-            Some(store) => {
+        executor = match (&self.store, &self.artifacts) {
+            (Some(store), _) => {
                 executor.store(Arc::new(store.clone())).artifacts(Arc::new(store.clone()))
             }
-            None if self.lacks_folder => {
+            (None, Some(artifacts)) => executor.artifacts(Arc::new(artifacts.clone())),
+            (None, None) if self.lacks_folder => {
                 executor.recorder(Arc::new(NoRecordStore)).history(Arc::new(NoRecordStore))
             }
-            None => executor,
+            (None, None) => executor,
         };
         match &self.observer {
             Some(observer) => executor.observer(observer.clone()),
@@ -60,6 +66,21 @@ pub(crate) fn folder(loaded: &Loaded) -> Option<PathBuf> {
 /// Returns the runs of the store; `None` if there is no place for them.
 pub(crate) fn runs(loaded: &Loaded) -> Option<RunStore> {
     folder(loaded).map(|folder| RunStore::within(&folder))
+}
+
+/// Returns how the runs of a model are recorded; `None` if they are not.
+pub(crate) fn run_recording(loaded: &Loaded, model: &str) -> Option<RunRecording> {
+    let config = loaded.run_records()?;
+    Some(RunRecording {
+        store: runs(loaded)?,
+        model: model.to_owned(),
+        tools: Vec::new(),
+        max_iterations: None,
+        chat: None,
+        id: None,
+        request: None,
+        keep_for: config.max_age.0,
+    })
 }
 
 /// Returns the folder of the store with its key; `None` if there is no place for it.

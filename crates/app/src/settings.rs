@@ -131,6 +131,8 @@ pub(crate) struct Loaded {
     pub(crate) digest: Option<String>,
     /// Whether all tools are those of the running gateway, which also decides and records.
     pub(crate) is_attached: bool,
+    /// The `[audit]` of the config, if the running gateway records the calls: runs are recorded here.
+    pub(crate) attached_audit: Option<switchboard_audit::Config>,
     /// What `--replay` serves in place of the real tools.
     pub(crate) replay: Option<Replay>,
     /// What `--fault` lets go wrong.
@@ -138,6 +140,13 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
+    /// The `[audit]` by which runs are recorded; `None` if they are not.
+    pub(crate) fn run_records(&self) -> Option<&switchboard_audit::Config> {
+        let config = self.attached_audit.as_ref().unwrap_or(&self.settings.audit);
+        // A replayed run did not really happen.
+        (config.enabled && self.replay.is_none()).then_some(config)
+    }
+
     /// Whether the config has this section.
     pub(crate) fn has_section(&self, name: &str) -> bool {
         self.sections.contains_key(name)

@@ -14,7 +14,7 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::Gateway;
+use crate::{Gateway, openai};
 
 /// The number of headers that hyper accepts by default.
 const HYPER_MAX_HEADERS: usize = 100;
@@ -32,6 +32,7 @@ pub(crate) async fn run(
     // Connections finish their requests when the gateway drains, and are closed when this fires.
     let ending = CancellationToken::new();
     let connections = TaskTracker::new();
+    let resuming = tokio::spawn(openai::resume_all(gateway.parts().clone()));
     loop {
         let place = tokio::select! {
             place = places.clone().acquire_owned() => place,
@@ -47,6 +48,7 @@ pub(crate) async fn run(
         connections.spawn(connection.serve(stream, ending.clone()));
     }
     drop((listener, socket));
+    resuming.abort();
     gateway.drain();
     connections.close();
     if timeout(drain, connections.wait()).await.is_err() {

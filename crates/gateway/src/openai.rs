@@ -12,6 +12,7 @@ mod saved_conversation;
 mod chat;
 mod stream;
 mod calls;
+mod keyed;
 
 use std::sync::Arc;
 
@@ -31,8 +32,10 @@ use crate::{
 };
 use chat::Chat;
 use failure::ChatFailure;
+use keyed::KeyedRequest;
 use switchboard_access::Caller;
 
+pub(crate) use keyed::resume_all;
 pub use models::Models;
 pub(crate) use wire::{
     ChatRequest, Completion, CompletionChunk, ErrorBody, ListedModel, ModelList,
@@ -55,9 +58,14 @@ pub(crate) fn with_openai_errors(routes: Router<Arc<Parts>>) -> Router<Arc<Parts
 /// Answers a chat; the tools that the model needs are run here.
 #[utoipa::path(
     post, path = "/v1/chat/completions", operation_id = "create_chat_completion", tag = "chat",
-    params(("X-Switchboard-Answers" = inline(Option<String>), Header,
-        description = "As with calls: what the caller answers through `/api/questions`",
-        pattern = "^(elicitation|sampling)(, ?(elicitation|sampling))?$", nullable = false)),
+    params(
+        ("Idempotency-Key" = inline(Option<String>), Header,
+            description = "The caller's word for this very request: repeated, it gets the answer of the same run, which goes on \
+                even if the caller hangs up",
+            min_length = 1, max_length = 255, pattern = "^[!-~]+$", nullable = false),
+        ("X-Switchboard-Answers" = inline(Option<String>), Header,
+            description = "As with calls: what the caller answers through `/api/questions`",
+            pattern = "^(elicitation|sampling)(, ?(elicitation|sampling))?$", nullable = false)),
     request_body = ChatRequest,
     responses(
         (status = 200, description = "The answer, or with `stream` the chunks of it", content(
@@ -66,6 +74,7 @@ pub(crate) fn with_openai_errors(routes: Router<Arc<Parts>>) -> Router<Arc<Parts
         (status = 401, description = "There is no token, or nobody knows it", body = ErrorBody),
         (status = 403, description = "A foreign page or host", body = ErrorBody),
         (status = 404, description = "There is no such model", body = ErrorBody),
+        (status = 409, description = "The idempotency key was used for another request", body = ErrorBody),
         (status = 413, description = "The request is too large", body = ErrorBody),
         (status = 429, description = "Too many requests, of the token or at the provider", body = ErrorBody),
         (status = 500, description = "Something of ours is broken", body = ErrorBody),
@@ -81,13 +90,26 @@ pub(crate) async fn complete(
     headers: axum::http::HeaderMap,
     body: Result<axum::body::Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Result<Response, ChatFailure> {
-    let request = convert::read(&body?)?;
+    let body = body?;
+    let mut request = convert::read(&body)?;
     let answers = Answers::read(&headers)
         .map_err(|problem| ChatFailure::new(StatusCode::BAD_REQUEST, problem))?;
     let back = Asker::channel_to(&caller, answers, &questions, &parts, Some(&request.model), None);
+    let trace = crate::trace::of(&headers);
+    let prepare = move |chat: &mut Chat| {
+        chat.cx.caller_channel = back;
+        chat.cx.trace = trace;
+    };
+    if let Some(key) = headers.get("idempotency-key") {
+        let key = key.to_str().unwrap_or_default();
+        match KeyedRequest::new(&parts, &caller, request, &body, key)? {
+            Ok(keyed) => return keyed.answer(prepare).await,
+            // Runs are not recorded, so that nothing is known of an earlier one.
+            Err(unkeyed) => request = unkeyed,
+        }
+    }
     let mut chat = Chat::new(parts, &caller, &request).await?;
-    chat.cx.caller_channel = back;
-    chat.cx.trace = crate::trace::of(&headers);
+    prepare(&mut chat);
     match request.stream.unwrap_or_default() {
         true => stream::answer(chat).await,
         false => Ok(Json(chat.answer().await?).into_response()),

@@ -24,6 +24,9 @@ mod tests;
 /// How much of what a program writes to stdout is kept, in bytes: half of it from the beginning, half from the end.
 const KEPT: usize = 16 * 1024 * 1024;
 
+/// The variable with the key that is the same if the call is repeated after a crash (SPEC RN-2).
+const KEY_VARIABLE: &str = "SWITCHBOARD_IDEMPOTENCY_KEY";
+
 /// How much of the end of stderr is kept, in bytes.
 const KEPT_OF_STDERR: usize = 16 * 1024;
 
@@ -141,11 +144,14 @@ impl CommandTool {
         Self { spec, command, handlers }
     }
 
-    async fn run(&self, args: Value) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, ToolError> {
         let Value::Object(args) = args else {
             return Err(ToolError::invalid("arguments must be object"));
         };
-        let program = self.command.prepare(&args, &self.handlers)?;
+        let mut program = self.command.prepare(&args, &self.handlers)?;
+        if let Some(key) = &cx.call_key {
+            program.env.entry(KEY_VARIABLE.to_owned()).or_insert_with(|| key.to_string());
+        }
         let input = self.command.stdin.as_ref().and_then(|stdin| stdin.fill(&args));
         let stdout = CapturedOutput::keeping(KEPT / 2, KEPT / 2);
         let stderr = CapturedOutput::keeping(0, KEPT_OF_STDERR);
@@ -186,8 +192,8 @@ impl Tool for CommandTool {
     fn call<'a>(
         &'a self,
         args: Value,
-        _cx: &'a CallContext,
+        cx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.run(args))
+        Box::pin(self.run(args, cx))
     }
 }

@@ -63,6 +63,10 @@ pub struct ToolDefinition {
     /// How long an answer may be given again without running the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<HumanDuration>,
+    /// Whether a call that is repeated with its key has no second effect: the header `Idempotency-Key` of a request, the
+    /// variable `SWITCHBOARD_IDEMPOTENCY_KEY` of a program.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub honours_keys: bool,
 }
 
 /// A checked implementation.
@@ -185,6 +189,7 @@ impl ToolDefinition {
                 max_output: self.max_output.map(as_usize),
                 max_concurrent: self.max_concurrent.map(NonZeroUsize::get),
                 cache: self.cache.map(|HumanDuration(time)| time),
+                honours_keys: self.honours_keys,
                 fixed: fixed.into_iter().collect(),
                 ..ToolSettings::default()
             },

@@ -39,11 +39,11 @@ impl HttpTool {
         Self { spec, template, exchange }
     }
 
-    async fn send(&self, args: Value) -> Result<ToolOutput, ToolError> {
+    async fn send(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, ToolError> {
         let Value::Object(args) = args else {
             return Err(ToolError::invalid("arguments must be object"));
         };
-        let request = self.template.fill(&args)?;
+        let request = self.template.fill(&args)?.with_key_of(cx);
         let response = self.exchange.send(request).await;
         let response = response.map_err(|failure| failure.explain(&self.spec.name))?;
         answer::output(&self.spec.name, response)
@@ -59,8 +59,8 @@ impl Tool for HttpTool {
     fn call<'a>(
         &'a self,
         args: Value,
-        _cx: &'a CallContext,
+        cx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.send(args))
+        Box::pin(self.send(args, cx))
     }
 }

@@ -123,6 +123,7 @@ impl ReplayCalls {
             max_output: None,
             max_concurrent: None,
             cache: None,
+            honours_keys: false,
             name,
         }
     }

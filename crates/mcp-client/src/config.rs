@@ -109,6 +109,9 @@ pub struct ServerConfig {
     pub share: Share,
     /// How many calls to it may run at once.
     pub max_concurrent: Option<usize>,
+    /// Whether its tools have no second effect if a call is repeated with the key in its `_meta`, so that a run that is resumed
+    /// may make a call again that was in flight.
+    pub honours_keys: bool,
     /// Whether it is used at all.
     pub enabled: Option<bool>,
     /// Patterns of its tools that may run; all, if unset. All others are denied, as by `[policy]`.
@@ -133,6 +136,8 @@ pub struct ToolConfig {
     pub max_concurrent: Option<usize>,
     /// How long an answer may be given again without asking the server.
     pub cache: Option<HumanDuration>,
+    /// Whether a call that is repeated with its key has no second effect; as the server says, if unset.
+    pub honours_keys: Option<bool>,
 }
 
 /// How a server is reached.
@@ -282,6 +287,7 @@ impl ServerConfig {
             cache: own.cache.map(|time| time.0),
             per_caller: self.is_per_caller(),
             durable: false,
+            honours_keys: own.honours_keys.unwrap_or(self.honours_keys),
             strictness: match (self.validate, self.strict) {
                 (Some(false), _) => Strictness::Off,
                 (_, Some(true)) => Strictness::Strict,

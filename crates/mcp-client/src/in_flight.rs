@@ -32,6 +32,8 @@ pub struct CallOrigin {
     tool: String,
     id: Option<CallId>,
     caller: Option<Arc<str>>,
+    /// The key that is the same if the call is repeated after a crash.
+    key: Option<Arc<str>>,
     caller_channel: Option<Arc<dyn CallerChannel>>,
     /// Why a question that the server asked during the call was refused.
     refusal: OnceLock<String>,
@@ -44,9 +46,15 @@ impl CallOrigin {
             tool: spec.name.clone(),
             id: cx.call_id,
             caller: cx.caller.clone(),
+            key: cx.call_key.clone(),
             caller_channel: cx.caller_channel.clone(),
             refusal: OnceLock::new(),
         })
+    }
+
+    /// Returns the key that is the same if the call is repeated after a crash.
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
     }
 
     /// Returns the channel to the caller; `None` if the caller cannot be asked anything.

@@ -12,6 +12,9 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const INFO: &str = "io.modelcontextprotocol/clientInfo";
 const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
+/// Our own: a key that is the same if a call is repeated after a crash. A gateway of ours takes it for an idempotency key.
+pub(super) const CALL_KEY: &str = "switchboard/idempotencyKey";
+
 /// The parameters of a request, without `_meta`.
 #[derive(Clone, Debug)]
 pub enum OutgoingParams<'a> {

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 use super::{
     in_flight::CallOrigin,
     inbox::NotificationRouter,
-    request_params::{OutgoingParams, ParamsWithMeta, RequestMeta},
+    request_params::{CALL_KEY, OutgoingParams, ParamsWithMeta, RequestMeta},
     transport::{Failure, Transport, TransportRequest},
 };
 
@@ -134,7 +134,10 @@ impl Session {
         trace: &'a [(String, String)],
     ) -> RequestMeta<'a> {
         let caller_channel = call.and_then(|call| call.caller_channel());
-        let notes = caller_channel.map(CallerChannel::notes).unwrap_or_default();
+        let mut notes = caller_channel.map(CallerChannel::notes).unwrap_or_default();
+        if let Some(key) = call.and_then(|call| call.key()) {
+            notes.insert(CALL_KEY.to_owned(), key.into());
+        }
         let is_modern = self.era == Era::Modern;
         let capabilities = || match (call, caller_channel) {
             (_, Some(caller_channel)) => questions::capabilities_of(caller_channel),

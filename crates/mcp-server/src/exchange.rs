@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Map, Value, value::RawValue};
 use switchboard_mcp_wire::{JsonText, Outgoing, RpcError, questions};
 use switchboard_toolcall::{
-    BoxFuture, CallContext, CallerChannel, ErrorKind, LogLevel, Progress, ProgressUpdate,
+    BoxFuture, CallContext, CallId, CallerChannel, ErrorKind, LogLevel, Progress, ProgressUpdate,
     QuestionKind, ServerQuestion, ServerQuestions, ToolError, TraceContext,
 };
 use tokio_util::sync::CancellationToken;
@@ -119,6 +119,7 @@ impl Exchange {
     pub(crate) fn context(self: &Arc<Self>) -> CallContext {
         let watched = self.channel().progress_token.is_some();
         let heard = watched.then(|| self.clone());
+        let key = self.notes.get(KEY).and_then(Value::as_str).map(Arc::<str>::from);
         CallContext {
             cancel: self.cancel.clone(),
             caller: self.caller.name.clone(),
@@ -127,7 +128,10 @@ impl Exchange {
             client: self.caller.client.as_ref().or(self.client_name()).cloned(),
             visibility: self.caller.visibility.clone(),
             claims: self.caller.claims.clone(),
-            idempotency_key: self.notes.get(KEY).and_then(Value::as_str).map(Arc::from),
+            idempotency_key: key.clone(),
+            conversation: key.as_deref().and_then(run_of),
+            // Goes on to the tool's own server, too.
+            call_key: key,
             progress: heard.map_or_else(Progress::default, |heard| {
                 Progress::to(move |update| heard.progress(&update))
             }),
@@ -254,4 +258,13 @@ impl fmt::Debug for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Exchange").field("caller", &self.caller).finish_non_exhaustive()
     }
+}
+
+/// Returns the run whose call has this key, if the key is that of one of our own agents: `RUN.TURN.POSITION`.
+fn run_of(key: &str) -> Option<Arc<str>> {
+    let (run, place) = key.split_once('.')?;
+    let (turn, position) = place.split_once('.')?;
+    let is_number = |text: &str| text.parse::<usize>().is_ok();
+    let is_run = CallId::parse(run).is_some() && is_number(turn) && is_number(position);
+    is_run.then(|| run.into())
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, num::NonZeroU64, time::Duration};
 use serde::{Deserialize, Serialize};
 use switchboard_toolcall::HumanDuration;
 
-use crate::Provider;
+use crate::{Price, Provider};
 
 /// How a model is reached and asked.
 #[derive(Clone, PartialEq, Deserialize, schemars::JsonSchema)]
@@ -26,6 +26,8 @@ pub struct ModelConfig {
     /// How many tokens the model's window has: what it reads and writes in all. Unset: `num_ctx` (Ollama), else what the
     /// provider says.
     pub context: Option<NonZeroU64>,
+    /// What a million tokens cost, for `cost` in `switchboard runs` and `[agent] cost_budget`.
+    pub price: Option<Price>,
     /// Ollama: the size of the context. Always sent, because Ollama's own default may be as small as 4096.
     pub num_ctx: Option<u32>,
     /// Ollama: whether, or how hard, the model thinks. OpenAI: a level is sent as `reasoning_effort`.
@@ -72,6 +74,7 @@ impl ModelConfig {
             max_tokens: None,
             temperature: None,
             context: None,
+            price: None,
             num_ctx: None,
             think: None,
             keep_alive: None,
@@ -114,6 +117,7 @@ impl fmt::Debug for ModelConfig {
             .field("max_tokens", &self.max_tokens)
             .field("temperature", &self.temperature)
             .field("context", &self.context)
+            .field("price", &self.price)
             .field("num_ctx", &self.num_ctx)
             .field("think", &self.think)
             .field("keep_alive", &self.keep_alive)

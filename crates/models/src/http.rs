@@ -233,6 +233,10 @@ fn is_context_full(said: &str) -> bool {
         "input length exceeds",
         "exceeds the available context",
         "exceed_context",
+        "exceed context limit",
+        "maximum model length",
+        "maximum number of tokens allowed",
+        "too long for requested model",
     ];
     signs.iter().any(|sign| said.contains(sign))
 }

@@ -23,6 +23,7 @@ mod reply;
 mod arguments;
 pub mod model;
 mod config;
+mod price;
 mod error;
 pub mod lower;
 mod exchange;
@@ -49,6 +50,7 @@ pub use error::{FailureKind, ModelError};
 pub use lower::Lowering;
 pub use message::{AiMessage, Message, ModelCall, NativeContent, UserMessage};
 pub use model::{Model, ModelEvent, Request, StopReason, ToolChoice, Turn, Usage};
+pub use price::Price;
 pub use provider::*;
 pub use reply::{Audio, Image, ToolReply};
 #[cfg(any(test, feature = "script"))]

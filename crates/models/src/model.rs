@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_toolcall::{BoxFuture, ToolSpec};
 
-use crate::{AiMessage, Message, ModelError, Provider};
+use crate::{AiMessage, Message, ModelError, Price, Provider};
 
 /// A model that can be asked.
 pub trait Model: Send + Sync {
@@ -25,6 +25,16 @@ pub trait Model: Send + Sync {
     /// Like [`window`](Self::window), but never asks the provider: `None` if the settings do not say and nobody has asked yet.
     fn known_window(&self) -> Option<u64> {
         None
+    }
+
+    /// What its tokens cost, if the settings say so.
+    fn price(&self) -> Option<Price> {
+        None
+    }
+
+    /// Whether it can be asked for a summary; a script would answer with a turn that is meant for something else.
+    fn summarises(&self) -> bool {
+        true
     }
 
     /// How many turns a scripted model has said; 0 for others, which have no state.
@@ -63,6 +73,14 @@ impl<T: Model + ?Sized> Model for Arc<T> {
 
     fn known_window(&self) -> Option<u64> {
         (**self).known_window()
+    }
+
+    fn price(&self) -> Option<Price> {
+        (**self).price()
+    }
+
+    fn summarises(&self) -> bool {
+        (**self).summarises()
     }
 
     fn turns_taken(&self) -> usize {
@@ -108,6 +126,9 @@ pub struct Request<'a> {
     /// Whether events wait until the turn is whole: nothing of a turn that fails in the middle is then shown, so that it can
     /// be asked for again.
     pub whole_turns: bool,
+    /// The JSON Schema that the answer has to fit. Sent only if no tools are: many servers cannot do both, and nobody may rely on
+    /// what came back.
+    pub answer_schema: Option<&'a Value>,
     /// Judges the arguments of calls that leaked as text; without it none is recovered.
     pub validate: Option<Validate<'a>>,
 }
@@ -124,6 +145,7 @@ impl<'a> Request<'a> {
             temperature: None,
             stream: true,
             whole_turns: false,
+            answer_schema: None,
             validate: None,
         }
     }
@@ -147,6 +169,11 @@ impl<'a> Request<'a> {
     pub fn in_one_piece(mut self) -> Self {
         self.stream = false;
         self
+    }
+
+    /// Returns the schema of the answer, if the provider may be asked to keep to it.
+    pub(crate) fn enforced_schema(&self) -> Option<&'a Value> {
+        self.answer_schema.filter(|_| !self.offers_tools())
     }
 
     /// Whether the model may call anything.

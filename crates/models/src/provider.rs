@@ -18,7 +18,7 @@ use serde_json::Value;
 use switchboard_toolcall::{BoxFuture, HumanDuration};
 
 use crate::{
-    FailureKind, Model, ModelConfig, ModelError, Request, exchange::ResponseReader,
+    FailureKind, Model, ModelConfig, ModelError, Price, Request, exchange::ResponseReader,
     frames::Framing, lower::LoweredTools,
 };
 
@@ -128,6 +128,9 @@ impl Provider {
 /// # Errors
 /// The settings cannot work: an address that cannot be parsed, a key that cannot be sent.
 pub fn connect(config: &ModelConfig) -> Result<Arc<dyn Model>, ModelError> {
+    if let Some(problem) = config.price.and_then(Price::problem) {
+        return Err(ModelError::new(FailureKind::Config, problem));
+    }
     (config.provider.info().connect)(config)
 }
 

@@ -16,7 +16,7 @@ use switchboard_toolcall::BoxFuture;
 use tokio::time::sleep;
 
 use crate::{
-    AiMessage, FailureKind, Message, Model, ModelConfig, ModelError, ModelEvent, Provider,
+    AiMessage, FailureKind, Message, Model, ModelConfig, ModelError, ModelEvent, Price, Provider,
     ProviderInfo, Request, Turn, frames::Framing, model::ModelEvents,
 };
 
@@ -59,6 +59,8 @@ pub struct Script {
     next: AtomicUsize,
     /// The window that the settings claim.
     context: Option<u64>,
+    /// The price that they claim.
+    price: Option<Price>,
 }
 
 impl Script {
@@ -70,6 +72,7 @@ impl Script {
         }?;
         let num_ctx = config.num_ctx.map(u64::from);
         script.context = config.context.map(NonZeroU64::get).or(num_ctx);
+        script.price = config.price;
         Ok(script)
     }
 
@@ -100,6 +103,7 @@ impl Script {
             repeats,
             next: AtomicUsize::new(0),
             context: None,
+            price: None,
         }
     }
 
@@ -172,6 +176,14 @@ impl Model for Script {
 
     fn known_window(&self) -> Option<u64> {
         self.context
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.price
+    }
+
+    fn summarises(&self) -> bool {
+        false
     }
 
     fn turns_taken(&self) -> usize {

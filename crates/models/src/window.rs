@@ -51,14 +51,18 @@ impl Window {
     }
 }
 
-/// What stands before the window in refusals of OpenAI and vLLM, llama.cpp, and Anthropic ("211000 tokens > 200000 maximum").
+/// What stands before the window in refusals of OpenAI and vLLM, llama.cpp, Gemini, and Anthropic ("211000 tokens > 200000 maximum",
+/// "188240 + 21333 > 200000").
 const BEFORE_WINDOW: &[&str] = &[
     "context length is ",
     "context length of ",
     "context size (",
     "context size is ",
     "context window of ",
+    "maximum model length of ",
+    "number of tokens allowed (",
     "tokens > ",
+    " > ",
 ];
 
 /// Returns the number of tokens of the window, if the text of a refusal names it. It also has the number that was too many.
@@ -96,6 +100,18 @@ mod tests {
             (
                 "anthropic answered 400: prompt is too long: 211000 tokens > 200000 maximum",
                 Some(200_000),
+            ),
+            (
+                "anthropic answered 400: input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease one",
+                Some(200_000),
+            ),
+            (
+                "openai answered 400: The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+                Some(4096),
+            ),
+            (
+                "openai answered 400: The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+                Some(1_048_576),
             ),
             ("the request exceeds the context window", None),
             ("maximum context length is 0 tokens", None),

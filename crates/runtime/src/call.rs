@@ -42,7 +42,7 @@ impl ToolExecutor {
         let (mut record, args) = self.open(call, cx).await; // written down before we act
         let name = record.name().clone();
         let outcome = dispatch::caught(&name, self.run(&mut record, args, cx)).await;
-        self.end(record, outcome).await
+        self.end(record, outcome, cx).await
     }
 
     /// Every early return is here, so that `execute` always normalises and records.
@@ -99,7 +99,7 @@ impl ToolExecutor {
         let name = record.name().clone();
         let outcome = dispatch::caught(&name, self.enqueue(&mut record, args, cx)).await;
         let id = outcome.as_ref().ok().copied();
-        let result = self.end(record, outcome.map(durable::accepted)).await;
+        let result = self.end(record, outcome.map(durable::accepted), cx).await;
         id.ok_or_else(|| Box::new(result))
     }
 
@@ -119,9 +119,11 @@ impl ToolExecutor {
         &self,
         mut record: CallRecord,
         outcome: Result<ToolOutput, ToolError>,
+        cx: &CallContext,
     ) -> ToolResult {
         record.ended();
         let result = normalise::shape(&record, outcome, &*self.artifacts).await;
+        cx.before_close.notify(&result);
         record.close(&result).await; // closes itself as cancelled where the caller walks away before this
         result
     }
@@ -134,7 +136,7 @@ impl ToolExecutor {
     /// Ends a call that cannot be tried, normalised and recorded like any other.
     pub async fn refuse(&self, call: ToolCall, error: ToolError, cx: &CallContext) -> ToolResult {
         let (record, _) = self.open(call, cx).await;
-        self.end(record, Err(error)).await
+        self.end(record, Err(error), cx).await
     }
 
     /// Does something that is no call of a tool and is recorded like one, such as a person's decision about tools.

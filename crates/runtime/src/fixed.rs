@@ -7,7 +7,7 @@ use switchboard_toolcall::{Strictness, ToolSpec};
 
 use crate::{
     tools::{AddError, ToolManager},
-    validate::{self, SchemaCheck},
+    validate::SchemaCheck,
 };
 
 impl ToolManager {
@@ -58,7 +58,7 @@ pub(crate) fn check(spec: &ToolSpec) -> Result<(), AddError> {
         .map_err(|reason| AddError::Schema { tool: tool(), reason })?;
     let mut args = Map::new();
     put(spec, &mut args);
-    match validate::problems(&check, &Value::Object(args)) {
+    match check.problems(&Value::Object(args)) {
         Some(problems) => Err(AddError::Fixed(tool(), problems)),
         None => Ok(()),
     }

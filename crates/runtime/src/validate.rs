@@ -140,6 +140,17 @@ impl SchemaCheck {
         !matches!(self.effort(args), CheckEffort::TooLarge(_)) && self.is_valid(args)
     }
 
+    /// Returns everything that is wrong with the arguments, in one text; `None` if they are valid.
+    pub fn problems(&self, args: &Value) -> Option<String> {
+        if self.accepts(args) {
+            return None;
+        }
+        let validator = self.schema.as_ref().and_then(CompiledSchema::validator);
+        let problems =
+            validator.map(|validator| ArgumentProblems::of(validator.iter_errors(args)).text());
+        Some(problems.unwrap_or_else(|| "the schema does not compile".to_owned()))
+    }
+
     /// Returns whether the arguments are valid or may be: checks that take long are left to the call.
     pub fn may_accept(&self, args: &Value) -> bool {
         match self.effort(args) {
@@ -238,17 +249,6 @@ pub(crate) async fn args(
         fixed::put(tool.spec(), args);
     }
     Ok(args)
-}
-
-/// Returns what is wrong with the arguments. `None` if they are valid.
-pub(crate) fn problems(check: &SchemaCheck, args: &Value) -> Option<String> {
-    if check.accepts(args) {
-        return None;
-    }
-    let validator = check.schema.as_ref().and_then(CompiledSchema::validator);
-    let problems =
-        validator.map(|validator| ArgumentProblems::of(validator.iter_errors(args)).text());
-    Some(problems.unwrap_or_else(|| "the schema does not compile".to_owned()))
 }
 
 /// Arguments that do not match the schema.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallId, CallerChannel, CallerToken, Principal, TraceContext, Visibility};
+use crate::{CallId, CallerChannel, CallerToken, Principal, ToolResult, TraceContext, Visibility};
 
 /// The context of one call. Cheap to clone.
 ///
@@ -48,6 +48,8 @@ pub struct CallContext {
     pub call_key: Option<Arc<str>>,
     /// Notified just before the tool runs.
     pub before_run: BeforeRun,
+    /// Notified of the result before the call's record is closed.
+    pub before_close: BeforeClose,
     /// Whether only a tool that is annotated as read-only may run.
     pub read_only: bool,
     /// Whether the caller wants the result without truncation.
@@ -132,6 +134,31 @@ impl BeforeRun {
 impl fmt::Debug for BeforeRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("BeforeRun").field(&self.0.is_some()).finish()
+    }
+}
+
+/// Notified by the executor of a result before the record of the call is closed, so that nobody finds the end of a call in
+/// the records that its caller has not written down; does nothing without a listener.
+#[derive(Clone, Default)]
+pub struct BeforeClose(Option<Arc<dyn Fn(&ToolResult) + Send + Sync>>);
+
+impl BeforeClose {
+    /// Calls `listener`. It must not block for long: the call waits for it.
+    pub fn to(listener: impl Fn(&ToolResult) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    /// Notifies the listener, if there is one.
+    pub fn notify(&self, result: &ToolResult) {
+        if let Some(listener) = &self.0 {
+            listener(result);
+        }
+    }
+}
+
+impl fmt::Debug for BeforeClose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BeforeClose").field(&self.0.is_some()).finish()
     }
 }
 

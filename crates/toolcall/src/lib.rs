@@ -37,7 +37,7 @@ mod caller_token;
 pub use call::{CallId, ToolCall};
 pub use caller_channel::{CallerChannel, LogLevel, QuestionKind, ServerQuestion, ServerQuestions};
 pub use caller_token::CallerToken;
-pub use context::{BeforeRun, CallContext, Progress, ProgressUpdate, client_name};
+pub use context::{BeforeClose, BeforeRun, CallContext, Progress, ProgressUpdate, client_name};
 pub use error::{BoxError, ErrorKind, ToolError};
 pub use function::{FunctionTool, tool_fn};
 pub use human::{HumanDuration, HumanSize};

@@ -117,6 +117,8 @@ pub struct ToolSettings {
     pub per_caller: bool,
     /// Whether its calls can be queued, to outlive their callers.
     pub durable: bool,
+    /// Whether a call with the same [`call_key`](crate::CallContext::call_key) has no second effect (SPEC RN-2).
+    pub honours_keys: bool,
     /// How its arguments are validated.
     pub strictness: Strictness,
     /// How the names of its arguments are changed.

@@ -99,8 +99,9 @@ impl Assistant {
         let answer = outcome.answer.as_deref().map(speakable).filter(|text| !text.is_empty());
         // A question without an answer is not remembered, unless a tool was called for it.
         let has_acted = |message: &Message| matches!(message, Message::Tool(_));
-        let is_kept =
-            answer.is_some() || during.messages()[before.messages().len()..].iter().any(has_acted);
+        // A conversation that was summarised has fewer messages than before.
+        let new = during.messages().get(before.messages().len()..).unwrap_or(during.messages());
+        let is_kept = answer.is_some() || new.iter().any(has_acted);
         *conversation = if is_kept { during } else { before };
         let turns = memory::turns(&conversation);
         answer.map(|answer| AssistantReply { answer, turns }).ok_or_else(|| no_answer(&outcome))
@@ -118,6 +119,8 @@ fn no_answer(outcome: &AgentOutcome) -> String {
     }
     let text = match outcome.stop {
         StopCause::Budget => "the time or the tokens of [agent] were spent first",
+        StopCause::CostBudget => "the cost budget of [agent] was spent first",
+        StopCause::InvalidAnswer => "the answer does not fit its schema",
         StopCause::Repeats => "the model made the same call again and again",
         StopCause::MaxIterations => "the model went on calling tools when it was to answer",
         _ => "the model answered nothing that can be said",

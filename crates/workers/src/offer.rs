@@ -92,6 +92,9 @@ pub struct OfferedTool {
     /// How long a result may be cached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_ms: Option<u64>,
+    /// Whether a call that is repeated with its key has no second effect.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub honours_keys: bool,
     /// How its arguments are validated.
     #[serde(default)]
     pub check: OfferedStrictness,
@@ -140,6 +143,7 @@ impl From<&RegisteredTool> for OfferedTool {
             progress_extends_timeout: settings.progress_extends_timeout,
             max_output: settings.max_output,
             cache_ms: settings.cache.map(milliseconds),
+            honours_keys: settings.honours_keys,
             check: match settings.strictness {
                 Strictness::Inherit => OfferedStrictness::Usual,
                 Strictness::Off => OfferedStrictness::Nothing,
@@ -187,6 +191,7 @@ impl OfferedTool {
                 // A worker does not know who calls, so it has nobody's own sign-in.
                 per_caller: false,
                 durable: true,
+                honours_keys: self.honours_keys,
                 strictness: match self.check {
                     OfferedStrictness::Usual => Strictness::Inherit,
                     OfferedStrictness::Nothing => Strictness::Off,
@@ -229,6 +234,7 @@ mod tests {
                 progress_extends_timeout: true,
                 max_output: Some(7),
                 cache: Some(Duration::from_secs(9)),
+                honours_keys: true,
                 strictness: Strictness::Off,
                 ..ToolSettings::default()
             };

@@ -56,6 +56,9 @@ pub struct WorkerRequest {
     /// The idempotency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+    /// The key that is the same if the call is repeated after a crash; the worker's tools get it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_key: Option<String>,
     /// The trace that the call belongs to: W3C's `traceparent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
@@ -77,6 +80,7 @@ impl WorkerRequest {
             claims: cx.claims.as_deref().cloned(),
             conversation: cx.conversation.as_deref().map(str::to_owned),
             idempotency_key: cx.idempotency_key.as_deref().map(str::to_owned),
+            call_key: cx.call_key.as_deref().map(str::to_owned),
             traceparent: cx.trace.as_ref().map(|trace| trace.traceparent()),
         };
         request.time_left(cx);
@@ -103,6 +107,7 @@ impl WorkerRequest {
             claims: self.claims.clone().map(Arc::new),
             conversation: self.conversation.as_deref().map(Arc::from),
             idempotency_key: self.idempotency_key.as_deref().map(Arc::from),
+            call_key: self.call_key.as_deref().map(Arc::from),
             trace: trace.map(Arc::new),
             // The gateway truncates by its own settings.
             whole: true,

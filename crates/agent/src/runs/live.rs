@@ -1,7 +1,7 @@
 //! The file of a run that goes on, and what an interrupted one left.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     fs::{self, File, TryLockError},
     io::{self, Read, Write},
     num::NonZeroU32,
@@ -15,11 +15,13 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use switchboard_models::{AiMessage, Message, StopReason, ToolReply, Usage};
+use serde_json::Value;
+use switchboard_models::{AiMessage, Message, Price, StopReason, ToolReply, Usage};
 use switchboard_runtime::private_files;
 use switchboard_toolcall::CallId;
 
 use super::{RunDetail, RunState, RunStore, saved};
+use crate::{AnswerSchema, InvalidSchema, fit::Edit};
 
 /// The first line: what was asked, and how.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -48,8 +50,27 @@ pub struct RunStart {
     /// How many turns of its file a scripted model had said before.
     #[serde(default)]
     pub skip: usize,
+    /// The JSON Schema that the answer has to fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// The price of the model's tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// The request that a client may repeat, if it sent a key along with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Value>,
     /// The conversation up to the question.
     pub messages: Vec<Message>,
+}
+
+impl RunStart {
+    /// Returns what the answer has to fit.
+    ///
+    /// # Errors
+    /// The schema cannot be used, which it could when the run began.
+    pub fn answer_schema(&self) -> Result<Option<AnswerSchema>, InvalidSchema> {
+        self.schema.clone().map(AnswerSchema::new).transpose()
+    }
 }
 
 /// A line of the file.
@@ -62,27 +83,54 @@ pub(crate) enum RunLine {
         message: Message,
         stop: StopReason,
         usage: Usage,
+        /// When it was complete, in milliseconds since 1970.
+        #[serde(default)]
+        at: u64,
     },
     /// The tool of the last turn's call at this position is about to run.
-    Began(usize),
+    Began {
+        position: usize,
+        /// Whether it has no second effect if it runs again with the same key.
+        honours_keys: bool,
+    },
     /// The call at this position has ended.
     Reply {
         position: usize,
         reply: Message,
         outcome: String,
         call_id: Option<CallId>,
+        #[serde(default)]
+        at: u64,
+        /// How long it took.
+        #[serde(default)]
+        elapsed_ms: u64,
     },
+    /// The conversation was made shorter.
+    Edited(Edit),
 }
 
 /// A turn with what became of its calls, by position.
 #[derive(Debug)]
 pub(crate) struct RecordedTurn {
+    /// How the conversation was made shorter before it.
+    pub(crate) edits: Vec<Edit>,
     pub(crate) message: AiMessage,
     pub(crate) stop: StopReason,
     pub(crate) usage: Usage,
-    pub(crate) began: HashSet<usize>,
+    pub(crate) at: u64,
+    /// The calls that began, and whether each has no second effect if it runs again with the same key.
+    pub(crate) began: HashMap<usize, bool>,
     pub(crate) replies: HashMap<usize, ToolReply>,
-    pub(crate) outcomes: HashMap<usize, (String, Option<CallId>)>,
+    pub(crate) outcomes: HashMap<usize, RecordedOutcome>,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub(crate) struct RecordedOutcome {
+    pub(crate) outcome: String,
+    pub(crate) call_id: Option<CallId>,
+    pub(crate) at: u64,
+    pub(crate) elapsed_ms: u64,
 }
 
 /// What a file says.
@@ -90,6 +138,8 @@ pub(crate) struct RecordedTurn {
 pub(crate) struct RecordedRun {
     pub(crate) start: RunStart,
     pub(crate) turns: Vec<RecordedTurn>,
+    /// How the conversation was made shorter after the last turn.
+    pub(crate) edits: Vec<Edit>,
 }
 
 /// An interrupted run that this process has taken over.
@@ -107,7 +157,7 @@ impl UnfinishedRun {
 }
 
 /// The file of a run that this process runs. Dropped before its end, the run is recorded as cancelled, unless this process
-/// only took it over and did not go on with it.
+/// only took it over and did not go on with it, or a client may ask for its answer again.
 #[derive(Debug)]
 pub(crate) struct LiveRun {
     store: RunStore,
@@ -116,6 +166,8 @@ pub(crate) struct LiveRun {
     file: Mutex<Option<File>>,
     /// Whether this process goes on with it.
     goes_on: AtomicBool,
+    /// Whether a client may ask for its answer again, so that it is not over if this process stops.
+    stays: bool,
 }
 
 impl LiveRun {
@@ -133,6 +185,7 @@ impl LiveRun {
             id: start.id,
             file: Mutex::new(Some(file)),
             goes_on: true.into(),
+            stays: start.request.is_some(),
         };
         live.write(&RunLine::Start(Box::new(start)))?;
         Ok(live)
@@ -171,7 +224,7 @@ impl LiveRun {
 
 impl Drop for LiveRun {
     fn drop(&mut self) {
-        if !*self.goes_on.get_mut() {
+        if self.stays || !*self.goes_on.get_mut() {
             return;
         }
         if let Err(cause) = self.end(RunState::Cancelled, None) {
@@ -223,8 +276,13 @@ pub(super) fn take(store: &RunStore, id: CallId) -> io::Result<Option<Unfinished
     let (recorded, whole) = read(&fs::read(&path)?)?;
     // A line that was cut by the crash is removed, so that the next one begins a line.
     file.set_len(whole)?;
-    let live =
-        LiveRun { store: store.clone(), id, file: Mutex::new(Some(file)), goes_on: false.into() };
+    let live = LiveRun {
+        store: store.clone(),
+        id,
+        file: Mutex::new(Some(file)),
+        goes_on: false.into(),
+        stays: recorded.start.request.is_some(),
+    };
     Ok(Some(UnfinishedRun { recorded, live }))
 }
 
@@ -236,7 +294,7 @@ fn read(text: &[u8]) -> io::Result<(RecordedRun, u64)> {
     let Some(RunLine::Start(start)) = first else {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not begin like a run"));
     };
-    let mut run = RecordedRun { start: *start, turns: Vec::new() };
+    let mut run = RecordedRun { start: *start, turns: Vec::new(), edits: Vec::new() };
     for line in lines {
         run.add(serde_json::from_slice(line)?);
     }
@@ -246,31 +304,69 @@ fn read(text: &[u8]) -> io::Result<(RecordedRun, u64)> {
 impl RecordedRun {
     fn add(&mut self, line: RunLine) {
         match (line, self.turns.last_mut()) {
-            (RunLine::Turn { message: Message::Ai(message), stop, usage }, _) => {
+            (RunLine::Turn { message: Message::Ai(message), stop, usage, at }, _) => {
                 self.turns.push(RecordedTurn {
+                    edits: std::mem::take(&mut self.edits),
                     message,
                     stop,
                     usage,
-                    began: HashSet::new(),
+                    at,
+                    began: HashMap::new(),
                     replies: HashMap::new(),
                     outcomes: HashMap::new(),
                 });
             }
-            (RunLine::Began(position), Some(turn)) => _ = turn.began.insert(position),
+            (RunLine::Began { position, honours_keys }, Some(turn)) => {
+                turn.began.insert(position, honours_keys);
+            }
             (
-                RunLine::Reply { position, reply: Message::Tool(reply), outcome, call_id },
+                RunLine::Reply {
+                    position,
+                    reply: Message::Tool(reply),
+                    outcome,
+                    call_id,
+                    at,
+                    elapsed_ms,
+                },
                 Some(turn),
             ) => {
                 turn.replies.insert(position, reply);
-                turn.outcomes.insert(position, (outcome, call_id));
+                let outcome = RecordedOutcome { outcome, call_id, at, elapsed_ms };
+                turn.outcomes.insert(position, outcome);
             }
+            (RunLine::Edited(edit), _) => self.edits.push(edit),
             // Lines of other versions.
             _ => {}
         }
     }
 
-    /// Returns the whole conversation; the repair of conversations fills in what is missing.
+    /// Returns every change that made the conversation shorter.
+    pub(crate) fn all_edits(&self) -> impl Iterator<Item = &Edit> {
+        self.turns.iter().flat_map(|turn| &turn.edits).chain(&self.edits)
+    }
+
+    /// Returns the conversation, with the lines of results that were shortened; messages that became a summary are whole.
     pub(crate) fn messages(&self) -> Vec<Message> {
+        let mut messages = self.whole_messages();
+        let lines: HashMap<&str, &str> = self
+            .all_edits()
+            .filter_map(|edit| match edit {
+                Edit::Shortened(edit) => Some((&*edit.tool_call_id, &*edit.line)),
+                Edit::Summarised(_) => None,
+            })
+            .collect();
+        for message in &mut messages {
+            if let Message::Tool(reply) = message
+                && let Some(line) = lines.get(&*reply.tool_call_id)
+            {
+                reply.content = (*line).to_owned();
+            }
+        }
+        messages
+    }
+
+    /// Returns the whole conversation; the repair of conversations fills in what is missing.
+    fn whole_messages(&self) -> Vec<Message> {
         let mut messages = self.start.messages.clone();
         for turn in &self.turns {
             messages.push(Message::Ai(turn.message.clone()));

@@ -12,7 +12,8 @@ use switchboard_models::Usage;
 use switchboard_runtime::{private_files, redact};
 use switchboard_toolcall::CallId;
 
-use super::live::RecordedRun;
+use super::live::{RecordedRun, RunStart};
+use crate::{Shortened, Summarised, fit::Edit};
 
 /// How far a run is (SPEC RN-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +63,9 @@ pub struct RunSummary {
     pub input_tokens: u64,
     /// The tokens of all answers.
     pub output_tokens: u64,
+    /// What they cost, if the model had a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
     /// The client program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
@@ -85,6 +89,10 @@ pub struct RunDetail {
     pub answer: Option<String>,
     /// The messages, as `ask --json` has them.
     pub messages: Value,
+    /// The results of tools of which the conversation has only a line.
+    pub shortened: Vec<Shortened>,
+    /// The messages of which the model read only a summary.
+    pub summarised: Vec<Summarised>,
     /// For each turn its tokens and calls.
     pub timeline: Value,
 }
@@ -92,7 +100,17 @@ pub struct RunDetail {
 impl RunDetail {
     pub(crate) fn of(run: &RecordedRun, state: RunState, error: Option<&str>) -> Self {
         let start = &run.start;
-        let usage: Usage = run.turns.iter().map(|turn| turn.usage).sum();
+        let (mut shortened, mut summarised) = (Vec::new(), Vec::new());
+        let mut usage: Usage = run.turns.iter().map(|turn| turn.usage).sum();
+        for edit in run.all_edits() {
+            match edit {
+                Edit::Shortened(edit) => shortened.push(edit.entry()),
+                Edit::Summarised(edit) => {
+                    summarised.push(edit.entry());
+                    usage += edit.usage;
+                }
+            }
+        }
         let summary = RunSummary {
             id: start.id,
             state,
@@ -102,14 +120,23 @@ impl RunDetail {
             calls: run.turns.iter().map(|turn| turn.message.tool_calls.len()).sum(),
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
+            cost: start.price.map(|price| price.cost(usage)),
             client: start.client.clone(),
             caller: start.caller.clone(),
             chat: start.chat.clone(),
             error: error.map(|error| redact::text(error).into_owned()),
         };
         let last = run.turns.last().filter(|turn| turn.message.tool_calls.is_empty());
-        let answer = last.map(|turn| redact::text(&turn.message.content).into_owned());
-        Self { summary, answer, messages: messages(run), timeline: timeline(run) }
+        let last = last.filter(|_| state != RunState::Failed);
+        let answer = last.map(|turn| answer(start, &turn.message.content));
+        Self {
+            summary,
+            answer,
+            messages: messages(run),
+            shortened,
+            summarised,
+            timeline: timeline(run),
+        }
     }
 
     /// Returns the entry of the list with `answer`, `messages`, `shortened` and `timeline`.
@@ -117,10 +144,20 @@ impl RunDetail {
         let mut shown = json!(self.summary);
         shown["answer"] = json!(self.answer);
         shown["messages"] = self.messages.clone();
-        shown["shortened"] = json!([]);
+        shown["shortened"] = json!(self.shortened);
+        if !self.summarised.is_empty() {
+            shown["summarised"] = json!(self.summarised);
+        }
         shown["timeline"] = self.timeline.clone();
         shown
     }
+}
+
+/// Returns the answer, redacted; if it has to fit a schema, without what the model wrote around it.
+fn answer(start: &RunStart, said: &str) -> String {
+    let schema = start.answer_schema().ok().flatten();
+    let answer = schema.and_then(|schema| schema.read(said).ok());
+    redact::text(answer.as_deref().unwrap_or(said)).into_owned()
 }
 
 /// Returns the messages without what only providers read, redacted.
@@ -139,16 +176,27 @@ fn timeline(run: &RecordedRun) -> Value {
         let calls = turn.message.tool_calls.iter().enumerate().map(|(position, call)| {
             let ended = turn.outcomes.get(&position);
             let outcome = match ended {
-                Some((outcome, _)) => outcome,
-                None if turn.began.contains(&position) => "in flight",
+                Some(ended) => &*ended.outcome,
+                None if turn.began.contains_key(&position) => "in flight",
                 None => "not begun",
             };
-            let call_id = ended.and_then(|(_, call_id)| *call_id);
-            json!({"tool_call_id": call.id, "tool": call.name, "outcome": outcome, "call_id": call_id})
+            let call_id = ended.and_then(|ended| ended.call_id);
+            let (at, elapsed) = (ended.map(|ended| ended.at), ended.map(|ended| ended.elapsed_ms));
+            json!({
+                "tool_call_id": call.id, "tool": call.name, "outcome": outcome, "call_id": call_id,
+                "ended_ms": at, "duration_ms": elapsed,
+            })
         });
         let calls: Vec<Value> = calls.collect();
         let Usage { input_tokens, output_tokens } = turn.usage;
-        json!({"input_tokens": input_tokens, "output_tokens": output_tokens, "calls": calls})
+        let mut shown = json!({
+            "input_tokens": input_tokens, "output_tokens": output_tokens, "ended_ms": turn.at,
+        });
+        if let Some(price) = run.start.price {
+            shown["cost"] = json!(price.cost(turn.usage));
+        }
+        shown["calls"] = calls.into();
+        shown
     });
     turns.collect()
 }
@@ -158,13 +206,17 @@ fn timeline(run: &RecordedRun) -> Value {
 struct SavedRest {
     answer: Option<String>,
     messages: Value,
+    #[serde(default)]
+    shortened: Vec<Shortened>,
+    #[serde(default)]
+    summarised: Vec<Summarised>,
     timeline: Value,
 }
 
 /// Writes the file of a run that has ended, atomically.
 pub(super) fn write(path: &Path, run: &RunDetail) -> io::Result<()> {
-    let RunDetail { summary, answer, messages, timeline } = run.clone();
-    let rest = SavedRest { answer, messages, timeline };
+    let RunDetail { summary, answer, messages, shortened, summarised, timeline } = run.clone();
+    let rest = SavedRest { answer, messages, shortened, summarised, timeline };
     let text = format!("{}\n{}\n", serde_json::to_string(&summary)?, serde_json::to_string(&rest)?);
     let new = path.with_extension("new");
     private_files::create(&new)?.write_all(text.as_bytes())?;
@@ -175,8 +227,10 @@ pub(super) fn write(path: &Path, run: &RunDetail) -> io::Result<()> {
 pub(super) fn read(path: &Path) -> io::Result<RunDetail> {
     let text = fs::read_to_string(path)?;
     let (summary, rest) = text.split_once('\n').unwrap_or((&text, "null"));
-    let SavedRest { answer, messages, timeline } = serde_json::from_str(rest)?;
-    Ok(RunDetail { summary: serde_json::from_str(summary)?, answer, messages, timeline })
+    let summary = serde_json::from_str(summary)?;
+    let rest: SavedRest = serde_json::from_str(rest)?;
+    let SavedRest { answer, messages, shortened, summarised, timeline } = rest;
+    Ok(RunDetail { summary, answer, messages, shortened, summarised, timeline })
 }
 
 /// Reads the first line.

@@ -13,4 +13,7 @@ mod property;
 mod recovered;
 mod traps;
 mod searching;
+mod fitting;
+mod schemas;
+mod resuming;
 mod opt_in;

@@ -9,8 +9,8 @@ use std::{
 use serde_json::{Value, json};
 use switchboard_agent::{Agent, AgentEvent, AgentEvents, AgentOutcome, Config, Conversation};
 use switchboard_models::{
-    AiMessage, Arguments, FailureKind, Message, Model, ModelCall, ModelError, Provider, Request,
-    StopReason, ToolChoice, ToolReply, Turn, Usage, model,
+    AiMessage, Arguments, FailureKind, Message, Model, ModelCall, ModelError, Price, Provider,
+    Request, StopReason, ToolChoice, ToolReply, Turn, Usage, model,
 };
 use switchboard_runtime::{PolicyConfig, RulePolicy, ToolExecutor};
 use switchboard_testkit::{Fake, Witness};
@@ -60,6 +60,14 @@ struct State {
     asked: Vec<(usize, usize, ToolChoice)>,
     /// The definitions of each request, as JSON.
     definitions: Vec<Vec<String>>,
+    /// The messages of each request.
+    requests: Vec<Vec<Message>>,
+    window: Option<u64>,
+    price: Option<Price>,
+    /// Whether it is not asked for summaries, which would take turns of the script.
+    never_summarises: bool,
+    /// Requests of more characters are refused.
+    most_characters: Option<usize>,
 }
 
 impl Model for Scripted {
@@ -69,6 +77,18 @@ impl Model for Scripted {
 
     fn name(&self) -> &str {
         "scripted"
+    }
+
+    fn known_window(&self) -> Option<u64> {
+        self.0.lock().unwrap().window
+    }
+
+    fn summarises(&self) -> bool {
+        !self.0.lock().unwrap().never_summarises
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.0.lock().unwrap().price
     }
 
     fn ask<'a>(
@@ -82,6 +102,13 @@ impl Model for Scripted {
         let shown =
             |tool: &&ToolSpec| json!([tool.name, tool.description, tool.parameters]).to_string();
         state.definitions.push(request.tools.iter().map(shown).collect());
+        state.requests.push(request.messages.to_vec());
+        let length = serde_json::to_string(request.messages).unwrap().len();
+        if state.most_characters.is_some_and(|most| length > most) {
+            let text = "the request exceeds the context window";
+            let error = ModelError::new(FailureKind::ContextFull, text);
+            return Box::pin(std::future::ready(Err(error)));
+        }
         let next = state.script.pop_front().unwrap_or(ScriptedReply::Hangs);
         Box::pin(async move {
             match next {
@@ -138,6 +165,35 @@ impl TestAgent {
     pub(crate) fn configured(mut self, toml: &str) -> Self {
         self.config = toml::from_str(toml).unwrap();
         self
+    }
+
+    /// The model claims this window.
+    pub(crate) fn with_window(self, tokens: u64) -> Self {
+        self.model.0.lock().unwrap().window = Some(tokens);
+        self
+    }
+
+    /// The model is not asked for summaries.
+    pub(crate) fn without_summaries(self) -> Self {
+        self.model.0.lock().unwrap().never_summarises = true;
+        self
+    }
+
+    /// The model refuses longer requests, without saying how long they may be.
+    pub(crate) fn refusing_from(self, characters: usize) -> Self {
+        self.model.0.lock().unwrap().most_characters = Some(characters);
+        self
+    }
+
+    /// A million tokens cost this much.
+    pub(crate) fn with_price(self, input: f64, output: f64) -> Self {
+        self.model.0.lock().unwrap().price = Some(Price { input, output });
+        self
+    }
+
+    /// The messages of each request.
+    pub(crate) fn requests(&self) -> Vec<Vec<Message>> {
+        self.model.0.lock().unwrap().requests.clone()
     }
 
     /// Has one more tool, which policy denies.

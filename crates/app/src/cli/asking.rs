@@ -1,8 +1,8 @@
 //! `ask` and `chat` on the command line.
 
-use std::num::NonZeroU32;
+use std::{num::NonZeroU32, path::PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use clap_complete::ArgValueCandidates;
 use switchboard_toolcall::HumanDuration;
 
@@ -48,6 +48,7 @@ Without these: a model of the Ollama at $OLLAMA_HOST or its usual port, one that
   git diff | switchboard ask \"Summarise this change\"
   switchboard ask - < question.txt
   switchboard ask --json -m demo \"Try it without a model\"
+  switchboard ask --schema city.json \"Which city has the most people?\"
 
 What comes through a pipe or from a file on stdin follows the question; a word - says where it goes.
 
@@ -72,6 +73,10 @@ pub(crate) struct AskArgs {
     /// Print one object {answer, messages, usage, run_id, shortened}, with `error` if there is no answer
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// The answer is JSON that fits the JSON Schema in this file; it is asked for once more if it does not
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) schema: Option<PathBuf>,
 
     /// How long it all may take, such as 30s or 5m [default: `time_budget` of the config, else no limit]
     #[arg(long, value_name = "DURATION")]

@@ -1,6 +1,7 @@
 //! `switchboard ask`: one question, the answer on stdout (SPEC ML-8).
 
 mod question;
+mod schema;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,10 @@ pub(super) fn begin(
     mut loaded: Loaded,
     unfinished: Option<UnfinishedRun>,
 ) -> anyhow::Result<ExitCode> {
+    let schema = match &unfinished {
+        Some(unfinished) => unfinished.start().answer_schema()?,
+        None => ask.schema.as_deref().map(schema::read).transpose()?,
+    };
     let gateway = OwnGateway::find(cli, &loaded);
     if let Some(gateway) = &gateway {
         gateway.attach(&mut loaded, true);
@@ -51,8 +56,9 @@ pub(super) fn begin(
         chosen.tell_choice();
         chosen.check(&loaded).await?;
         let config = config(ask, &loaded);
-        let is_streamed = config.stream && !ask.json;
-        let options = RequestOptions { whole_turns: !is_streamed, ..RequestOptions::default() };
+        let is_streamed = config.stream && !ask.json && schema.is_none();
+        let options =
+            RequestOptions { whole_turns: !is_streamed, answer: schema, ..Default::default() };
         let agent = chosen.agent(&ask.model_args, &app, &loaded, config)?.with_options(options);
         if let Some(gateway) = &gateway {
             unless_interrupted(gateway.servers_settled(&loaded, None)).await?;
@@ -155,8 +161,14 @@ fn report(
         "messages": messages,
         "usage": usage,
         "run_id": outcome.and_then(|outcome| outcome.run_id),
-        "shortened": [],
+        "shortened": outcome.map_or(&[][..], |outcome| &outcome.shortened),
     });
+    if let Some(outcome) = outcome.filter(|outcome| !outcome.summarised.is_empty()) {
+        report["summarised"] = json!(outcome.summarised);
+    }
+    if let Some(cost) = outcome.and_then(|outcome| outcome.cost) {
+        report["cost"] = json!(cost);
+    }
     if let Some(error) = error {
         report["error"] = error.into();
     }

@@ -1,6 +1,10 @@
 //! `switchboard runs`: what models were asked and did, and going on after a crash (SPEC RN-1, RN-2).
 
+mod comparison;
+mod diff;
+mod export;
 mod list;
+mod rerun;
 mod resume;
 mod show;
 
@@ -27,6 +31,9 @@ pub(super) fn run(runs: &RunsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         None => list::run(runs, &loaded, cli),
         Some(RunsAction::Show(args)) => show::run(args, &loaded, cli),
         Some(RunsAction::Resume(args)) => resume::run(args, loaded, cli),
+        Some(RunsAction::Rerun(args)) => rerun::run(args, cli, loaded),
+        Some(RunsAction::Diff(args)) => diff::run(args, &loaded, cli),
+        Some(RunsAction::Export(args)) => export::run(args, &loaded),
     }
 }
 

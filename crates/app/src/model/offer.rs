@@ -5,7 +5,7 @@ use switchboard_agent::{Agent, Config, Conversation, RunRecording};
 use switchboard_toolcall::ToolPatterns;
 
 use super::ChosenModel;
-use crate::{assembly::App, cli::ModelArgs, records, settings::Loaded, terminal};
+use crate::{assembly::App, cli::ModelArgs, model, records, settings::Loaded, terminal};
 
 impl ChosenModel {
     /// Returns the agent for this model, with the tools that it is offered: those of `--tools`, or of its config, or all.
@@ -24,16 +24,14 @@ impl ChosenModel {
         if let Some(tools) = self.offered(&asked.tools)? {
             agent = agent.offering(tools);
         }
-        // A replayed run did not really happen.
-        let is_recorded = loaded.settings.audit.enabled && loaded.replay.is_none();
-        if let Some(store) = records::runs(loaded).filter(|_| is_recorded) {
+        if let Some(summariser) = model::summariser(loaded)? {
+            agent = agent.with_summariser(summariser);
+        }
+        if let Some(recording) = records::run_recording(loaded, &self.name) {
             agent = agent.with_recording(RunRecording {
-                store,
-                model: self.name.clone(),
                 tools: asked.tools.clone(),
                 max_iterations: asked.max_iterations,
-                chat: None,
-                keep_for: loaded.settings.audit.max_age.0,
+                ..recording
             });
         }
         Ok(agent)

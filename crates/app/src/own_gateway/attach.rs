@@ -23,6 +23,7 @@ impl OwnGateway {
         settings.tools.clear();
         settings.servers = IndexMap::from([(NAME.to_owned(), self.server(is_command_line))]);
         settings.policy = Default::default();
+        loaded.attached_audit = Some(settings.audit.clone());
         settings.audit.enabled = false;
         settings.cluster = Default::default();
         settings.serve.allow_if.clear();
@@ -46,6 +47,8 @@ impl OwnGateway {
             validate: Some(false),
             normalize: Normalize::Never,
             max_concurrent: Some(1024),
+            // It takes the key of a call for an idempotency key.
+            honours_keys: true,
             ..ServerConfig::default()
         }
     }

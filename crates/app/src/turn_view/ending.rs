@@ -89,7 +89,16 @@ fn reason(outcome: &AgentOutcome, provider: Provider, offers_tools: bool) -> Str
             None => text,
         };
     }
+    if let Some(problems) = &outcome.invalid_answer {
+        return format!("what the model answered does not fit the schema: {problems}");
+    }
     let text = match (outcome.stop, &outcome.reason) {
+        (StopCause::CostBudget, _) => {
+            let cost = outcome.cost.unwrap_or_default();
+            return format!(
+                "the cost budget was spent first: the run has cost {cost}; [agent] cost_budget sets it"
+            );
+        }
         (StopCause::MaxIterations, _) => {
             "the model went on calling tools when it was to answer; --max-iterations lets it be asked more often"
         }

@@ -10,7 +10,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{ask::scripted, fixture::wait_until, place::Place};
+use switchboard_testkit::{ProviderServer, Reply};
+use tokio::task::block_in_place;
+
+use crate::{ask::scripted, fixture::wait_until, place::Place, serving::Serving};
 
 /// Three tools that each write a line; `slow` takes a while after that. Only `look` may be called twice.
 const TOOLS: &str = r#"
@@ -198,4 +201,95 @@ fn an_unknown_run_is_told() {
         assert!(ran.stderr.contains("there is no run `01M7Q`"), "{ran:?}");
     }
     assert_eq!(place.run(&["runs", "--json"]).json(), json!([]));
+}
+
+/// An MCP server in shell that writes down each call, and says nothing of what its tool does.
+const SERVER: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\),.*/\1/')
+  say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+  case $line in
+    *'"method":"initialize"'*) say '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"post","version":"1"}}' ;;
+    *'"method":"tools/list"'*) say '{"tools":[{"name":"notify","inputSchema":{"type":"object"}}]}' ;;
+    *'"method":"tools/call"'*)
+      printf '%s\n' "$line" >> called
+      if [ ! -e fast ]; then exec sleep 60; fi
+      say '{"content":[{"type":"text","text":"notified"}]}' ;;
+    *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+  esac
+done
+"#;
+
+fn called(place: &Place) -> Vec<Value> {
+    let text = fs::read_to_string(place.path().join("called")).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+// RN-2: a server that honours keys gets the same one again; one that does not is not called again.
+#[test]
+fn a_call_is_made_again_where_keys_are_honoured() {
+    for honours in [true, false] {
+        let config = format!(
+            "[servers.post]\ncommand = \"sh\"\nargs = [\"server.sh\"]\nprotocol = \"legacy\"\nhonours_keys = {honours}\n"
+        );
+        let place = scripted(&config, calls_of(&["post__notify"])).file("server.sh", SERVER);
+        let mut child =
+            place.command(&["ask", "-m", "script:script.json", "Tell"]).spawn().unwrap();
+        wait_until("the server is called", || called(&place).len() == 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        fs::write(place.path().join("fast"), "").unwrap();
+        let id = place.run(&["runs", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
+        let report = place.run(&["runs", "resume", &id, "--json"]).json();
+        let unknown = "Error: Tool 'post__notify' may or may not have run: its process ended first";
+        let expected = if honours { "notified" } else { unknown };
+        assert_eq!(report["messages"][2]["content"], expected, "{report}");
+        let key = |call: &Value| call["params"]["_meta"]["switchboard/idempotencyKey"].clone();
+        let keys: Vec<_> = called(&place).iter().map(key).collect();
+        assert_eq!(keys, vec![json!(format!("{id}.1.0")); if honours { 2 } else { 1 }]);
+    }
+}
+
+// RN-2
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_goes_along_to_programs_and_services() {
+    let service = ProviderServer::start(vec![Reply::json(200, &json!({"ok": true}))]).await;
+    let config = format!(
+        "[[tools]]\nname = 'run'\ndescription = 'Runs'\nimplementation = {{ type = 'command', program = 'sh', args = ['-c', 'echo $SWITCHBOARD_IDEMPOTENCY_KEY'] }}\n\
+         [[tools]]\nname = 'post'\ndescription = 'Posts'\nhonours_keys = true\nimplementation = {{ type = 'http', method = 'POST', url = '{}/pay', json = {{ n = 1 }} }}\n",
+        service.url()
+    );
+    let place = scripted(&config, calls_of(&["run", "post"]));
+    let report =
+        block_in_place(|| place.run(&["ask", "-m", "script:script.json", "--json", "Pay"])).json();
+    let id = report["run_id"].as_str().unwrap();
+    assert_eq!(report["messages"][2]["content"], format!("{id}.1.0"), "{report}");
+    let request = service.captured().pop().unwrap();
+    assert_eq!(request.header("idempotency-key"), Some(&*format!("{id}.2.0")));
+}
+
+// RN-2: while a gateway runs, it makes the calls; one that was in flight when `ask` was killed is not made again.
+#[test]
+fn a_call_through_the_gateway_is_found_again() {
+    let tools = r#"
+[[tools]]
+name = "pay"
+description = "Pays, then waits"
+implementation = { type = "command", program = "sh", args = ["-c", "echo pay >> written; while [ ! -e fast ]; do sleep 0.02; done; echo paid"] }
+"#;
+    let place = scripted(tools, calls_of(&["pay"]));
+    let _gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let mut child = place.command(&["ask", "-m", "script:script.json", "Pay"]).spawn().unwrap();
+    wait_until("the tool runs", || written(&place).len() == 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::write(place.path().join("fast"), "").unwrap();
+    let runs = place.run(&["runs", "--json"]).json();
+    assert_eq!(runs[0]["state"], "interrupted", "{runs}");
+    let id = runs[0]["id"].as_str().unwrap();
+    let report = place.run(&["runs", "resume", id, "--json"]).json();
+    assert_eq!(report["messages"][2]["content"], "paid", "{report}");
+    assert_eq!(written(&place), ["pay"]);
+    let call = place.run(&["calls", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(place.run(&["calls", "show", &call, "--json"]).json()["run"], json!(id));
 }

@@ -7,9 +7,11 @@ use std::{
 
 use http::StatusCode;
 use switchboard_access::Caller;
-use switchboard_agent::{Agent, AgentEvent, AgentEvents, AgentOutcome, StopCause};
+use switchboard_agent::{
+    Agent, AgentEvent, AgentEvents, AgentOutcome, RequestOptions, StopCause, UnfinishedRun,
+};
 use switchboard_models::{Arguments, Message, ModelCall, StopReason, Usage};
-use switchboard_toolcall::{CallContext, CallId};
+use switchboard_toolcall::{CallContext, CallId, ToolSpec};
 
 use super::{
     convert,
@@ -32,6 +34,8 @@ pub(super) struct Chat {
     caller: Caller,
     agent: Agent,
     conversation: SavedConversation,
+    /// The run that it goes on with, if it does.
+    unfinished: Option<UnfinishedRun>,
 }
 
 /// The fields that every response begins with.
@@ -43,6 +47,7 @@ pub(super) struct CompletionHead {
 }
 
 /// The outcome of a chat.
+#[derive(Clone, Debug)]
 pub(super) struct ChatOutcome {
     pub(super) text: String,
     pub(super) calls: Vec<ModelCall>,
@@ -57,13 +62,8 @@ impl Chat {
         caller: &Caller,
         request: &ChatRequest,
     ) -> Result<Self, ChatFailure> {
-        let agent = parts.models.agent(&request.model, &parts.executor)?;
-        let (visible, tools) = (caller.clone(), parts.executor.tools().clone());
-        let agent = agent.offering_where(move |tool| visible.may_see(tool, &tools));
-        let foreign = convert::tools(request)?;
-        let wishes = convert::wishes(request, |name| {
-            foreign.iter().any(|tool| tool.name == name) || agent.offers_tool(name)
-        })?;
+        // What is wrong with the request is said before anything of it is kept.
+        prepare(&parts, caller, request)?;
         let messages = parts.models.transcripts.attach(convert::messages(request)?, caller);
         let mut conversation = match &request.chat {
             Some(id) => {
@@ -76,11 +76,21 @@ impl Chat {
             let text = "the last word must be the user's, or that of a tool that was called";
             return Err(ChatFailure::wrong("messages", text));
         }
+        Self::with(parts, caller, request, conversation)
+    }
+
+    fn with(
+        parts: Arc<Parts>,
+        caller: &Caller,
+        request: &ChatRequest,
+        conversation: SavedConversation,
+    ) -> Result<Self, ChatFailure> {
+        let (agent, foreign, wishes) = prepare(&parts, caller, request)?;
         let named = request.user.as_deref().or(request.chat.as_deref());
-        let conversation_name = named.map(Into::into);
         let options = request.stream_options.as_ref();
+        let agent = recorded(agent, request, caller, &parts);
         Ok(Self {
-            cx: CallContext { conversation: conversation_name, ..caller.context() }
+            cx: CallContext { conversation: named.map(Into::into), ..caller.context() }
                 .with_client("chat"),
             head: CompletionHead::new(request.model.clone()),
             include_usage: options.and_then(|options| options.include_usage).unwrap_or_default(),
@@ -88,8 +98,32 @@ impl Chat {
             caller: caller.clone(),
             agent: agent.with_foreign_tools(foreign).with_options(wishes),
             conversation,
+            unfinished: None,
             parts,
         })
+    }
+
+    /// Creates the chat that goes on with an interrupted run of this request.
+    pub(super) async fn resuming(
+        parts: Arc<Parts>,
+        caller: &Caller,
+        request: &ChatRequest,
+        unfinished: UnfinishedRun,
+    ) -> Result<Self, ChatFailure> {
+        let messages = unfinished.start().messages.clone();
+        let kept = SavedConversation::reopen(request.chat.as_deref(), messages, &parts, caller);
+        let chat = Self::with(parts, caller, request, kept)?;
+        Ok(Self { unfinished: Some(unfinished), ..chat })
+    }
+
+    /// Sets the id of the run, and the request that the client may repeat.
+    pub(super) fn keyed(mut self, run: CallId, request: serde_json::Value) -> Self {
+        self.agent = self.agent.recorded_with(|recording| {
+            recording.id = Some(run);
+            recording.request = Some(request);
+        });
+        self.head.id = completion_id(run);
+        self
     }
 
     /// Runs the chat and returns the whole response.
@@ -110,9 +144,19 @@ impl Chat {
     /// Runs the agent's loop.
     pub(super) async fn run(mut self, events: &AgentEvents) -> Result<ChatOutcome, ChatFailure> {
         let begin = self.conversation.conversation().messages().len();
-        let outcome = self.agent.run(self.conversation.conversation(), events, &self.cx).await;
+        let outcome = match self.unfinished.take() {
+            Some(unfinished) => {
+                let (resumed, outcome) = self.agent.resume(unfinished, events, &self.cx).await;
+                *self.conversation.conversation() = resumed;
+                outcome
+            }
+            None => self.agent.run(self.conversation.conversation(), events, &self.cx).await,
+        };
         self.conversation.save().await;
-        let new = &self.conversation.conversation().messages()[begin..];
+        let messages = self.conversation.conversation().messages();
+        // A conversation that was summarised is shorter than before.
+        let new = messages.get(begin..).filter(|_| outcome.summarised.is_empty());
+        let new = new.unwrap_or_else(|| since_question(messages));
         let has_acted = new.iter().any(|message| matches!(message, Message::Tool(_)));
         let last = new.iter().rev().find_map(|message| match message {
             Message::Ai(said) => Some(said.content.clone()),
@@ -147,6 +191,15 @@ impl Chat {
             (StopCause::Budget, _) if budget.is_some_and(|budget| spent >= budget) => {
                 let text = "the tokens were spent before there was an answer";
                 (StatusCode::BAD_GATEWAY, "token_budget_spent", text)
+            }
+            (StopCause::CostBudget, _) => {
+                let text = "the cost budget was spent before there was an answer";
+                (StatusCode::BAD_GATEWAY, "cost_budget_spent", text)
+            }
+            (StopCause::InvalidAnswer, _) => {
+                let problems = outcome.invalid_answer.unwrap_or_default();
+                let text = format!("the model's answer does not fit `response_format`: {problems}");
+                return ChatFailure::new(StatusCode::BAD_GATEWAY, text).coded("invalid_answer");
             }
             (StopCause::Budget, _) => {
                 let text = "the time was spent before there was an answer";
@@ -183,14 +236,58 @@ impl From<Usage> for ChatUsage {
     }
 }
 
+/// Returns the model with its tools for a request, the client's own tools, and the options.
+fn prepare(
+    parts: &Arc<Parts>,
+    caller: &Caller,
+    request: &ChatRequest,
+) -> Result<(Agent, Vec<ToolSpec>, RequestOptions), ChatFailure> {
+    let agent = parts.models.agent(&request.model, &parts.executor)?;
+    let (visible, tools) = (caller.clone(), parts.executor.tools().clone());
+    let agent = agent.offering_where(move |tool| visible.may_see(tool, &tools));
+    let foreign = convert::tools(request)?;
+    let wishes = convert::wishes(request, |name| {
+        foreign.iter().any(|tool| tool.name == name) || agent.offers_tool(name)
+    })?;
+    Ok((agent, foreign, wishes))
+}
+
+/// Says in the record of the run which chat it is a turn of, and which tools its client may see.
+fn recorded(agent: Agent, request: &ChatRequest, caller: &Caller, parts: &Parts) -> Agent {
+    agent.recorded_with(|recording| {
+        recording.chat.clone_from(&request.chat);
+        if caller.visibility().hides_tools() {
+            let tools = parts.executor.tools().listed();
+            let seen = tools.iter().filter(|tool| caller.sees(tool));
+            recording.tools = seen.map(|tool| tool.name().to_string()).collect();
+        }
+    })
+}
+
+/// Returns what came after the last question.
+fn since_question(messages: &[Message]) -> &[Message] {
+    let asked = messages.iter().rposition(|message| matches!(message, Message::User(_)));
+    &messages[asked.map_or(0, |asked| asked + 1)..]
+}
+
+/// Returns the id of the response that a run answers.
+fn completion_id(run: CallId) -> String {
+    format!("chatcmpl-{run}")
+}
+
 impl CompletionHead {
     fn new(model: String) -> Self {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let created = now.map_or(0, |time| time.as_secs());
-        Self { id: format!("chatcmpl-{}", CallId::generate()), created, model }
+        Self { id: completion_id(CallId::generate()), created, model }
     }
 
-    fn whole(self, reply: ChatOutcome, warnings: Vec<String>) -> Completion {
+    /// The same fields for the response of a run.
+    pub(super) fn of_run(model: String, run: CallId) -> Self {
+        Self { id: completion_id(run), ..Self::new(model) }
+    }
+
+    pub(super) fn whole(self, reply: ChatOutcome, warnings: Vec<String>) -> Completion {
         let ChatOutcome { text, calls, finish, usage } = reply;
         let content = (!text.is_empty() || calls.is_empty()).then_some(text);
         let tool_calls = calls.into_iter().map(|call| chat_call(None, call)).collect();

@@ -1,7 +1,7 @@
 //! Converts a client's request for the agent's loop.
 
 use serde_json::json;
-use switchboard_agent::RequestOptions;
+use switchboard_agent::{AnswerSchema, RequestOptions};
 use switchboard_models::{
     AiMessage, Arguments, Image, Message, ModelCall, ToolChoice, ToolReply, UserMessage,
 };
@@ -215,5 +215,25 @@ pub(super) fn wishes(
     let max_tokens = request.max_completion_tokens.or(request.max_tokens).map(Into::into);
     // If the answer is sent in one piece, turns need not be streamed.
     let whole_turns = !request.stream.unwrap_or_default();
-    Ok(RequestOptions { max_tokens, temperature, choice, whole_turns })
+    let answer = answer_schema(request)?;
+    Ok(RequestOptions { max_tokens, temperature, choice, whole_turns, answer })
+}
+
+/// Returns what the answer has to fit, if anything.
+fn answer_schema(request: &ChatRequest) -> Result<Option<AnswerSchema>, ChatFailure> {
+    let Some(format) = &request.response_format else { return Ok(None) };
+    let named = format.json_schema.as_ref().and_then(|named| named.schema.clone());
+    let (schema, place) = match (format.kind.as_str(), named) {
+        ("text", _) => return Ok(None),
+        ("json_object", _) => (json!({"type": "object"}), "response_format"),
+        ("json_schema", Some(schema)) => (schema, "response_format.json_schema.schema"),
+        ("json_schema", None) => {
+            return Err(ChatFailure::wrong("response_format.json_schema.schema", "it is missing"));
+        }
+        _ => {
+            let text = "it is text, json_object or json_schema";
+            return Err(ChatFailure::wrong("response_format.type", text));
+        }
+    };
+    AnswerSchema::new(schema).map(Some).map_err(|error| ChatFailure::wrong(place, error))
 }

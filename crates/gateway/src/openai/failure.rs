@@ -12,7 +12,7 @@ use super::wire::{ErrorBody, ErrorDetails};
 use crate::{error::ApiError, json_body::Json};
 
 /// Why a chat failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct ChatFailure {
     pub(super) status: StatusCode,

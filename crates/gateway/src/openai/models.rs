@@ -8,12 +8,12 @@ use std::{
 use arc_swap::ArcSwap;
 use http::StatusCode;
 use indexmap::IndexMap;
-use switchboard_agent::{Agent, Config};
+use switchboard_agent::{Agent, Config, RunRecording, RunStore};
 use switchboard_models::Model;
 use switchboard_runtime::ToolExecutor;
 use switchboard_toolcall::{BoxError, ToolPatterns};
 
-use super::{failure::ChatFailure, transcripts::Transcripts};
+use super::{failure::ChatFailure, keyed::KeyedRuns, transcripts::Transcripts};
 
 /// Creates a model's client.
 pub(crate) type Connect = Box<dyn Fn() -> Result<Arc<dyn Model>, BoxError> + Send + Sync>;
@@ -23,6 +23,8 @@ pub(crate) type Connect = Box<dyn Fn() -> Result<Arc<dyn Model>, BoxError> + Sen
 pub struct Models {
     known: Arc<ArcSwap<ModelTable>>,
     pub(super) transcripts: Arc<Transcripts>,
+    /// The runs of requests that clients may repeat.
+    pub(super) keyed: Arc<KeyedRuns>,
 }
 
 /// The models, which can be replaced while chats run.
@@ -32,6 +34,10 @@ struct ModelTable {
     /// Models that are skipped, with the reason.
     skipped: HashMap<String, String>,
     config: Config,
+    /// How runs are recorded, if they are.
+    recording: Option<RunRecording>,
+    /// What summarises conversations that no longer fit, if it is another model than the one that answers.
+    summariser: Option<Arc<dyn Model>>,
 }
 
 struct ModelEntry {
@@ -54,6 +60,23 @@ impl Models {
         let entry = ModelEntry { tools, connect, model: OnceLock::new() };
         known.entries.insert(name.into(), Arc::new(entry));
         self.known.store(Arc::new(known));
+    }
+
+    /// Sets how runs are recorded, apart from their model.
+    pub fn record_runs(&mut self, recording: Option<RunRecording>) {
+        self.known
+            .store(Arc::new(ModelTable { recording, ..ModelTable::clone(&self.known.load()) }));
+    }
+
+    /// Sets the model that summarises conversations that no longer fit.
+    pub fn summarise_with(&mut self, summariser: Option<Arc<dyn Model>>) {
+        self.known
+            .store(Arc::new(ModelTable { summariser, ..ModelTable::clone(&self.known.load()) }));
+    }
+
+    /// Returns the runs, if they are recorded.
+    pub(super) fn runs(&self) -> Option<RunStore> {
+        self.known.load().recording.as_ref().map(|recording| recording.store.clone())
     }
 
     /// Adds a model that cannot be used because something that its settings need is missing. It is not listed, and requests
@@ -99,7 +122,14 @@ impl Models {
             let text = format!("the model `{name}` cannot be asked: {error}");
             ChatFailure::new(StatusCode::INTERNAL_SERVER_ERROR, text).coded("model_not_ready")
         })?;
-        let agent = Agent::new(model, executor.clone(), known.config.clone());
+        let mut agent = Agent::new(model, executor.clone(), known.config.clone());
+        if let Some(recording) = &known.recording {
+            let model = name.to_owned();
+            agent = agent.with_recording(RunRecording { model, ..recording.clone() });
+        }
+        if let Some(summariser) = &known.summariser {
+            agent = agent.with_summariser(summariser.clone());
+        }
         Ok(match &entry.tools {
             Some(tools) => agent.offering(tools.clone()),
             None => agent,

@@ -58,6 +58,22 @@ impl SavedConversation {
         Ok(kept)
     }
 
+    /// Returns the conversation of a run that was interrupted; it is saved in the chat that it is a turn of.
+    pub(super) fn reopen(
+        chat: Option<&str>,
+        messages: Vec<Message>,
+        parts: &Parts,
+        caller: &Caller,
+    ) -> Self {
+        let unkept = Self::unkept(messages);
+        let Some(id) = chat.filter(|id| ChatStore::is_id(id)) else { return unkept };
+        let store = store_of(parts, caller);
+        let old = store.get(id).ok().flatten();
+        let old = old.unwrap_or_else(|| Transcript::new(String::new(), Conversation::new()));
+        let chat = Transcript { id: id.to_owned(), messages: unkept.chat.messages.clone(), ..old };
+        Self { chat, store: Some(store), kept: 0 }
+    }
+
     pub(super) fn conversation(&mut self) -> &mut Conversation {
         &mut self.chat.messages
     }

@@ -10,11 +10,15 @@ use std::{
 };
 
 use axum::response::{Response, sse::Event};
-use futures_util::{StreamExt, stream};
+use futures_util::{Stream, StreamExt, stream};
 use serde::Serialize;
 use switchboard_agent::{AgentEvent, AgentEvents};
+use switchboard_toolcall::CallId;
 use tokio::{
-    sync::mpsc::{UnboundedSender, unbounded_channel},
+    sync::{
+        mpsc::{UnboundedSender, unbounded_channel},
+        watch,
+    },
     time::timeout,
 };
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -23,6 +27,7 @@ use super::{
     calls,
     chat::{Chat, ChatOutcome, CompletionHead, chat_call},
     failure::ChatFailure,
+    keyed::{self, KeyedAnswer},
     wire::Delta,
 };
 use crate::sse;
@@ -49,14 +54,61 @@ pub(super) async fn answer(chat: Chat) -> Result<Response, ChatFailure> {
         Ok(first) => first,
         Err(_) => None,
     };
+    let begin = stream::iter([Some(StreamItem::Event(role(&head))), first].into_iter().flatten());
+    Ok(respond(begin.chain(items)))
+}
+
+/// Returns a response in chunks for a run that goes on without this response: the answer in one piece when the run has ended,
+/// and comments until then.
+pub(super) fn later(
+    model: String,
+    run: CallId,
+    include_usage: bool,
+    result: watch::Receiver<Option<Result<Arc<KeyedAnswer>, ChatFailure>>>,
+) -> Response {
+    let head = CompletionHead::of_run(model, run);
+    let begin = stream::iter([StreamItem::Event(role(&head))]);
+    let rest = stream::once(async move {
+        match keyed::outcome(result).await {
+            Some(Ok(answer)) => whole(&head, answer.outcome.clone(), include_usage),
+            Some(Err(failure)) => vec![StreamItem::Failed(failure)],
+            None => vec![StreamItem::Failed(keyed::interrupted())],
+        }
+    });
+    respond(begin.chain(rest.flat_map(stream::iter)))
+}
+
+/// Returns a response in chunks with an answer that is known.
+pub(super) fn at_once(
+    head: &CompletionHead,
+    outcome: ChatOutcome,
+    include_usage: bool,
+) -> Response {
+    let begin = stream::iter([StreamItem::Event(role(head))]);
+    respond(begin.chain(stream::iter(whole(head, outcome, include_usage))))
+}
+
+/// Returns the chunks of an answer in one piece.
+fn whole(head: &CompletionHead, outcome: ChatOutcome, include_usage: bool) -> Vec<StreamItem> {
+    let content = Some(outcome.text.clone()).filter(|text| !text.is_empty());
+    let text = content.map(|content| {
+        data(&head.chunk(Delta { content: Some(content), ..Delta::default() }, None))
+    });
+    text.into_iter().chain(ending(head, outcome, include_usage)).map(StreamItem::Event).collect()
+}
+
+/// Returns the first chunk.
+fn role(head: &CompletionHead) -> Event {
     let role = Delta { role: Some("assistant"), content: Some(String::new()), ..Delta::default() };
-    let role = StreamItem::Event(data(&head.chunk(role, None)));
-    let begin = stream::iter([Some(role), first].into_iter().flatten());
-    let events = begin.chain(items).map(|item| match item {
+    data(&head.chunk(role, None))
+}
+
+fn respond(items: impl Stream<Item = StreamItem> + Send + 'static) -> Response {
+    let events = items.map(|item| match item {
         StreamItem::Event(event) => event,
         StreamItem::Failed(failure) => data(&failure.body()),
     });
-    Ok(sse::answer(events))
+    sse::answer(events)
 }
 
 /// Runs the loop and sends its events. Ignores that the client may have disconnected.

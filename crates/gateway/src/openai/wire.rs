@@ -34,6 +34,8 @@ pub(crate) struct ChatRequest {
     pub(super) tools: Option<Vec<ClientTool>>,
     #[schema(value_type = Option<ChoiceByKind>)]
     pub(super) tool_choice: Option<ToolChoiceParam>,
+    /// What the answer has to fit. It is asked for once more if it does not; then the request fails.
+    pub(super) response_format: Option<ResponseFormat>,
     /// Stands in the records as the conversation.
     pub(super) user: Option<String>,
     /// The id of a chat of `/api/chats` that is gone on with, or begun: `messages` are then only those that are new, and the chat
@@ -43,6 +45,23 @@ pub(crate) struct ChatRequest {
     /// How many answers; only one can be had.
     #[schema(minimum = 1, maximum = 1)]
     pub(super) n: Option<u64>,
+}
+
+/// The form of an answer: `text`, `json_object`, or `json_schema`.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct ResponseFormat {
+    #[serde(rename = "type")]
+    #[schema(pattern = "^(text|json_object|json_schema)$")]
+    pub(super) kind: String,
+    #[schema(value_type = Option<NamedSchema>)]
+    pub(super) json_schema: Option<NamedSchema>,
+}
+
+/// The schema of an answer. Other fields, such as `name` and `strict`, change nothing: every answer is checked.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct NamedSchema {
+    #[schema(value_type = Option<Object>)]
+    pub(super) schema: Option<Value>,
 }
 
 /// How an answer in chunks is wanted.

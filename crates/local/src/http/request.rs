@@ -4,7 +4,7 @@ use reqwest::{
     Method, Url,
     header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue},
 };
-use switchboard_toolcall::ToolError;
+use switchboard_toolcall::{CallContext, ToolError};
 
 use super::{body::BodyTemplate, fields::HttpFields, url::UrlTemplate};
 use crate::{
@@ -15,6 +15,9 @@ use crate::{
 /// Headers that say how a request is sent, which is not for the config to say.
 const OURS: [&str; 6] =
     ["connection", "content-length", "te", "trailer", "transfer-encoding", "upgrade"];
+
+/// Names a request that has no second effect if it is repeated, for services that heed it.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A request that can be sent.
 #[derive(Clone, Debug)]
@@ -27,6 +30,18 @@ pub struct HttpRequest {
     pub headers: HeaderMap,
     /// The body, if there is one.
     pub body: Option<Vec<u8>>,
+}
+
+impl HttpRequest {
+    /// Adds the key that is the same if the call is repeated after a crash (SPEC RN-2), unless the request has its own.
+    #[must_use]
+    pub fn with_key_of(mut self, cx: &CallContext) -> Self {
+        let key = cx.call_key.as_deref().and_then(|key| HeaderValue::from_str(key).ok());
+        if let Some(key) = key {
+            self.headers.entry(IDEMPOTENCY_KEY).or_insert(key);
+        }
+        self
+    }
 }
 
 /// A request as the definition says it.

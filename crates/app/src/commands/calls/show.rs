@@ -98,8 +98,10 @@ fn the_one(found: &[CallId], asked: &str) -> anyhow::Result<CallId> {
 
 /// Returns the run of a model that the call was part of, if it is recorded (SPEC RN-1).
 fn run_of(detail: &CallDetail, loaded: &Loaded) -> Option<String> {
-    let run = detail.record.conversation.as_deref().and_then(CallId::parse)?;
-    records::runs(loaded)?.has(run).then(|| run.to_string())
+    let runs = records::runs(loaded)?;
+    let named = detail.record.conversation.as_deref().and_then(CallId::parse);
+    let run = named.filter(|run| runs.has(*run)).or_else(|| runs.of_call(detail.record.id))?;
+    Some(run.to_string())
 }
 
 fn page(detail: &CallDetail, run: Option<String>, paint: Paint) -> String {

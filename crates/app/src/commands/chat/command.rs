@@ -13,6 +13,10 @@ pub(super) enum Command {
     Model(Option<String>),
     /// Saves the chat, in this file if one is named.
     Save(Option<PathBuf>),
+    /// Shows how the model's window is used, and what was shortened.
+    Context,
+    /// Puts a shortened result, or what became a summary, back into the conversation; the last one if none is named.
+    Expand(Option<String>),
     Clear,
     Quit,
 }
@@ -22,13 +26,15 @@ pub(super) const HELP: &str = "\
 /tools         the tools that the model may call
 /model [NAME]  the model, or another one from now on: whatever -m takes
 /save [FILE]   where the chat is saved, or save it in a file
+/context       how much of the model's window the chat takes, and what was shortened
+/expand [ID]   put back what was shortened: the last, or the one of this artifact
 /clear         begin a new chat
 /quit          end, as Ctrl-D does
 
 Ctrl-C cancels what the model does; at the prompt it clears the line, and twice it ends the chat.
 A line that begins with // is said with one slash.";
 
-const NAMES: [&str; 6] = ["help", "tools", "model", "save", "clear", "quit"];
+const NAMES: [&str; 8] = ["help", "tools", "model", "save", "context", "expand", "clear", "quit"];
 
 impl Command {
     /// Parses a line: `None` if it is a message for the model, an error if there is no such command.
@@ -42,6 +48,8 @@ impl Command {
             ("tools", _) => Ok(Self::Tools),
             ("model", given) => Ok(Self::Model(given)),
             ("save", given) => Ok(Self::Save(given.map(PathBuf::from))),
+            ("context", _) => Ok(Self::Context),
+            ("expand", given) => Ok(Self::Expand(given)),
             ("clear" | "new", _) => Ok(Self::Clear),
             ("quit" | "exit" | "q", _) => Ok(Self::Quit),
             (name, _) => Err(unknown(name)),
@@ -70,6 +78,8 @@ mod tests {
             ("/model", model(None)),
             ("/model  ollama:qwen3:0.6b", model(Some("ollama:qwen3:0.6b"))),
             ("/save my chat.json", Command::Save(Some("my chat.json".into()))),
+            ("/context", Command::Context),
+            ("/expand a1", Command::Expand(Some("a1".to_owned()))),
             ("/exit", Command::Quit),
         ] {
             assert_eq!(Command::parse(line), Some(Ok(expected)), "{line}");

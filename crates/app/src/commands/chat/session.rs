@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use switchboard_agent::{Agent, ChatStore, Resumable, Transcript, UnfinishedRun, chats};
 use tokio::time::Instant;
 
@@ -210,6 +210,12 @@ impl<'a> ChatSession<'a> {
                     self.tell_error(&error);
                 }
             }
+            Command::Context => self.print_context().await?,
+            Command::Expand(artifact) => {
+                if let Err(error) = self.expand(artifact).await {
+                    self.tell_error(&error);
+                }
+            }
             Command::Clear => {
                 self.transcript = Transcript::new(
                     self.chosen.name.clone(),
@@ -219,6 +225,39 @@ impl<'a> ChatSession<'a> {
             }
             Command::Quit => {}
         }
+        Ok(())
+    }
+
+    async fn print_context(&self) -> anyhow::Result<()> {
+        let usage = self.agent.context_usage(&self.transcript.messages).await;
+        let window = match usage.window {
+            Some(window) => format!("about {} of {window} tokens", usage.tokens),
+            None => format!("about {} tokens; nobody knows the model's window", usage.tokens),
+        };
+        let mut lines = vec![window];
+        for place in self.transcript.messages.shortened() {
+            lines.push(format!("{}  {}", place.artifact, text::one_line(&place.what)));
+        }
+        terminal::print(&lines.join("\n"))?;
+        Ok(())
+    }
+
+    /// Puts back what was shortened.
+    async fn expand(&mut self, artifact: Option<String>) -> anyhow::Result<()> {
+        let shortened = self.transcript.messages.shortened();
+        let is_meant = |id: &str| artifact.as_deref().is_none_or(|asked| id.starts_with(asked));
+        let place = shortened.iter().rev().find(|place| is_meant(&place.artifact));
+        let id =
+            place.context("nothing like that was shortened; /context lists it")?.artifact.clone();
+        let stored = self.deps.app.executor.artifacts().get(&id).await;
+        let stored = stored.map_err(|error| anyhow!("the artifact cannot be read: {error}"))?;
+        let stored = stored.context("its artifact has given way to newer ones")?;
+        let whole = String::from_utf8(stored.bytes.to_vec()).context("the artifact is no text")?;
+        if !self.transcript.messages.expand(&id, &whole) {
+            bail!("the artifact is not what was shortened");
+        }
+        self.keep();
+        terminal::tell(&self.paint.dim("it is whole again"));
         Ok(())
     }
 

@@ -33,6 +33,7 @@ pub(super) fn run(resume: &ResumeRunArgs, loaded: Loaded, cli: &Cli) -> anyhow::
         stream: false,
         no_stream: false,
         json: resume.json,
+        schema: None,
         timeout: None,
     };
     ask::begin(&ask, cli, loaded, Some(unfinished))

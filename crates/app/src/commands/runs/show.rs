@@ -37,6 +37,7 @@ fn page(run: &RunDetail, paint: Paint) -> String {
         ("caller", summary.caller.clone()),
         ("chat", summary.chat.clone()),
         ("tokens", Some(tokens)),
+        ("cost", summary.cost.map(|cost| cost.to_string())),
         ("error", summary.error.clone()),
     ];
     for (name, fact) in facts {

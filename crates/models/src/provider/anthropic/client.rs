@@ -3,7 +3,7 @@
 use switchboard_toolcall::BoxFuture;
 
 use crate::{
-    Model, ModelConfig, ModelError, Provider, Request, Turn, exchange::ModelExchange,
+    Model, ModelConfig, ModelError, Price, Provider, Request, Turn, exchange::ModelExchange,
     model::ModelEvents,
 };
 
@@ -44,6 +44,10 @@ impl Model for AnthropicClient {
 
     fn known_window(&self) -> Option<u64> {
         self.0.known_window()
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.0.config.price
     }
 
     fn ask<'a>(

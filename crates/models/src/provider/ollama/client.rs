@@ -4,8 +4,8 @@ use switchboard_toolcall::BoxFuture;
 
 use super::show;
 use crate::{
-    Model, ModelConfig, ModelError, Provider, Request, StopReason, Turn, exchange::ModelExchange,
-    http, model::ModelEvents,
+    Model, ModelConfig, ModelError, Price, Provider, Request, StopReason, Turn,
+    exchange::ModelExchange, http, model::ModelEvents,
 };
 
 /// A model that Ollama runs.
@@ -36,6 +36,10 @@ impl Model for OllamaClient {
 
     fn known_window(&self) -> Option<u64> {
         self.0.known_window()
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.0.config.price
     }
 
     fn ask<'a>(

@@ -43,6 +43,9 @@ pub(crate) fn request(
     if request.offers_tools() {
         body.insert("tools".to_owned(), Value::Array(offered(request, lowered)));
     }
+    if let Some(schema) = request.enforced_schema() {
+        body.insert("format".to_owned(), schema.clone());
+    }
     body.insert("messages".to_owned(), messages(request.messages, &lowered.names));
     Value::Object(body)
 }

@@ -3,7 +3,7 @@
 use switchboard_toolcall::BoxFuture;
 
 use crate::{
-    Model, ModelConfig, ModelError, Provider, Request, Turn, exchange::ModelExchange, http,
+    Model, ModelConfig, ModelError, Price, Provider, Request, Turn, exchange::ModelExchange, http,
     model::ModelEvents,
 };
 
@@ -36,6 +36,10 @@ impl Model for OpenAiClient {
 
     fn known_window(&self) -> Option<u64> {
         self.0.known_window()
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.0.config.price
     }
 
     fn ask<'a>(

@@ -36,6 +36,11 @@ pub(crate) fn request(
             body.insert("tool_choice".to_owned(), choice);
         }
     }
+    if let Some(schema) = request.enforced_schema() {
+        let format = json!({"name": "answer", "schema": schema, "strict": false});
+        let format = json!({"type": "json_schema", "json_schema": format});
+        body.insert("response_format".to_owned(), format);
+    }
     let messages = messages(request.messages, &lowered.names, config.audio);
     body.insert("messages".to_owned(), messages);
     Value::Object(body)

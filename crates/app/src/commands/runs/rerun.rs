@@ -1,0 +1,219 @@
+//! `switchboard runs rerun`: the questions of recorded runs once more, with another model or policy, and what changed (SPEC RN-4).
+
+use std::{path::Path, process::ExitCode, sync::Arc, time::SystemTime};
+
+use anyhow::{Context, anyhow, bail};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use switchboard_agent::{
+    AgentEvents, AgentOutcome, Conversation, RequestOptions, RunDetail, RunState, RunStore,
+};
+use switchboard_local::{MockError, replay::ReplayRecord};
+use switchboard_models::Message;
+use switchboard_toolcall::{CallContext, ErrorKind};
+use tokio::time::Instant;
+
+use super::{
+    comparison::{self, RunFacts},
+    diff, failed, store,
+};
+use crate::{
+    assembly::App,
+    cli::{Cli, ModelArgs, RerunArgs, RerunTools},
+    connections::{Needs, while_connected},
+    interrupt::{INTERRUPTED, Interrupted},
+    model,
+    overrides::{self, Replay},
+    runtime::on_runtime,
+    settings::{self, Loaded, Skipped},
+    terminal::{self, CommandFailed, Paint, text},
+};
+
+pub(super) fn run(rerun: &RerunArgs, cli: &Cli, loaded: Loaded) -> anyhow::Result<ExitCode> {
+    let store = store(&loaded)?;
+    let runs = chosen(rerun, &store)?;
+    drop(loaded);
+    let mut compared = Vec::new();
+    for run in &runs {
+        let before = RunFacts::of(run);
+        let after = match again(rerun, cli, run) {
+            Err(error) if error.is::<Interrupted>() => return Ok(ExitCode::from(INTERRUPTED)),
+            after => after?,
+        };
+        compared.push((run.summary.id.to_string(), before, after));
+    }
+    let paint = Paint::stdout(cli.color);
+    let text = match (rerun.json, &compared[..]) {
+        (true, _) => {
+            let object = |(id, before, after): &(String, RunFacts, RunFacts)| {
+                let mut object = comparison::to_json(before, after);
+                object["run"] = json!(id);
+                object
+            };
+            Value::Array(compared.iter().map(object).collect()).to_string()
+        }
+        (false, [(_, before, after)]) if rerun.since.is_none() => diff::page(before, after, paint),
+        (false, _) => table(&compared, paint),
+    };
+    terminal::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the runs that are to be run again, oldest first.
+fn chosen(rerun: &RerunArgs, store: &RunStore) -> anyhow::Result<Vec<RunDetail>> {
+    if let Some(id) = &rerun.id {
+        let run = store.show(store.find(id).map_err(failed)?).map_err(failed)?;
+        return Ok(vec![run]);
+    }
+    let since = rerun.since.context("a run, or --since")?.0;
+    let limit = SystemTime::now().checked_sub(since).unwrap_or(SystemTime::UNIX_EPOCH);
+    let is_meant = |started: &str| {
+        started.parse::<Timestamp>().is_ok_and(|started| SystemTime::from(started) >= limit)
+    };
+    let mut runs = store.list(usize::MAX).map_err(failed)?;
+    runs.retain(|run| run.state == RunState::Ended && is_meant(&run.started));
+    if runs.is_empty() {
+        bail!(CommandFailed("no run ended with an answer in this time".to_owned()));
+    }
+    runs.iter().rev().map(|run| store.show(run.id).map_err(failed)).collect()
+}
+
+/// Asks the question of a run once more.
+fn again(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<RunFacts> {
+    let loaded = load(rerun, cli, run)?;
+    let asked = ModelArgs {
+        model: Some(rerun.model.clone().unwrap_or_else(|| run.summary.model.clone())),
+        tools: Vec::new(),
+        system: None,
+        max_iterations: None,
+    };
+    let mut conversation = question(run)?;
+    let app = App::build(&loaded)?;
+    let began = Instant::now();
+    let begin = conversation.messages().len();
+    let (name, outcome) = on_runtime(async {
+        let chosen = model::choose(asked.model.as_deref(), &loaded).await?;
+        let options = RequestOptions { whole_turns: true, ..RequestOptions::default() };
+        let config = loaded.settings.agent.clone();
+        let agent = chosen.agent(&asked, &app, &loaded, config)?.with_options(options);
+        let cx = CallContext::for_owner("command line").with_client("rerun");
+        let events: AgentEvents = Arc::new(|_| ());
+        let outcome = while_connected(&app, &loaded, Needs::All, async |connections| {
+            connections.ready(false).await?;
+            Ok(agent.run(&mut conversation, &events, &cx).await)
+        })
+        .await?;
+        anyhow::Ok((chosen.name, outcome))
+    })?;
+    let elapsed = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let messages = json!(conversation.messages().get(begin..).unwrap_or_default());
+    Ok(facts(name, outcome, &messages, elapsed))
+}
+
+/// Loads the settings with the tools and the policy that were asked for.
+fn load(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<Loaded> {
+    let mut loaded = overrides::load(cli)?;
+    if let Some(file) = &rerun.policy {
+        loaded.settings.policy = policy_of(file)?;
+    }
+    if rerun.tools == RerunTools::Recorded {
+        loaded.replay = Some(Replay::Calls(recorded_calls(run)));
+        loaded.settings.servers.clear();
+        loaded.settings.apis.clear();
+        loaded.skipped =
+            Skipped { models: std::mem::take(&mut loaded.skipped.models), ..Skipped::default() };
+        loaded.settings.cluster.nats = None;
+    }
+    Ok(loaded)
+}
+
+fn policy_of(file: &Path) -> anyhow::Result<switchboard_runtime::PolicyConfig> {
+    let place = || format!("--policy {}", file.display());
+    Ok(settings::load(Some(file)).with_context(place)?.settings.policy)
+}
+
+/// Returns the conversation up to the question.
+fn question(run: &RunDetail) -> anyhow::Result<Conversation> {
+    let messages: Vec<Message> =
+        serde_json::from_value(run.messages.clone()).context("the record of the run")?;
+    let asked = messages.iter().rposition(|message| matches!(message, Message::User(_)));
+    let asked =
+        asked.ok_or_else(|| anyhow!(CommandFailed("the run has no question".to_owned())))?;
+    Ok(Conversation::from(messages[..=asked].to_vec()))
+}
+
+/// Returns the calls of a run with their results, for tools that give them again.
+fn recorded_calls(run: &RunDetail) -> Vec<ReplayRecord> {
+    let messages = run.messages.as_array().map(Vec::as_slice).unwrap_or_default();
+    let reply = |id: &Value| messages.iter().find(|message| message["tool_call_id"] == *id);
+    let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
+    let record = |call: &Value| {
+        let args = call["args"].as_object()?.clone();
+        let reply = reply(&call["id"])?;
+        let content = reply["content"].as_str().unwrap_or_default();
+        let outcome = match reply["is_error"].as_bool() {
+            Some(true) => {
+                let text = content.strip_prefix("Error: ").unwrap_or(content).to_owned();
+                Err(MockError { kind: ErrorKind::ToolError, text, hint: None })
+            }
+            _ => Ok(serde_json::from_str(content).unwrap_or_else(|_| json!(content))),
+        };
+        Some(ReplayRecord { tool: call["name"].as_str()?.to_owned(), args, outcome })
+    };
+    calls.filter_map(record).collect()
+}
+
+fn facts(model: String, outcome: AgentOutcome, messages: &Value, elapsed: u64) -> RunFacts {
+    let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
+    RunFacts {
+        model,
+        state: if outcome.answer.is_some() { "ended" } else { "failed" },
+        turns: outcome.turns.len(),
+        input_tokens: outcome.usage.input_tokens,
+        output_tokens: outcome.usage.output_tokens,
+        cost: outcome.cost,
+        answer: outcome.answer,
+        calls: comparison::calls(messages),
+        duration_ms: Some(elapsed),
+    }
+}
+
+fn table(compared: &[(String, RunFacts, RunFacts)], paint: Paint) -> String {
+    let titles = ["run", "model", "answer", "calls", "tokens", "time", "cost"].map(str::to_owned);
+    let both = |one: String, other: String| {
+        if one == other { one } else { format!("{one} → {other}") }
+    };
+    let tokens = |run: &RunFacts| (run.input_tokens + run.output_tokens).to_string();
+    let time =
+        |run: &RunFacts| run.duration_ms.map_or_else(String::new, |time| format!("{time} ms"));
+    let cost = |run: &RunFacts| run.cost.map_or_else(String::new, |cost| cost.to_string());
+    let rows = compared.iter().map(|(id, before, after)| {
+        let answer = match (comparison::is_same_answer(before, after), &after.answer) {
+            (true, _) => "same",
+            (false, Some(_)) => "other",
+            (false, None) => "none",
+        };
+        [
+            id.clone(),
+            both(text::one_line(&before.model), text::one_line(&after.model)),
+            answer.to_owned(),
+            both(before.calls.len().to_string(), after.calls.len().to_string()),
+            both(tokens(before), tokens(after)),
+            both(time(before), time(after)),
+            both(cost(before), cost(after)),
+        ]
+    });
+    let rows: Vec<_> = std::iter::once(titles).chain(rows).collect();
+    let lines = rows.iter().enumerate().map(|(place, row)| {
+        let cells = row.iter().enumerate().map(|(column, cell)| {
+            let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+            text::pad(cell, width)
+        });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        if place == 0 { paint.dim(line.trim_end()) } else { line.trim_end().to_owned() }
+    });
+    let same =
+        compared.iter().filter(|(_, before, after)| comparison::is_same_answer(before, after));
+    let summary = format!("{} of {} answers are the same", same.count(), compared.len());
+    format!("{}\n{}", lines.collect::<Vec<_>>().join("\n"), paint.dim(&summary))
+}

@@ -1,0 +1,100 @@
+//! Runs that are exported, compared and run again.
+
+use serde_json::{Value, json};
+
+use crate::{ask::scripted, place::Place};
+
+const TOOL: &str = r#"
+[[tools]]
+name = "charge"
+description = "Charges"
+implementation = { type = "command", program = "sh", args = ["-c", "echo charge >> written; echo charged"] }
+"#;
+
+fn place() -> Place {
+    let turns = json!([{"tool_calls": [{"id": "a", "name": "charge", "args": {}}], "usage": {"input_tokens": 10, "output_tokens": 5}},
+        {"text": "Paid."}]);
+    let other = json!({"turns": [{"tool_calls": [{"id": "a", "name": "charge", "args": {}}]},
+        {"expect": "charged", "tool_calls": [{"id": "b", "name": "math_eval", "args": {"expression": "1+1"}}]}, {"text": "It is paid."}]});
+    scripted(TOOL, turns).file("other.json", other.to_string())
+}
+
+fn ask(place: &Place) -> String {
+    let report = place.run(&["ask", "-m", "script:script.json", "--json", "Pay"]).json();
+    report["run_id"].as_str().unwrap().to_owned()
+}
+
+fn written(place: &Place) -> usize {
+    std::fs::read_to_string(place.path().join("written")).unwrap().lines().count()
+}
+
+#[test]
+fn a_run_is_asked_again_with_recorded_results() {
+    let place = place();
+    let id = ask(&place);
+    let ran = place.run(&["runs", "rerun", &id, "-m", "script:other.json", "--json"]);
+    let report = ran.json();
+    let rerun = &report[0];
+    assert_eq!((ran.status, &rerun["run"]), (0, &json!(id)), "{ran:?}");
+    assert_eq!(
+        (&rerun["before"]["answer"], &rerun["after"]["answer"]),
+        (&json!("Paid."), &json!("It is paid."))
+    );
+    assert_eq!(rerun["same_answer"], false);
+    let lines = json!(["  charge {}", "+ math_eval {\"expression\":\"1+1\"}"]);
+    assert_eq!(rerun["calls"], lines, "{rerun}");
+    // The tool did not run again.
+    assert_eq!(written(&place), 1);
+    let live = place.run(&["runs", "rerun", &id, "--tools", "live"]);
+    assert_eq!((live.status, written(&place)), (0, 2), "{live:?}");
+    assert!(live.stdout.contains("the same answer"), "{live:?}");
+    let table = place.run(&["runs", "rerun", "--since", "1h", "-m", "script:other.json"]);
+    assert!(table.stdout.contains("0 of 2 answers are the same"), "{table:?}");
+    let none = place.run(&["runs", "rerun"]);
+    assert_eq!(none.status, 2, "{none:?}");
+}
+
+#[test]
+fn another_policy_shows_what_it_would_deny() {
+    let place = place().file("strict.toml", "[policy]\ndeny = [\"charge\"]\n");
+    let id = ask(&place);
+    let ran = place.run(&["runs", "rerun", &id, "--policy", "strict.toml", "--json"]);
+    assert_eq!((ran.status, &ran.json()[0]["after"]["answer"]), (0, &json!("Paid.")), "{ran:?}");
+    assert_eq!(written(&place), 1);
+}
+
+#[test]
+fn two_runs_are_compared() {
+    let place = place();
+    let (one, other) = (ask(&place), ask(&place));
+    let ran = place.run(&["runs", "diff", &one, &other, "--json"]).json();
+    assert_eq!((&ran["same_answer"], &ran["calls"]), (&json!(true), &json!(["  charge {}"])));
+    let page = place.run(&["runs", "diff", &one, &other]);
+    assert!(page.stdout.contains("the same answer\nPaid."), "{page:?}");
+}
+
+#[test]
+fn a_run_is_exported_as_json_and_as_a_trace() {
+    let place = place();
+    let id = ask(&place);
+    let json = place.run(&["runs", "export", &id]).json();
+    assert_eq!(json["id"], json!(id));
+    let trace = place.run(&["runs", "export", &id, "--format", "otlp"]).json();
+    let spans = trace["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().clone();
+    let names: Vec<_> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
+    let expected = [
+        "invoke_agent",
+        "chat script:script.json",
+        "execute_tool charge",
+        "chat script:script.json",
+    ];
+    assert_eq!(names, expected);
+    let root = &spans[0]["spanId"];
+    for span in &spans {
+        assert_eq!(span["traceId"].as_str().unwrap().len(), 32);
+        let number = |key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap();
+        assert!(number("startTimeUnixNano") <= number("endTimeUnixNano"), "{span}");
+        let is_root = span["spanId"] == *root;
+        assert_eq!(span["parentSpanId"], if is_root { Value::from("") } else { root.clone() });
+    }
+}

@@ -1,0 +1,163 @@
+//! Runs of requests to `/v1` that clients repeat under the same key (SPEC RN-2).
+
+use std::{fs, thread, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{fixture::wait_until, place::Place, serving::Serving};
+
+const CONFIG: &str = r#"
+[models.m]
+provider = "script"
+model = "script.json"
+[[tools]]
+name = "charge"
+description = "Charges"
+implementation = { type = "command", program = "sh", args = ["-c", "echo charge >> written; echo charged"] }
+[[tools]]
+name = "slow"
+description = "Writes, then waits"
+implementation = { type = "command", program = "sh", args = ["-c", "echo slow >> written; if [ -e fast ]; then echo done; else exec sleep 60; fi"] }
+[[tools]]
+name = "look"
+description = "Looks, then waits"
+annotations = { read_only = true }
+implementation = { type = "command", program = "sh", args = ["-c", "echo look >> written; while [ ! -e fast ]; do sleep 0.02; done; echo seen"] }
+"#;
+
+fn place(tools: &[&str]) -> Place {
+    let turn = |name: &&str| json!({"tool_calls": [{"id": format!("id_{name}"), "name": name, "args": {}}]});
+    let mut turns: Vec<_> = tools.iter().map(turn).collect();
+    turns.push(json!({"text": "Paid."}));
+    Place::with_config(CONFIG).file("script.json", json!({"turns": turns}).to_string())
+}
+
+fn written(place: &Place) -> Vec<String> {
+    let text = fs::read_to_string(place.path().join("written")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn body(text: &str) -> String {
+    json!({"model": "m", "messages": [{"role": "user", "content": text}]}).to_string()
+}
+
+fn complete(gateway: &Serving, key: &str, body: &str) -> (u16, Value) {
+    let headers = format!("Idempotency-Key: {key}\r\n");
+    gateway.ask("POST", "/v1/chat/completions", &headers, body)
+}
+
+fn content(answer: &Value) -> &Value {
+    &answer["choices"][0]["message"]["content"]
+}
+
+// RN-2
+#[test]
+fn the_same_request_gets_the_same_runs_answer() {
+    let place = place(&["charge"]);
+    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let (status, first) = complete(&gateway, "k1", &body("Pay"));
+    assert_eq!((status, content(&first)), (200, &json!("Paid.")), "{first}");
+    let (status, again) = complete(&gateway, "k1", &body("Pay"));
+    assert_eq!((status, &again["id"], content(&again)), (200, &first["id"], &json!("Paid.")));
+    assert_eq!(written(&place), ["charge"]);
+    let (status, other) = complete(&gateway, "k1", &body("Pay more"));
+    assert_eq!(
+        (status, &other["error"]["code"]),
+        (409, &json!("idempotency_key_reused")),
+        "{other}"
+    );
+    // A run of a client is one like others.
+    let runs = place.run(&["runs", "--json", "--alone"]).json();
+    assert_eq!((&runs[0]["state"], &runs[0]["model"]), (&json!("ended"), &json!("m")), "{runs}");
+    let call = place.run(&["calls", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
+    let shown = place.run(&["calls", "show", &call, "--json"]).json();
+    assert_eq!(shown["run"], runs[0]["id"]);
+    // After a restart the record answers.
+    drop(gateway);
+    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let (status, late) = complete(&gateway, "k1", &body("Pay"));
+    assert_eq!(
+        (status, &late["id"], content(&late)),
+        (200, &first["id"], &json!("Paid.")),
+        "{late}"
+    );
+    assert_eq!(written(&place), ["charge"]);
+}
+
+// RN-2
+#[test]
+fn a_request_that_is_repeated_waits_for_the_run_that_is_under_way() {
+    let place = place(&["look"]);
+    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    // The first client hangs up.
+    let first = gateway.begin_with("/v1/chat/completions", "Idempotency-Key: k\r\n", &body("Look"));
+    wait_until("the tool runs", || written(&place).len() == 1);
+    drop(first);
+    thread::scope(|scope| {
+        let second = scope.spawn(|| complete(&gateway, "k", &body("Look")));
+        thread::sleep(Duration::from_millis(100));
+        assert!(!second.is_finished());
+        fs::write(place.path().join("fast"), "").unwrap();
+        let (status, answer) = second.join().unwrap();
+        assert_eq!((status, content(&answer)), (200, &json!("Paid.")), "{answer}");
+    });
+    assert_eq!(written(&place), ["look"]);
+}
+
+// RN-2
+#[test]
+fn a_run_goes_on_after_the_gateway_was_killed() {
+    for asks_again in [true, false] {
+        let place = place(&["charge", "slow", "charge"]);
+        let mut gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+        let _first =
+            gateway.begin_with("/v1/chat/completions", "Idempotency-Key: k\r\n", &body("Pay"));
+        wait_until("the tools have run", || written(&place).len() == 2);
+        gateway.child.kill().unwrap();
+        gateway.child.wait().unwrap();
+        fs::write(place.path().join("fast"), "").unwrap();
+        let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+        if asks_again {
+            let (status, answer) = complete(&gateway, "k", &body("Pay"));
+            assert_eq!((status, content(&answer)), (200, &json!("Paid.")), "{answer}");
+        }
+        let state = || place.run(&["runs", "--json", "--alone"]).json()[0]["state"].clone();
+        wait_until("the run has ended", || state() == "ended");
+        assert_eq!(written(&place), ["charge", "slow", "charge"]);
+        let id = place.run(&["runs", "--json", "--alone"]).json()[0]["id"].clone();
+        let shown = place.run(&["runs", "show", id.as_str().unwrap(), "--json", "--alone"]).json();
+        let unknown = "Error: Tool 'slow' may or may not have run: its process ended first";
+        assert_eq!(shown["messages"][4]["content"], unknown, "{shown}");
+    }
+}
+
+// RN-4
+#[test]
+fn an_answer_has_the_form_that_the_client_wants() {
+    let turns = json!([{"text": "It is Bonn."}, {"text": "{\"city\": \"Bonn\"}"}, {"text": "Bonn"}, {"text": "Bonn"}]);
+    let place = Place::with_config(CONFIG).file("script.json", json!({"turns": turns}).to_string());
+    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let schema =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let format = json!({"type": "json_schema", "json_schema": {"name": "city", "schema": schema}});
+    let ask = |format: Value| {
+        let body = json!({"model": "m", "messages": [{"role": "user", "content": "Where?"}], "response_format": format});
+        gateway.ask("POST", "/v1/chat/completions", "", &body.to_string())
+    };
+    let (status, answer) = ask(format);
+    assert_eq!((status, content(&answer)), (200, &json!("{\"city\": \"Bonn\"}")), "{answer}");
+    let (status, failure) = ask(json!({"type": "json_object"}));
+    assert_eq!((status, &failure["error"]["code"]), (502, &json!("invalid_answer")), "{failure}");
+    for wrong in [
+        json!({"type": "xml"}),
+        json!({"type": "json_schema"}),
+        json!({"type": "json_schema", "json_schema": {"schema": {"type": 7}}}),
+    ] {
+        let (status, failure) = ask(wrong.clone());
+        assert_eq!(status, 400, "{wrong}: {failure}");
+        assert!(
+            failure["error"]["param"].as_str().unwrap().starts_with("response_format"),
+            "{failure}"
+        );
+    }
+}
