@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
+use switchboard_sandbox::{SandboxAllow, SandboxLimits, SandboxMode};
 use switchboard_toolcall::{Normalize, Tool, ToolOrigin, ToolSpec};
 
 use crate::{
@@ -123,6 +124,9 @@ impl ReplayCalls {
             max_output: None,
             max_concurrent: None,
             cache: None,
+            sandbox: SandboxMode::Off,
+            sandbox_allow: SandboxAllow::default(),
+            sandbox_limits: SandboxLimits::default(),
             name,
         }
     }

@@ -4,6 +4,7 @@ mod checks;
 mod cluster;
 mod models;
 mod disk;
+mod sandbox;
 mod servers;
 mod voice;
 mod zwave;
@@ -124,6 +125,7 @@ fn examine(doctor: &DoctorArgs, cli: &Cli) -> anyhow::Result<Findings> {
     found.checks.extend(servers::switched_off(&loaded));
     let environment = async { Ok(checks::of_environment(&loaded).await) };
     found.checks.extend(on_runtime(unless_interrupted(environment))?);
+    found.checks.extend(sandbox::all(&loaded));
     found.checks.extend(disk::all(&loaded));
     Ok(found)
 }

@@ -16,6 +16,7 @@ mod trust;
 mod hostile;
 mod definitions;
 mod programs;
+mod sandbox;
 mod tools;
 mod servers;
 mod apis;

@@ -1,0 +1,252 @@
+//! What a confined program is started with: its policy, a folder for its temporary files, and the proxy beside it.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use tempfile::TempDir;
+use tokio::task::AbortHandle;
+
+use crate::{
+    config::{SandboxConfig, SandboxMode},
+    files::{self, Places, ProgramFiles, SecretPaths},
+    hints::AllowedFiles,
+    policy::{BoxPolicy, NetworkRule},
+    proxy::{ConnectList, Proxy},
+    refusals::{RefusalObserver, Refusals, SandboxRefusal},
+    support::{SandboxSupport, UNIX},
+};
+
+/// The longest path of a folder in which a socket still has a name.
+const LONGEST_FOLDER: usize = 60;
+
+/// What all sandboxes share.
+#[derive(Clone)]
+pub struct SandboxDeps {
+    /// What starts a program that confines itself: a program with its first arguments.
+    pub entry: Vec<OsString>,
+    /// The user's home folder.
+    pub home: Option<PathBuf>,
+    /// What no program may read, beside the usual secrets of a user.
+    pub secrets: Vec<PathBuf>,
+    /// Called with what programs were refused: the server or tool, and what.
+    pub observer: Option<RefusalObserver>,
+}
+
+impl SandboxDeps {
+    /// Confines programs by this one, whose `main` has to call [`enter`](crate::enter) if its first argument is
+    /// [`ARGUMENT`](crate::ARGUMENT).
+    ///
+    /// # Errors
+    /// The path of our own program is unknown.
+    pub fn this_program() -> io::Result<Self> {
+        // An upgrade may have put another program under our name; Linux still has what runs.
+        let program = match cfg!(target_os = "linux") {
+            true => PathBuf::from("/proc/self/exe"),
+            false => env::current_exe()?,
+        };
+        let entry = vec![program.into(), crate::ARGUMENT.into()];
+        Ok(Self { entry, home: None, secrets: Vec::new(), observer: None })
+    }
+}
+
+/// A program that is to be confined.
+#[derive(Clone, Copy, Debug)]
+pub struct SandboxedProgram<'a> {
+    /// The server or tool that it belongs to.
+    pub owner: &'a str,
+    /// The program, looked for in `PATH` if it is a bare name.
+    pub command: &'a str,
+    /// Its arguments.
+    pub args: &'a [String],
+    /// The names of the variables that its settings set, and `PATH` if that is one of them.
+    pub env: &'a std::collections::BTreeMap<String, String>,
+    /// Where it runs; where we do, if `None`.
+    pub cwd: Option<&'a Path>,
+}
+
+/// A sandbox for one run of a program; its proxy ends and its temporary folder goes when this is dropped.
+pub struct Sandbox {
+    entry: Vec<OsString>,
+    refusals: Arc<Refusals>,
+    allowed: Option<AllowedFiles>,
+    serving: Option<AbortHandle>,
+    _folder: TempDir,
+}
+
+impl Sandbox {
+    /// Makes a sandbox; `None` if the program is started without one: `off`, or `try` where nothing can be confined. Must be
+    /// called within a tokio runtime.
+    ///
+    /// # Errors
+    /// Says why the program cannot be confined as its settings demand.
+    pub fn open(
+        program: &SandboxedProgram<'_>,
+        config: &SandboxConfig,
+        deps: &SandboxDeps,
+    ) -> Result<Option<Self>, String> {
+        let is_required = match config.mode {
+            SandboxMode::Off | SandboxMode::Learn => return Ok(None),
+            SandboxMode::On => true,
+            SandboxMode::Try => false,
+        };
+        config.check()?;
+        let missing = missing(config, SandboxSupport::current());
+        let owner = program.owner;
+        if is_required && !missing.is_empty() {
+            return Err(format!("it cannot be confined: {}", missing.join("; ")));
+        }
+        for problem in &missing {
+            tracing::warn!("'{owner}' is not fully confined: {problem}");
+        }
+        if SandboxSupport::current().landlock_abi == 0 {
+            return Ok(None);
+        }
+        warn_of_direct(owner, config);
+        Self::prepare(program, config, deps, is_required).map(Some)
+    }
+
+    fn prepare(
+        program: &SandboxedProgram<'_>,
+        config: &SandboxConfig,
+        deps: &SandboxDeps,
+        is_required: bool,
+    ) -> Result<Self, String> {
+        let failed = |error: io::Error| format!("its sandbox cannot be made: {error}");
+        let folder = folder().map_err(failed)?;
+        let temp = folder.path().join("tmp");
+        fs::create_dir(&temp).map_err(failed)?;
+        let cwd = match program.cwd {
+            Some(cwd) => cwd.to_owned(),
+            None => env::current_dir().map_err(failed)?,
+        };
+        let path = program.env.get("PATH").map(Into::into).or_else(|| env::var_os("PATH"));
+        let search: Vec<_> = env::split_paths(&path.unwrap_or_default()).collect();
+        let places = Places::new(deps.home.clone(), cwd);
+        let secrets = SecretPaths::new(deps.home.as_deref(), &deps.secrets);
+        let files = ProgramFiles { command: program.command, args: program.args, search: &search };
+        let rules = files::rules(&files, &config.allow, &places, &secrets, &temp);
+        let destinations = ConnectList::new(&config.allow.connect);
+        let token = token(folder.path());
+        let ports = config.allow.connect_direct.clone();
+        let network = match ports.is_empty() {
+            true => NetworkRule::Proxy {
+                token: token.clone(),
+                has_destinations: destinations.has_hosts(),
+            },
+            false => NetworkRule::Direct { token: token.clone(), ports },
+        };
+        let own_env = program.env.keys().cloned().collect();
+        let temp_name = temp.display().to_string();
+        let policy = BoxPolicy {
+            files: rules.clone(),
+            network,
+            unix_sockets: has_unix(config),
+            memory: config.limits.memory.0,
+            processes: config.limits.processes,
+            open_files: config.limits.files,
+            is_required,
+            env: ["TMPDIR", "TMP", "TEMP"].map(|name| (name.to_owned(), temp_name.clone())).into(),
+            own_env,
+        };
+        let refusals = Arc::new(Refusals::new(program.owner, deps.observer.clone()));
+        let proxy = Proxy {
+            allowed: destinations,
+            token: Some(token),
+            allows_all: false,
+            refusals: Arc::clone(&refusals),
+        };
+        let socket = folder.path().join("s");
+        let serving =
+            crate::control::serve(&socket, program.owner, &policy, proxy).map_err(failed)?;
+        let mut entry = deps.entry.clone();
+        entry.push(socket.into());
+        let allowed = Some(AllowedFiles { rules, places, secrets });
+        Ok(Self { entry, refusals, allowed, serving: Some(serving), _folder: folder })
+    }
+
+    /// What stands before the program and its arguments, so that it confines itself.
+    pub fn entry(&self) -> &[OsString] {
+        &self.entry
+    }
+
+    /// How much it was refused so far; what comes later is asked for with [`hint`](Self::hint).
+    pub fn refusals(&self) -> u64 {
+        self.refusals.count()
+    }
+
+    /// Returns what the program was refused after so many refusals, as far as it is known: by the proxy, or by its own words.
+    pub fn hint(&self, after: u64, words: &str) -> Option<String> {
+        let by_words = self.allowed.as_ref().map(|allowed| allowed.refused(words));
+        for refusal in by_words.into_iter().flatten() {
+            self.refusals.saw(refusal);
+        }
+        let refused = self.refusals.after(after);
+        let texts =
+            refused.iter().map(|refusal| format!("{} ({})", refusal.what(), refusal.remedy()));
+        let texts: Vec<_> = texts.take(3).collect();
+        (!texts.is_empty()).then(|| format!("the sandbox refused {}", texts.join("; ")))
+    }
+
+    /// The first refusal in a program's words, without its being remembered.
+    pub fn refusal_in(&self, words: &str) -> Option<SandboxRefusal> {
+        self.allowed.as_ref()?.refused(words).into_iter().next()
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        if let Some(serving) = &self.serving {
+            serving.abort();
+        }
+    }
+}
+
+/// What these settings need and this system does not have.
+pub fn missing(config: &SandboxConfig, support: &SandboxSupport) -> Vec<String> {
+    let mut missing = support.missing();
+    if has_unix(config) && (1..UNIX).contains(&support.landlock_abi) {
+        let abi = support.landlock_abi;
+        missing.push(format!(
+            "sandbox_allow.connect: Unix sockets cannot be told apart: this kernel has version {abi} of Landlock, and \
+             they need {UNIX}"
+        ));
+    }
+    missing
+}
+
+fn has_unix(config: &SandboxConfig) -> bool {
+    config.allow.connect.iter().any(|entry| entry.starts_with("unix:"))
+}
+
+fn warn_of_direct(owner: &str, config: &SandboxConfig) {
+    let ports = &config.allow.connect_direct;
+    if !ports.is_empty() {
+        let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
+        let ports = ports.join(", ");
+        tracing::warn!(
+            "'{owner}' may connect to port {ports} of every host (sandbox_allow.connect_direct)"
+        );
+    }
+}
+
+/// A folder that only the user can enter, short enough for a socket in it.
+fn folder() -> io::Result<TempDir> {
+    let usual = env::temp_dir();
+    let short = match usual.as_os_str().len() > LONGEST_FOLDER {
+        true => PathBuf::from("/tmp"),
+        false => usual,
+    };
+    tempfile::Builder::new().prefix("switchboard-").rand_bytes(12).tempdir_in(short)
+}
+
+/// A secret as long as the name of the folder is random.
+fn token(folder: &Path) -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let parts = (0..4).map(|part| RandomState::new().hash_one((part, folder)));
+    parts.map(|part| format!("{part:016x}")).collect()
+}
