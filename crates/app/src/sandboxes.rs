@@ -1,7 +1,8 @@
 //! How programs are confined, and what they were refused: kept in the state folder for `doctor`.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
     time::SystemTime,
@@ -9,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use switchboard_runtime::private_files;
-use switchboard_sandbox::{SandboxDeps, SandboxRefusal};
+use switchboard_sandbox::{LearnedProfile, SandboxDeps, SandboxRefusal};
 
 use crate::{environment, records, settings::Loaded};
 
@@ -41,10 +42,18 @@ pub(crate) fn deps(loaded: &Loaded) -> Option<SandboxDeps> {
             tracing::debug!(%error, "a refusal is not kept");
         }
     };
+    let learner = |owner: &str, profile: &LearnedProfile| match keep_learned(owner, profile) {
+        Ok(Some(file)) => {
+            tracing::info!("what '{owner}' needs in a sandbox is in {}", file.display())
+        }
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "what '{owner}' needs in a sandbox cannot be kept"),
+    };
     Some(SandboxDeps {
         home: environment::path("HOME"),
         secrets: secrets(loaded),
         observer: Some(Arc::new(observer)),
+        learner: Some(Arc::new(learner)),
         ..usual
     })
 }
@@ -79,6 +88,22 @@ fn keep(owner: &str, refusal: &SandboxRefusal) -> io::Result<()> {
     let part = file.with_extension(format!("{}.part", std::process::id()));
     serde_json::to_writer(private_files::create(&part)?, kept)?;
     fs::rename(part, file)
+}
+
+/// Writes what a watched program needs; returns the file.
+fn keep_learned(owner: &str, profile: &LearnedProfile) -> io::Result<Option<PathBuf>> {
+    let Some(file) = learned_file(owner) else { return Ok(None) };
+    if let Some(folder) = file.parent() {
+        private_files::create_dir(folder)?;
+    }
+    let text = profile.to_toml(&format!("servers.{owner}"));
+    private_files::create(&file)?.write_all(text.as_bytes())?;
+    Ok(Some(file))
+}
+
+/// The file with what a server or tool needed when it was last watched.
+pub(crate) fn learned_file(owner: &str) -> Option<PathBuf> {
+    Some(file_of(owner)?.with_extension("learned.toml"))
 }
 
 /// Returns what a server or tool was refused in the last days.

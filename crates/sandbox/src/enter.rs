@@ -7,6 +7,7 @@
 mod files;
 mod limits;
 mod network;
+mod own_mounts;
 mod own_network;
 mod privileges;
 mod syscalls;
@@ -27,7 +28,7 @@ use rustix::{
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
 };
 
-use crate::policy::{BoxPolicy, BoxReport};
+use crate::policy::{BoxPolicy, BoxReport, FileAccess};
 
 pub(crate) use files::landlock_abi;
 pub(crate) use syscalls::can_filter;
@@ -64,7 +65,7 @@ pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
 
 /// Tells whether there can be a network of a program's own.
 fn probe() -> ExitCode {
-    match own_network::enter() {
+    match own_network::enter(true) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("{reason}");
@@ -88,11 +89,15 @@ fn confine(socket: &Path, command: &mut Command) -> Result<(), String> {
             command.env(name, value);
         }
     }
+    let writable = policy.files.iter().filter(|rule| rule.access == FileAccess::Write);
+    let writable: Vec<_> = writable.map(|rule| rule.path.as_path()).collect();
+    // Where it cannot be, modes and owners stay as they are everywhere.
+    let is_protected = network.has_own_mounts && own_mounts::protect(&writable).is_ok();
     let files = files::ruleset(&policy, &network.ports(&policy.network))?;
     limits::set(&policy).map_err(failed)?;
     privileges::drop_all().map_err(failed)?;
     files::enforce(files, policy.is_required)?;
-    match syscalls::filter(policy.unix_sockets) {
+    match syscalls::filter(policy.unix_sockets, is_protected) {
         Err(reason) if policy.is_required => Err(reason),
         _ => Ok(()),
     }

@@ -92,6 +92,14 @@ fn paths(line: &str) -> Vec<String> {
         found.extend(quoted.filter(|part| is_path(part)).map(|part| (*part).to_owned()));
     }
     if found.is_empty() {
+        // `cat: notes/a: Permission denied`.
+        let parts: Vec<_> = line.split(": ").collect();
+        let is_verdict = |part: &&str| WORDS.iter().any(|word| part.to_lowercase().contains(word));
+        let at = parts.iter().position(is_verdict).and_then(|at| at.checked_sub(1));
+        let named = at.and_then(|at| parts.get(at)).filter(|part| is_path(part));
+        found.extend(named.map(|part| (*part).to_owned()));
+    }
+    if found.is_empty() {
         let ends =
             |c: char| c.is_whitespace() || matches!(c, ':' | ',' | ';' | ')' | '(' | '\'' | '"');
         let words = line.split(ends).filter(|word| word.starts_with('/') && word.len() > 1);
@@ -127,6 +135,7 @@ mod tests {
             ("Error: EACCES: permission denied, open '/a/b'", "Read(\"/a/b\")"),
             ("Error: EACCES: permission denied, mkdir '/a/b'", "Write(\"/a/b\")"),
             ("cat: /a/b: Permission denied", "Read(\"/a/b\")"),
+            ("cat: c/d: Permission denied", "Read(\"/nowhere/c/d\")"),
             ("[Errno 13] Permission denied: 'c.txt'", "Read(\"/nowhere/c.txt\")"),
             ("[Errno 13] Permission denied: '/usr/x'", "Write(\"/usr/x\")"),
             ("cat: /nobody/.ssh/id: Permission denied", "Secret(\"/nobody/.ssh/id\")"),

@@ -11,6 +11,7 @@ mod control;
 mod enter;
 mod files;
 mod hints;
+mod learn;
 mod policy;
 mod proxy;
 mod refusals;
@@ -20,8 +21,9 @@ mod support;
 pub use config::{SandboxAllow, SandboxConfig, SandboxLimits, SandboxMode};
 #[cfg(target_os = "linux")]
 pub use enter::{ARGUMENT, run as enter};
+pub use learn::LearnedProfile;
 pub use refusals::{RefusalObserver, SandboxRefusal};
-pub use start::{Sandbox, SandboxDeps, SandboxedProgram, missing};
+pub use start::{ProfileObserver, Sandbox, SandboxDeps, SandboxedProgram, missing};
 pub use support::{SandboxSupport, network_problem};
 
 /// What stands in place of a socket's path if it is only asked whether there can be networks.

@@ -12,9 +12,10 @@ use tempfile::TempDir;
 use tokio::task::AbortHandle;
 
 use crate::{
-    config::{SandboxConfig, SandboxMode},
+    config::{SandboxAllow, SandboxConfig, SandboxMode},
     files::{self, Places, ProgramFiles, SecretPaths},
     hints::AllowedFiles,
+    learn::{self, LearnedProfile, Watch},
     policy::{BoxPolicy, NetworkRule},
     proxy::{ConnectList, Proxy},
     refusals::{RefusalObserver, Refusals, SandboxRefusal},
@@ -35,7 +36,12 @@ pub struct SandboxDeps {
     pub secrets: Vec<PathBuf>,
     /// Called with what programs were refused: the server or tool, and what.
     pub observer: Option<RefusalObserver>,
+    /// Called with what a program needs whose settings say `learn`, when it has ended.
+    pub learner: Option<ProfileObserver>,
 }
+
+/// Called with the server or tool, and what it needs.
+pub type ProfileObserver = Arc<dyn Fn(&str, &LearnedProfile) + Send + Sync>;
 
 impl SandboxDeps {
     /// Confines programs by this one, whose `main` has to call [`enter`](crate::enter) if its first argument is
@@ -50,7 +56,7 @@ impl SandboxDeps {
             false => env::current_exe()?,
         };
         let entry = vec![program.into(), crate::ARGUMENT.into()];
-        Ok(Self { entry, home: None, secrets: Vec::new(), observer: None })
+        Ok(Self { entry, home: None, secrets: Vec::new(), observer: None, learner: None })
     }
 }
 
@@ -75,7 +81,15 @@ pub struct Sandbox {
     refusals: Arc<Refusals>,
     allowed: Option<AllowedFiles>,
     serving: Option<AbortHandle>,
+    watch: Option<WatchedRun>,
     _folder: TempDir,
+}
+
+/// A program that is watched, and who is told what it needs.
+struct WatchedRun {
+    owner: String,
+    watch: Watch,
+    learner: Option<ProfileObserver>,
 }
 
 impl Sandbox {
@@ -89,12 +103,13 @@ impl Sandbox {
         config: &SandboxConfig,
         deps: &SandboxDeps,
     ) -> Result<Option<Self>, String> {
+        config.check()?;
         let is_required = match config.mode {
-            SandboxMode::Off | SandboxMode::Learn => return Ok(None),
+            SandboxMode::Off => return Ok(None),
+            SandboxMode::Learn => return Self::watch(program, deps).map(Some),
             SandboxMode::On => true,
             SandboxMode::Try => false,
         };
-        config.check()?;
         let missing = missing(config, SandboxSupport::current());
         let owner = program.owner;
         if is_required && !missing.is_empty() {
@@ -120,13 +135,7 @@ impl Sandbox {
         let folder = folder().map_err(failed)?;
         let temp = folder.path().join("tmp");
         fs::create_dir(&temp).map_err(failed)?;
-        let cwd = match program.cwd {
-            Some(cwd) => cwd.to_owned(),
-            None => env::current_dir().map_err(failed)?,
-        };
-        let path = program.env.get("PATH").map(Into::into).or_else(|| env::var_os("PATH"));
-        let search: Vec<_> = env::split_paths(&path.unwrap_or_default()).collect();
-        let places = Places::new(deps.home.clone(), cwd);
+        let (places, search) = surroundings(program, deps).map_err(failed)?;
         let secrets = SecretPaths::new(deps.home.as_deref(), &deps.secrets);
         let files = ProgramFiles { command: program.command, args: program.args, search: &search };
         let rules = files::rules(&files, &config.allow, &places, &secrets, &temp);
@@ -141,7 +150,6 @@ impl Sandbox {
             false => NetworkRule::Direct { token: token.clone(), ports },
         };
         let own_env = program.env.keys().cloned().collect();
-        let temp_name = temp.display().to_string();
         let policy = BoxPolicy {
             files: rules.clone(),
             network,
@@ -150,7 +158,7 @@ impl Sandbox {
             processes: config.limits.processes,
             open_files: config.limits.files,
             is_required,
-            env: ["TMPDIR", "TMP", "TEMP"].map(|name| (name.to_owned(), temp_name.clone())).into(),
+            env: temp_variables(&temp).into(),
             own_env,
         };
         let refusals = Arc::new(Refusals::new(program.owner, deps.observer.clone()));
@@ -166,7 +174,55 @@ impl Sandbox {
         let mut entry = deps.entry.clone();
         entry.push(socket.into());
         let allowed = Some(AllowedFiles { rules, places, secrets });
-        Ok(Self { entry, refusals, allowed, serving: Some(serving), _folder: folder })
+        Ok(Self { entry, refusals, allowed, serving: Some(serving), watch: None, _folder: folder })
+    }
+
+    /// Watches a program instead of confining it.
+    fn watch(program: &SandboxedProgram<'_>, deps: &SandboxDeps) -> Result<Self, String> {
+        let failed = |error: io::Error| format!("it cannot be watched: {error}");
+        let folder = folder().map_err(failed)?;
+        let temp = folder.path().join("tmp");
+        fs::create_dir(&temp).map_err(failed)?;
+        let (places, search) = surroundings(program, deps).map_err(failed)?;
+        let secrets = SecretPaths::new(deps.home.as_deref(), &deps.secrets);
+        let files = ProgramFiles { command: program.command, args: program.args, search: &search };
+        let usual = files::rules(&files, &SandboxAllow::default(), &places, &secrets, &temp);
+        let trace = folder.path().join("trace");
+        let own_search: Vec<_> =
+            env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
+        let watcher = learn::watcher(&own_search, places.cwd(), &trace)?;
+        // What is seen is no refusal, so nobody is told.
+        let refusals = Arc::new(Refusals::new(program.owner, None));
+        let token = token(folder.path());
+        let proxy = Proxy {
+            allowed: ConnectList::default(),
+            allows_all: true,
+            token: Some(token.clone()),
+            refusals: Arc::clone(&refusals),
+        };
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(failed)?;
+        let proxy_port = listener.local_addr().map_err(failed)?.port();
+        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+        let serving = tokio::spawn(Arc::new(proxy).serve(listener)).abort_handle();
+        let address = format!("http://sandbox:{token}@127.0.0.1:{proxy_port}");
+        let variables = proxy_variables(&address).into_iter().chain(temp_variables(&temp));
+        let variables = variables.filter(|(name, _)| !program.env.contains_key(name));
+        let variables = variables.map(|(name, value)| format!("{name}={value}").into());
+        let entry = std::iter::once("env".into())
+            .chain(variables)
+            .chain(watcher.into_iter().map(Into::into))
+            .collect();
+        let seen = Arc::clone(&refusals);
+        let watch = Watch { trace, proxy_port, usual, places, secrets, seen };
+        let owner = program.owner.to_owned();
+        let watch = Some(WatchedRun { owner, watch, learner: deps.learner.clone() });
+        Ok(Self { entry, refusals, allowed: None, serving: Some(serving), watch, _folder: folder })
+    }
+
+    /// Returns what a watched program needs, by what it did so far; `None` if it is not watched.
+    pub fn learned(&self) -> Option<LearnedProfile> {
+        Some(self.watch.as_ref()?.watch.learned())
     }
 
     /// What stands before the program and its arguments, so that it confines itself.
@@ -181,6 +237,9 @@ impl Sandbox {
 
     /// Returns what the program was refused after so many refusals, as far as it is known: by the proxy, or by its own words.
     pub fn hint(&self, after: u64, words: &str) -> Option<String> {
+        if self.watch.is_some() {
+            return None;
+        }
         let by_words = self.allowed.as_ref().map(|allowed| allowed.refused(words));
         for refusal in by_words.into_iter().flatten() {
             self.refusals.saw(refusal);
@@ -202,6 +261,11 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         if let Some(serving) = &self.serving {
             serving.abort();
+        }
+        if let Some(run) = &self.watch
+            && let Some(learner) = &run.learner
+        {
+            learner(&run.owner, &run.watch.learned());
         }
     }
 }
@@ -232,6 +296,42 @@ fn warn_of_direct(owner: &str, config: &SandboxConfig) {
             "'{owner}' may connect to port {ports} of every host (sandbox_allow.connect_direct)"
         );
     }
+}
+
+/// Where a program runs, and where its programs are looked for.
+fn surroundings(
+    program: &SandboxedProgram<'_>,
+    deps: &SandboxDeps,
+) -> io::Result<(Places, Vec<PathBuf>)> {
+    let cwd = match program.cwd {
+        Some(cwd) => env::current_dir()?.join(cwd),
+        None => env::current_dir()?,
+    };
+    let path = program.env.get("PATH").map(Into::into).or_else(|| env::var_os("PATH"));
+    let search = env::split_paths(&path.unwrap_or_default()).collect();
+    Ok((Places::new(deps.home.clone(), cwd), search))
+}
+
+/// The variables that lead programs to their own folder for temporary files.
+fn temp_variables(temp: &Path) -> [(String, String); 3] {
+    let temp = temp.display().to_string();
+    ["TMPDIR", "TMP", "TEMP"].map(|name| (name.to_owned(), temp.clone()))
+}
+
+/// The variables that lead programs to a proxy.
+pub(crate) fn proxy_variables(address: &str) -> Vec<(String, String)> {
+    let names =
+        ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+    let more = ["npm_config_proxy", "npm_config_https_proxy", "GLOBAL_AGENT_HTTP_PROXY"];
+    let fixed = [
+        ("NO_PROXY", ""),
+        ("no_proxy", ""),
+        ("npm_config_noproxy", ""),
+        // Node's own fetch and http.
+        ("NODE_USE_ENV_PROXY", "1"),
+    ];
+    let proxies = names.iter().chain(&more).map(|&name| (name, address));
+    proxies.chain(fixed).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// A folder that only the user can enter, short enough for a socket in it.

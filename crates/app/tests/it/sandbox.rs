@@ -81,15 +81,15 @@ fn a_server_does_what_it_is_allowed_and_a_refusal_names_the_rest() {
     let closed = place.path().join("closed/a").display().to_string();
     let refused = call(&place, "read", &closed);
     assert_eq!(refused["success"], false, "{refused}");
-    let hint = refused["error"]["hint"].as_str().unwrap_or_default();
+    let hint = refused["hint"].as_str().unwrap_or_default();
     assert!(hint.contains(&format!("sandbox_allow.read += {closed:?}")), "{refused}");
     let config = place.path().join("switchboard.toml").display().to_string();
     assert_eq!(call(&place, "read", &config)["success"], false);
     let refused = call(&place, "write", "open/b");
-    let hint = refused["error"]["hint"].as_str().unwrap_or_default();
+    let hint = refused["hint"].as_str().unwrap_or_default();
     assert!(hint.contains("sandbox_allow.write += "), "{refused}");
     let refused = call(&place, "fetch", "http://one.example:81/");
-    let hint = refused["error"]["hint"].as_str().unwrap_or_default();
+    let hint = refused["hint"].as_str().unwrap_or_default();
     assert!(hint.contains("sandbox_allow.connect += \"one.example:81\""), "{refused}");
     assert_eq!(call(&place, "connect", "127.0.0.1:9")["success"], false);
     // What was refused is told later, too.
@@ -138,7 +138,7 @@ sandbox_limits = { memory = "1GiB", processes = 32, files = 64 }
     assert_eq!(call("open/a")["result"], "readable");
     let refused = call("closed/a");
     assert_eq!(refused["success"], false, "{refused}");
-    let hint = refused["error"]["hint"].as_str().unwrap_or_default();
+    let hint = refused["hint"].as_str().unwrap_or_default();
     assert!(hint.contains("sandbox_allow.read += "), "{refused}");
 }
 
@@ -158,4 +158,48 @@ fn keys_that_cannot_be_meant_are_named() {
     let ran = Place::with_config("[servers.x]\nurl = \"http://a.example/mcp\"\nsandbox = \"on\"\n")
         .run(&["tools"]);
     assert!(ran.status == 2 && ran.stderr.contains("only a program is confined"), "{ran:?}");
+}
+
+// SB-2
+#[test]
+fn what_a_server_needs_is_learned_and_is_enough() {
+    let place = place("").file(
+        "calls.jsonl",
+        "{\"tool\": \"read\", \"arguments\": {\"it\": \"open/a\"}}\n\n\
+         {\"tool\": \"write\", \"arguments\": {\"it\": \"work/new\"}}\n",
+    );
+    let ran = place.run(&["sandbox", "learn", "x", "--calls", "calls.jsonl"]);
+    if !std::path::Path::new("/usr/bin/strace").exists() {
+        assert!(ran.status == 1 && ran.stderr.contains("needs `strace`"), "{ran:?}");
+        return;
+    }
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let (open, work) = (place.path().join("open/a"), place.path().join("work"));
+    assert!(ran.stdout.contains("[servers.x]\nsandbox = \"on\"\n"), "{ran:?}");
+    assert!(ran.stdout.contains(&open.display().to_string()), "{ran:?}");
+    assert!(ran.stdout.contains(&format!("{}/**", work.display())), "{ran:?}");
+    assert!(!ran.stdout.contains("closed"), "{ran:?}");
+    let as_json = place.run(&["sandbox", "learn", "x", "--calls", "calls.jsonl", "--json"]).json();
+    assert_eq!(as_json["sandbox_allow"]["connect"], serde_json::json!([]), "{as_json}");
+    if !can_confine() {
+        return;
+    }
+    // Under what was learned it does the same, and nothing else.
+    let config = place.path().join("switchboard.toml");
+    let old = fs::read_to_string(&config).unwrap();
+    let learned = ran.stdout.replace("[servers.x]\n", "");
+    fs::write(config, old + &learned).unwrap();
+    assert_eq!(call(&place, "read", "open/a")["result"], "readable");
+    assert_eq!(call(&place, "write", "work/new")["result"], "done");
+    assert_eq!(call(&place, "read", "closed/a")["success"], false);
+}
+
+// SB-2
+#[test]
+fn only_a_program_is_watched() {
+    let place = Place::with_config("[servers.x]\nurl = \"http://127.0.0.1:9/mcp\"\n");
+    for (server, word) in [("x", "only a program has a sandbox"), ("y", "there is no server `y`")] {
+        let ran = place.run(&["sandbox", "learn", server]);
+        assert!(ran.status == 2 && ran.stderr.contains(word), "{ran:?}");
+    }
 }

@@ -17,6 +17,8 @@ pub(super) struct BoxNetwork {
     pub(super) listener: Option<TcpListener>,
     /// Whether nobody else is in it.
     pub(super) is_own: bool,
+    /// Whether its mounts are its own.
+    pub(super) has_own_mounts: bool,
     /// What is not confined.
     pub(super) problem: Option<String>,
 }
@@ -32,24 +34,29 @@ pub(super) fn open(rule: &NetworkRule, is_required: bool) -> Result<BoxNetwork, 
             .map_err(|error| format!("its proxy has no socket: {error}"))
     };
     let NetworkRule::Proxy { has_destinations, .. } = rule else {
-        return Ok(BoxNetwork { listener: listen(0)?, is_own: false, problem: None });
+        let has_own_mounts = own_network::enter(false).is_ok();
+        let listener = listen(0)?;
+        return Ok(BoxNetwork { listener, is_own: false, has_own_mounts, problem: None });
     };
-    let reason = match own_network::enter() {
+    let reason = match own_network::enter(true) {
         Ok(()) => {
-            return Ok(BoxNetwork { listener: listen(PROXY_PORT)?, is_own: true, problem: None });
+            let listener = listen(PROXY_PORT)?;
+            return Ok(BoxNetwork { listener, is_own: true, has_own_mounts: true, problem: None });
         }
         Err(reason) => reason,
     };
+    let without =
+        |listener, problem| BoxNetwork { listener, is_own: false, has_own_mounts: false, problem };
     if !has_destinations {
         // Without any port there is nothing to get around.
-        return Ok(BoxNetwork { listener: None, is_own: false, problem: None });
+        return Ok(without(None, None));
     }
     let problem = format!(
         "it cannot be kept from connecting to the port of its proxy at other hosts: {reason}"
     );
     match is_required {
         true => Err(problem),
-        false => Ok(BoxNetwork { listener: listen(0)?, is_own: false, problem: Some(problem) }),
+        false => Ok(without(listen(0)?, Some(problem))),
     }
 }
 
@@ -73,19 +80,7 @@ impl BoxNetwork {
         let Some(port) = self.port() else { return resolver.into_iter().collect() };
         let user = if self.is_own { String::new() } else { format!("sandbox:{token}@") };
         let address = format!("http://{user}127.0.0.1:{port}");
-        let names =
-            ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
-        let npm = ["npm_config_proxy", "npm_config_https_proxy", "GLOBAL_AGENT_HTTP_PROXY"];
-        let proxies = names.iter().chain(&npm).map(|&name| (name.to_owned(), address.clone()));
-        let fixed = [
-            ("NO_PROXY", ""),
-            ("no_proxy", ""),
-            ("npm_config_noproxy", ""),
-            // Node's own fetch and http.
-            ("NODE_USE_ENV_PROXY", "1"),
-        ];
-        let fixed = fixed.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        proxies.chain(fixed).chain(resolver).collect()
+        crate::start::proxy_variables(&address).into_iter().chain(resolver).collect()
     }
 
     fn port(&self) -> Option<u16> {

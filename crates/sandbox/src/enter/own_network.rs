@@ -12,17 +12,21 @@ use rustix::{
     thread::UnshareFlags,
 };
 
-/// Moves this process into a network of its own. Without the right to do so, it takes it from a namespace of its own users, in
-/// which it is still the same user.
+/// Moves this process into mounts of its own, and if `with_network` into a network of its own. Without the right to do so, it
+/// takes it from a namespace of its own users, in which it is still the same user.
 ///
 /// # Errors
 /// Says what the system does not allow.
-pub(super) fn enter() -> Result<(), String> {
+pub(super) fn enter(with_network: bool) -> Result<(), String> {
+    let wanted = match with_network {
+        true => UnshareFlags::NEWNET | UnshareFlags::NEWNS,
+        false => UnshareFlags::NEWNS,
+    };
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
-    match unshare(UnshareFlags::NEWNET) {
+    match unshare(wanted) {
         Ok(()) => {}
         Err(Errno::PERM) => {
-            unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET).map_err(not_allowed)?;
+            unshare(UnshareFlags::NEWUSER | wanted).map_err(not_allowed)?;
             let map = |file: &str, text: &str| {
                 fs::write(format!("/proc/self/{file}"), text).map_err(|error| {
                     format!("user namespaces are not allowed here: {file}: {error}")
@@ -33,6 +37,9 @@ pub(super) fn enter() -> Result<(), String> {
             map("gid_map", &format!("{group} {group} 1"))?;
         }
         Err(error) => return Err(not_allowed(error)),
+    }
+    if !with_network {
+        return Ok(());
     }
     loopback().map_err(|error| {
         format!("user namespaces are restricted here (kernel.apparmor_restrict_unprivileged_userns?): {error}")

@@ -22,16 +22,17 @@ fn processor() -> Option<TargetArch> {
     std::env::consts::ARCH.try_into().ok()
 }
 
-/// Installs the filters, for good.
+/// Installs the filters, for good. If what must not change `is_protected` otherwise, permissions and owners may be changed.
 ///
 /// # Errors
 /// The system cannot filter calls.
-pub(super) fn filter(has_unix_sockets: bool) -> Result<(), String> {
+pub(super) fn filter(has_unix_sockets: bool, is_protected: bool) -> Result<(), String> {
     let failed = |error: seccompiler::Error| format!("seccomp does not confine it: {error}");
     let wrong = |error: seccompiler::BackendError| failed(error.into());
     // What programs have a way around is said not to be there; the rest is forbidden.
     let absent = compile(rules::absent().map_err(wrong)?, libc::ENOSYS).map_err(wrong)?;
-    let forbidden = compile(rules::forbidden(has_unix_sockets).map_err(wrong)?, libc::EPERM);
+    let forbidden =
+        compile(rules::forbidden(has_unix_sockets, is_protected).map_err(wrong)?, libc::EPERM);
     let forbidden = other_numbering(forbidden.map_err(wrong)?);
     apply_filter(&absent).map_err(failed)?;
     apply_filter(&forbidden).map_err(failed)
@@ -78,8 +79,9 @@ mod tests {
     // SB-1
     #[test]
     fn the_filters_fit_into_the_kernel() {
-        for has_unix_sockets in [false, true] {
-            let forbidden = compile(rules::forbidden(has_unix_sockets).unwrap(), libc::EPERM);
+        for (has_unix_sockets, is_protected) in [(false, true), (true, false)] {
+            let forbidden = rules::forbidden(has_unix_sockets, is_protected).unwrap();
+            let forbidden = compile(forbidden, libc::EPERM);
             let absent = compile(rules::absent().unwrap(), libc::ENOSYS);
             let length = other_numbering(forbidden.unwrap()).len() + absent.unwrap().len();
             assert!(length < 4096, "{length} steps");

@@ -18,6 +18,9 @@ const INTERPRETERS: &[&str] = &[
     "python", "ruby", "sh", "ts-node", "tsx", "zsh",
 ];
 
+/// Programs that are another one under a name of their own.
+const OTHERS: [(&str, &str); 3] = [("uvx", "uv"), ("bunx", "bun"), ("pnpx", "pnpm")];
+
 /// What marks the folder of a package.
 const MARKS: &[&str] =
     &["package.json", "pyproject.toml", "setup.py", "deno.json", "composer.json", "Gemfile"];
@@ -43,6 +46,16 @@ pub(super) fn needs(
     let mut needs = ProgramNeeds { search, places, found: Vec::new() };
     if let Some(file) = find_program(command, search, places.cwd()) {
         needs.add_program(&file, DEEPEST);
+    }
+    let name = command.rsplit('/').next().unwrap_or_default();
+    for (_, other) in OTHERS.iter().filter(|(short, _)| *short == name) {
+        let beside = match command.strip_suffix(name) {
+            Some("") | None => (*other).to_owned(),
+            Some(folder) => format!("{folder}{other}"),
+        };
+        if let Some(file) = find_program(&beside, search, places.cwd()) {
+            needs.add_program(&file, DEEPEST);
+        }
     }
     if is_interpreter(command) {
         let scripts = args.iter().filter(|arg| !arg.starts_with('-'));

@@ -75,7 +75,7 @@ fn judge(words: &[u8], host: &str) -> FirstWords {
         let length = method.len().min(words.len());
         method.as_bytes()[..length] == words[..length]
     };
-    if !METHODS.iter().any(|method| is_method(&method)) {
+    if !METHODS.iter().any(is_method) {
         return FirstWords::Fine;
     }
     let Some(end) = end_of_head(words) else { return FirstWords::Incomplete };

@@ -29,6 +29,7 @@ async fn what_is_allowed_works() {
         ("print(open('../home/notes/a').read())".to_owned(), "content"),
         ("open('own', 'a').write('!'); print(open('own').read())".to_owned(), "content!"),
         ("import os; os.mkdir('d'); os.rename('own', 'd/own'); print(os.listdir('d'))".to_owned(), "['own']"),
+        ("import os; os.chmod('d/own', 0o600); print(oct(os.stat('d/own').st_mode))".to_owned(), "0o100600"),
         ("import tempfile; f = tempfile.TemporaryFile(); f.write(b'x'); print('made')".to_owned(), "made"),
         ("import subprocess; print(subprocess.check_output('echo hi | cat', shell=True).decode())".to_owned(), "hi"),
         ("import ssl; print(ssl.create_default_context() is not None)".to_owned(), "True"),

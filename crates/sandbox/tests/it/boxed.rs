@@ -22,6 +22,7 @@ pub(crate) fn deps(home: &Path, secrets: &[PathBuf]) -> SandboxDeps {
         home: Some(home.to_owned()),
         secrets: secrets.to_owned(),
         observer: None,
+        learner: None,
     }
 }
 

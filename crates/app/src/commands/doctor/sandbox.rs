@@ -56,6 +56,12 @@ fn of_program(name: &str, config: &SandboxConfig, support: &SandboxSupport) -> D
         };
         return DoctorCheck::new(row, status, missing.join("; "));
     }
+    if config.mode == SandboxMode::Learn {
+        let learned = sandboxes::learned_file(name).filter(|file| file.exists());
+        let found = learned.map(|file| format!("; what it needed last is in {}", file.display()));
+        let text = format!("it is not confined, but watched{}", found.unwrap_or_default());
+        return DoctorCheck::new(row, CheckStatus::Info, text);
+    }
     let mode = config.mode.name();
     let allowed = match config.allow.is_empty() {
         true => "nothing beyond the usual is allowed".to_owned(),

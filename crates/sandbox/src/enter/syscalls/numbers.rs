@@ -55,12 +55,7 @@ pub(super) const FORBIDDEN: &[c_long] = &[
     // Files past their names.
     libc::SYS_open_by_handle_at,
     libc::SYS_fanotify_init,
-    // Permissions and owners: the filter sees no paths, so they stay as they are everywhere.
-    libc::SYS_fchmod,
-    libc::SYS_fchmodat,
-    FCHMODAT2,
-    libc::SYS_fchown,
-    libc::SYS_fchownat,
+    // Attributes.
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
     libc::SYS_fsetxattr,
@@ -94,6 +89,31 @@ pub(super) const FORBIDDEN_HERE: &[c_long] =
 /// Calls of this processor alone.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const FORBIDDEN_HERE: &[c_long] = &[];
+
+/// Calls that change permissions, each with the argument that has them.
+pub(super) const MODES: &[(c_long, u8)] =
+    &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2), (libc::SYS_mknodat, 2)];
+
+/// Calls of this processor alone.
+#[cfg(target_arch = "x86_64")]
+pub(super) const MODES_HERE: &[(c_long, u8)] =
+    &[(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+
+/// Calls of this processor alone.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const MODES_HERE: &[(c_long, u8)] = &[];
+
+/// Calls that change permissions and owners, whatever they change them to.
+pub(super) const CHANGES: &[c_long] =
+    &[libc::SYS_fchmod, libc::SYS_fchmodat, FCHMODAT2, libc::SYS_fchown, libc::SYS_fchownat];
+
+/// Calls of this processor alone.
+#[cfg(target_arch = "x86_64")]
+pub(super) const CHANGES_HERE: &[c_long] = &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown];
+
+/// Calls of this processor alone.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const CHANGES_HERE: &[c_long] = &[];
 
 /// Calls that programs can do without.
 pub(super) const ABSENT: &[c_long] = &[

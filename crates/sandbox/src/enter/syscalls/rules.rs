@@ -26,6 +26,9 @@ const CONTROLS: [u64; 4] = [
 const NAMESPACES: [u64; 7] =
     [0x2_0000, 0x200_0000, 0x400_0000, 0x800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
 
+/// The permissions with which a program runs as its owner, or as its group.
+const AS_OWNER: [u64; 2] = [0o4000, 0o2000];
+
 /// `CLONE_NEWTIME`, which only `unshare` knows.
 const NEW_TIME: u64 = 0x80;
 
@@ -40,8 +43,9 @@ pub(super) fn absent() -> Result<RefusedCalls> {
     Ok(calls)
 }
 
-/// Calls that are forbidden.
-pub(super) fn forbidden(has_unix_sockets: bool) -> Result<RefusedCalls> {
+/// Calls that are forbidden. Those that change permissions are forbidden altogether unless something else protects what must
+/// not change; a program that runs as its owner is never made.
+pub(super) fn forbidden(has_unix_sockets: bool, is_protected: bool) -> Result<RefusedCalls> {
     let always = numbers::FORBIDDEN.iter().chain(numbers::FORBIDDEN_HERE);
     let mut calls: RefusedCalls = always.map(|&call| (call, Vec::new())).collect();
     let is_set = |index, bits| rule(&[argument(index, SeccompCmpOp::MaskedEq(bits), bits)?]);
@@ -49,6 +53,13 @@ pub(super) fn forbidden(has_unix_sockets: bool) -> Result<RefusedCalls> {
     let any_bit = |index, bits: &[u64]| -> Result<Vec<_>> {
         bits.iter().map(|&bits| is_set(index, bits)).collect()
     };
+    for &(call, mode) in numbers::MODES.iter().chain(numbers::MODES_HERE) {
+        calls.insert(call, any_bit(mode, &AS_OWNER)?);
+    }
+    if !is_protected {
+        let changes = numbers::CHANGES.iter().chain(numbers::CHANGES_HERE);
+        calls.extend(changes.map(|&call| (call, Vec::new())));
+    }
     calls.insert(libc::SYS_socket, sockets(has_unix_sockets)?);
     // A pair of datagram sockets can send to others.
     let datagram = argument(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), number(libc::SOCK_DGRAM))?;
