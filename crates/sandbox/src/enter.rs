@@ -92,7 +92,8 @@ fn confine(socket: &Path, command: &mut Command) -> Result<(), String> {
     let writable = policy.files.iter().filter(|rule| rule.access == FileAccess::Write);
     let writable: Vec<_> = writable.map(|rule| rule.path.as_path()).collect();
     // Where it cannot be, modes and owners stay as they are everywhere.
-    let is_protected = network.has_own_mounts && own_mounts::protect(&writable).is_ok();
+    let is_protected =
+        network.has_own_mounts && own_mounts::protect(&writable, &policy.temp).is_ok();
     let files = files::ruleset(&policy, &network.ports(&policy.network))?;
     limits::set(&policy).map_err(failed)?;
     privileges::drop_all().map_err(failed)?;

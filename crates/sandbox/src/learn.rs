@@ -30,6 +30,8 @@ pub(crate) struct Watch {
     pub(crate) trace: PathBuf,
     /// The port of the proxy that it is led to.
     pub(crate) proxy_port: u16,
+    /// Folders that interpreters list without need: where the program runs, and where its script is.
+    pub(crate) own_folders: Vec<PathBuf>,
     /// What it may do anyway.
     pub(crate) usual: Vec<FileRule>,
     pub(crate) places: Places,

@@ -41,6 +41,8 @@ pub(crate) enum NetworkRule {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BoxPolicy {
     pub(crate) files: Vec<FileRule>,
+    /// The folder for its temporary files.
+    pub(crate) temp: PathBuf,
     pub(crate) network: NetworkRule,
     /// Whether any Unix socket may be opened.
     pub(crate) unix_sockets: bool,

@@ -139,6 +139,12 @@ impl Sandbox {
         let secrets = SecretPaths::new(deps.home.as_deref(), &deps.secrets);
         let files = ProgramFiles { command: program.command, args: program.args, search: &search };
         let rules = files::rules(&files, &config.allow, &places, &secrets, &temp);
+        for path in places.missing(&config.allow.write) {
+            let owner = program.owner;
+            tracing::warn!(
+                "'{owner}' cannot write `{path}`, which is not there: create it, or allow its folder"
+            );
+        }
         let destinations = ConnectList::new(&config.allow.connect);
         let token = token(folder.path());
         let ports = config.allow.connect_direct.clone();
@@ -152,6 +158,7 @@ impl Sandbox {
         let own_env = program.env.keys().cloned().collect();
         let policy = BoxPolicy {
             files: rules.clone(),
+            temp: temp.clone(),
             network,
             unix_sockets: has_unix(config),
             memory: config.limits.memory.0,
@@ -214,7 +221,12 @@ impl Sandbox {
             .chain(watcher.into_iter().map(Into::into))
             .collect();
         let seen = Arc::clone(&refusals);
-        let watch = Watch { trace, proxy_port, usual, places, secrets, seen };
+        let scripts = program.args.iter().map(|arg| places.cwd().join(arg));
+        let scripts = scripts.filter(|path| path.is_file());
+        let folders =
+            scripts.filter_map(|path| Some(path.canonicalize().ok()?.parent()?.to_owned()));
+        let own_folders = folders.chain(places.cwd().canonicalize()).collect();
+        let watch = Watch { trace, proxy_port, own_folders, usual, places, secrets, seen };
         let owner = program.owner.to_owned();
         let watch = Some(WatchedRun { owner, watch, learner: deps.learner.clone() });
         Ok(Self { entry, refusals, allowed: None, serving: Some(serving), watch, _folder: folder })

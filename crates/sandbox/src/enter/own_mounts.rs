@@ -27,11 +27,15 @@ const OPTIONS: [(&str, MsFlags); 6] = [
 
 const NONE: Option<&str> = None;
 
-/// Makes everything read-only but these paths. This process has to be in a mount namespace of its own.
+/// How large the folder for temporary files may grow.
+const TEMP: &str = "size=1g,mode=700";
+
+/// Makes everything read-only but these paths, and the folder for temporary files one that cannot fill a disk. This process has
+/// to be in a mount namespace of its own.
 ///
 /// # Errors
 /// Something stays writable.
-pub(super) fn protect(writable: &[&Path]) -> io::Result<()> {
+pub(super) fn protect(writable: &[&Path], temp: &Path) -> io::Result<()> {
     let is_below_other =
         |path: &Path| path.ancestors().skip(1).any(|folder| writable.contains(&folder));
     let outermost: Vec<_> = writable.iter().filter(|path| !is_below_other(path)).collect();
@@ -43,6 +47,8 @@ pub(super) fn protect(writable: &[&Path]) -> io::Result<()> {
     for path in &outermost {
         mount(Some(**path), **path, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?;
     }
+    let plain = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    mount(Some("tmpfs"), temp, Some("tmpfs"), plain, Some(TEMP))?;
     for (point, options) in mounts(&fs::read_to_string("/proc/self/mountinfo")?) {
         if outermost.iter().any(|path| point.starts_with(path)) {
             continue;

@@ -40,6 +40,12 @@ impl Places {
         self.cwd.join(path)
     }
 
+    /// Returns the paths that stand for nothing now, so that no rule can be made for them.
+    pub(crate) fn missing<'a>(&self, paths: &'a [String]) -> Vec<&'a str> {
+        let is_missing = |path: &&String| !self.expand(path).iter().any(|path| path.exists());
+        paths.iter().filter(is_missing).map(String::as_str).collect()
+    }
+
     /// Returns the paths that a path with globs stands for now. `x/**` is all of `x`, which also has what comes later.
     pub(crate) fn expand(&self, path: &str) -> Vec<PathBuf> {
         let path =

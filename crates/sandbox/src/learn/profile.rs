@@ -183,6 +183,17 @@ fn collect(watch: &Watch, events: Vec<TraceEvent>, profile: &mut LearnedProfile)
         if may(&real, accesses) {
             continue;
         }
+        let is_listed = matches!(event, TraceEvent::Read(_)) && watch.own_folders.contains(&real);
+        if is_listed {
+            let text = shown(watch, &real);
+            let note = format!(
+                "{text} is left out, although it was listed: interpreters do that to find modules"
+            );
+            if !profile.guessed.contains(&note) {
+                profile.guessed.push(note);
+            }
+            continue;
+        }
         match watch.secrets.contain(&real) {
             // What the kernel says of processes is looked at by many programs, which do without.
             true if real.starts_with("/proc") || real.starts_with("/dev") => {}
@@ -299,5 +310,85 @@ fn shown(watch: &Watch, path: &Path) -> String {
         Some(rest) if rest.as_os_str().is_empty() => format!("~{end}"),
         Some(rest) => format!("~/{}{end}", rest.display()),
         None => format!("{}{end}", path.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, sync::Arc};
+
+    use super::*;
+    use crate::{
+        files::{Places, SecretPaths},
+        policy::FileRule,
+        refusals::Refusals,
+    };
+
+    fn learned(files: &[&str], events: impl Fn(&Path) -> Vec<TraceEvent>) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        for file in files {
+            let file = home.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "").unwrap();
+        }
+        let watch = Watch {
+            trace: home.join("trace"),
+            proxy_port: 3128,
+            usual: vec![FileRule { path: "/usr".into(), access: FileAccess::Run }],
+            own_folders: vec![home.join("script")],
+            places: Places::new(Some(home.clone()), home.clone()),
+            secrets: SecretPaths::new(Some(&home), &[]),
+            seen: Arc::new(Refusals::new("x", None)),
+        };
+        let hosts = vec!["b.example:443".to_owned(), "a.example:443".to_owned()];
+        make(&watch, events(&home), hosts).to_toml("servers.x")
+    }
+
+    // SB-2
+    #[test]
+    fn settings_are_small_and_say_what_is_dangerous() {
+        use TraceEvent::{Change, Connect, Read, Run, Unix};
+        let files = [
+            "script/x", "data/one", "many/a", "many/b", "many/c", "many/d", "out/new", ".ssh/id",
+            ".npm/x/y", "tool", ".bashrc",
+        ];
+        let text = learned(&files, |home| {
+            let read = |name: &str| Read(home.join(name));
+            vec![
+                read("data/one"),
+                read("many/a"),
+                read("many/b"),
+                read("many/c"),
+                read("many/d"),
+                read("out/new"),
+                read("script"),
+                read(".ssh/id"),
+                Read("/usr/bin/env".into()),
+                Change(home.join("out/new")),
+                Change(home.join(".npm/x/y")),
+                Run(home.join("tool")),
+                Connect { address: "127.0.0.1".to_owned(), port: 3128 },
+                Connect { address: "1.2.3.4".to_owned(), port: 5432 },
+                Unix("/var/run/docker.sock".into()),
+            ]
+        });
+        let expected = [
+            "read = [\"~/data/one\", \"~/many/**\"]",
+            "write = [\"~/.npm/**\", \"~/out/**\"]",
+            "connect = [\"a.example:443\", \"b.example:443\", \"unix:/var/run/docker.sock\"]",
+            "connect_direct = [5432]",
+            "run = [\"~/tool\"]",
+            "# guessed: all of ~/many/**, because 4 of its entries were read",
+            "# dangerous: it connects to /var/run/docker.sock: it gives the rights of root",
+            "# dangerous: it connects to 1.2.3.4:5432 without the proxy",
+            "# never allowed: ",
+            "[servers.x]\nsandbox = \"on\"\n",
+        ];
+        for part in expected {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        let section = learned(&[], |_| Vec::new());
+        assert!(section.contains("sandbox_allow = { connect = "), "{section}");
     }
 }

@@ -118,6 +118,11 @@ def reads_address(size):
     block[-1] = 1
 
 
+def fill():
+    handle = os.open(os.path.join(os.environ["TMPDIR"], "large"), os.O_WRONLY | os.O_CREAT)
+    os.posix_fallocate(handle, 0, 2 << 30)
+
+
 def many_files():
     handles = [os.open("/dev/null", os.O_RDONLY) for _ in range(place["files"] + 10)]
     for handle in handles:
@@ -268,6 +273,7 @@ WAYS = {
         f"CONNECT 127.0.0.1:{place['echo']} HTTP/1.1\r\n\r\n", hello("other.example")),
     # Limits.
     "memory": lambda: reads_address(10 << 30),
+    "fill the disk of the temporary folder": fill,
     "fork bomb": fork_bomb,
     "files": many_files,
 }
