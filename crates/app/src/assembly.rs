@@ -16,7 +16,7 @@ use switchboard_toolcall::{ErrorKind, Tool, ToolError, ToolOutput};
 
 use crate::{
     approvals, cluster::ClusterConnection, connections::Connections, environment, lock_watch,
-    records::RecordStores, settings::Loaded, telemetry::TelemetryExport,
+    records::RecordStores, sandboxes, settings::Loaded, telemetry::TelemetryExport,
 };
 
 /// The executor with its tools, and the other parts that live as long as the process.
@@ -210,6 +210,9 @@ fn local_tools(
     match ProcessGuard::this_program() {
         Ok(guard) => handlers.set_guard(guard),
         Err(error) => tracing::warn!(%error, "programs run without a guard"),
+    }
+    if let Some(sandbox) = sandboxes::deps(loaded) {
+        handlers.set_sandbox(sandbox);
     }
     builtins.retain(|tool| match loaded.skipped.tool(&tool.spec().name) {
         Some(text) => {

@@ -11,6 +11,7 @@ mod import;
 mod lock;
 mod login;
 mod runs;
+mod sandbox;
 mod secret;
 mod servers;
 mod token;
@@ -43,6 +44,7 @@ pub(crate) use runs::{
     DiffRunsArgs, ExportRunArgs, RerunArgs, RerunTools, ResumeRunArgs, RunFormat, RunsAction,
     RunsArgs, ShowRunArgs,
 };
+pub(crate) use sandbox::{LearnSandboxArgs, SandboxAction, SandboxArgs};
 pub(crate) use secret::{SecretAction, SecretArgs};
 pub(crate) use servers::{LogsArgs, RestartArgs, ServersArgs};
 pub(crate) use token::{NewTokenArgs, TokenAction, TokenArgs};
@@ -143,6 +145,8 @@ pub(crate) enum CliCommand {
     Trust(TrustArgs),
     /// Write down what the servers say, so that changes wait for you
     Lock(LockArgs),
+    /// Find out what a server needs in a sandbox
+    Sandbox(SandboxArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write those of all commands

@@ -33,6 +33,7 @@ mod voice;
 mod worker;
 mod trust;
 mod lock;
+mod sandbox;
 mod current_tools;
 mod server_source;
 
@@ -84,5 +85,6 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Worker(worker) => worker::run(worker, cli),
         CliCommand::Trust(wanted) => trust::run(wanted, cli),
         CliCommand::Lock(args) => lock::run(args, cli),
+        CliCommand::Sandbox(args) => sandbox::run(args, cli),
     }
 }

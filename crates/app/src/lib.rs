@@ -15,6 +15,7 @@ mod sign_ins;
 mod settings;
 mod overrides;
 mod records;
+mod sandboxes;
 mod approvals;
 mod telemetry;
 mod assembly;
@@ -43,8 +44,12 @@ pub use settings::fuzzing;
 pub fn run() -> ExitCode {
     // One guard runs beside each server, so it costs nothing that it does not need.
     let mut words = env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == guard::ARGUMENT) {
-        return guard::run(words);
+    match words.next() {
+        Some(word) if word == guard::ARGUMENT => return guard::run(words),
+        Some(word) if word == switchboard_sandbox::ARGUMENT => {
+            return switchboard_sandbox::enter(words);
+        }
+        _ => {}
     }
     if let Some(status) = completion::answer() {
         return status;

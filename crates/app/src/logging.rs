@@ -50,6 +50,7 @@ pub(crate) fn start(cli: &Cli) {
         | CliCommand::Config(_)
         | CliCommand::Trust(_)
         | CliCommand::Lock(_)
+        | CliCommand::Sandbox(_)
         | CliCommand::Token(_)
         | CliCommand::Secret(_)
         | CliCommand::Login(_)

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use serde_json::Value;
 use switchboard_process::{CapturedOutput, Program, StartError};
+use switchboard_sandbox::{Sandbox, SandboxConfig, SandboxedProgram};
 use switchboard_toolcall::{
     BoxFuture, CallContext, ErrorKind, Tool, ToolError, ToolOutput, ToolSpec,
 };
@@ -39,6 +40,7 @@ pub(crate) struct CommandTemplate {
     env: BTreeMap<String, Template>,
     inherit_env: bool,
     output: CommandOutput,
+    sandbox: SandboxConfig,
 }
 
 impl CommandTemplate {
@@ -85,7 +87,13 @@ impl CommandTemplate {
             env: env.collect::<Result<_, _>>()?,
             inherit_env: implementation.inherit_env.unwrap_or(false),
             output: implementation.output.unwrap_or_default(),
+            sandbox: SandboxConfig::default(),
         })
+    }
+
+    /// The same program in a sandbox.
+    pub(crate) fn confined(self, sandbox: SandboxConfig) -> Self {
+        Self { sandbox, ..self }
     }
 
     /// Returns whether the program is there; one in a folder that a call names is left to the call.
@@ -116,7 +124,30 @@ impl CommandTemplate {
             inherit_env: self.inherit_env,
             cwd: cwd.map(|(_, folder)| PathBuf::from(folder)),
             guard: handlers.guard(),
+            entry: Vec::new(),
         })
+    }
+
+    /// Makes what confines this run of the program, if the definition demands that.
+    fn open_sandbox(
+        &self,
+        tool: &str,
+        program: &Program,
+        handlers: &Handlers,
+    ) -> Result<Option<Sandbox>, String> {
+        let deps = match handlers.sandbox() {
+            _ if self.sandbox.mode.is_off() => return Ok(None),
+            Some(deps) => deps,
+            None => return Err("it cannot be confined: this program confines none".to_owned()),
+        };
+        let confined = SandboxedProgram {
+            owner: tool,
+            command: &program.command,
+            args: &program.args,
+            env: &program.env,
+            cwd: program.cwd.as_deref(),
+        };
+        Sandbox::open(&confined, &self.sandbox, deps)
     }
 }
 
@@ -152,12 +183,26 @@ impl CommandTool {
         if let Some(key) = &cx.call_key {
             program.env.entry(KEY_VARIABLE.to_owned()).or_insert_with(|| key.to_string());
         }
+        let sandbox = self.command.open_sandbox(&self.spec.name, &program, &self.handlers);
+        let sandbox = sandbox.map_err(|reason| {
+            let text = format!("cannot start '{}': {reason}", program.command);
+            confinement_failed(&self.spec.name, &text)
+        })?;
+        if let Some(sandbox) = &sandbox {
+            program.entry = sandbox.entry().to_vec();
+        }
         let input = self.command.stdin.as_ref().and_then(|stdin| stdin.fill(&args));
         let stdout = CapturedOutput::keeping(KEPT / 2, KEPT / 2);
         let stderr = CapturedOutput::keeping(0, KEPT_OF_STDERR);
         let finished = program.run(input.unwrap_or_default().as_bytes(), stdout, stderr).await;
         let finished = finished.map_err(|error| self.not_started(error, &args))?;
-        outcome::of(&self.spec.name, &self.command, finished)
+        let outcome = outcome::of(&self.spec.name, &self.command, finished);
+        outcome.map_err(|error| {
+            match sandbox.as_ref().and_then(|sandbox| sandbox.hint(0, &error.for_model)) {
+                Some(hint) => error.with_hint(hint),
+                None => error,
+            }
+        })
     }
 
     fn not_started(&self, error: StartError, args: &TemplateArguments) -> ToolError {
@@ -180,6 +225,14 @@ fn unavailable(tool: &str, reason: &dyn std::fmt::Display) -> ToolError {
     let text = format!("Tool '{tool}' is unavailable: {reason}");
     let hint =
         "Is the program installed, and do `program` and `cwd` of the tool's definition lead to it?";
+    ToolError::new(ErrorKind::Unavailable, text).with_hint(hint)
+}
+
+/// The error of a call whose program cannot be confined.
+fn confinement_failed(tool: &str, reason: &str) -> ToolError {
+    let text = format!("Tool '{tool}' is unavailable: {reason}");
+    let hint = "Is the program installed? If it cannot be confined here, `sandbox = \"try\"` in the tool's definition \
+                starts it all the same, with a warning";
     ToolError::new(ErrorKind::Unavailable, text).with_hint(hint)
 }
 

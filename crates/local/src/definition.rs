@@ -10,6 +10,7 @@ use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use switchboard_sandbox::{SandboxAllow, SandboxConfig, SandboxLimits, SandboxMode};
 use switchboard_toolcall::{Annotations, HumanDuration, HumanSize, Tool, ToolSettings, ToolSpec};
 
 use crate::{
@@ -67,6 +68,15 @@ pub struct ToolDefinition {
     /// variable `SWITCHBOARD_IDEMPOTENCY_KEY` of a program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub honours_keys: bool,
+    /// Whether the program of a `command` tool is confined.
+    #[serde(default, skip_serializing_if = "SandboxMode::is_off")]
+    pub sandbox: SandboxMode,
+    /// What it may do all the same.
+    #[serde(default, skip_serializing_if = "SandboxAllow::is_empty")]
+    pub sandbox_allow: SandboxAllow,
+    /// How much it may take.
+    #[serde(default, skip_serializing_if = "SandboxLimits::is_default")]
+    pub sandbox_limits: SandboxLimits,
 }
 
 /// A checked implementation.
@@ -140,6 +150,7 @@ impl ToolDefinition {
             return Err(DefinitionError::OnlyFor { tool: tool(), key, kinds });
         }
         let kind = implementation.kind;
+        self.check_sandbox()?;
         let needs = |key| DefinitionError::Needs { tool: tool(), kind, key };
         let handled = |by| match &implementation.handler {
             Some(name) => Ok(CheckedImplementation::By(by, name)),
@@ -152,7 +163,8 @@ impl ToolDefinition {
             ImplementationType::Command => {
                 let program = implementation.program.as_deref();
                 let program = program.ok_or_else(|| needs("program"))?;
-                let command = CommandTemplate::new(implementation, program, &self.names());
+                let command = CommandTemplate::new(implementation, program, &self.names())
+                    .map(|command| command.confined(self.sandbox()));
                 command.map(CheckedImplementation::Runs).map_err(|wrong| wrong.of(&self.name))
             }
             ImplementationType::Http => {
@@ -161,6 +173,32 @@ impl ToolDefinition {
                 request.map(CheckedImplementation::Sends).map_err(|wrong| wrong.of(&self.name))
             }
         }
+    }
+
+    /// What confines its program.
+    pub fn sandbox(&self) -> SandboxConfig {
+        SandboxConfig {
+            mode: self.sandbox,
+            allow: self.sandbox_allow.clone(),
+            limits: self.sandbox_limits.clone(),
+        }
+    }
+
+    /// Checks that there is a program to confine, and that its sandbox can be meant.
+    fn check_sandbox(&self) -> Result<(), DefinitionError> {
+        let command = ImplementationType::Command;
+        let keys = [
+            ("sandbox", !self.sandbox.is_off()),
+            ("sandbox_allow", !self.sandbox_allow.is_empty()),
+            ("sandbox_limits", !self.sandbox_limits.is_default()),
+        ];
+        let set = keys.iter().find(|(_, is_set)| *is_set).map(|(key, _)| *key);
+        if let Some(key) = set.filter(|_| self.implementation.kind != command) {
+            let kinds = command.to_string();
+            return Err(DefinitionError::OnlyFor { tool: self.name.clone(), key, kinds });
+        }
+        let problem = |problem| DefinitionProblem::new("sandbox", problem).of(&self.name);
+        self.sandbox().check().map_err(problem)
     }
 
     fn mocked(&self) -> Result<CheckedImplementation<'_>, DefinitionError> {

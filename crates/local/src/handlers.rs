@@ -10,6 +10,7 @@ use std::{
 
 use serde_json::Value;
 use switchboard_process::ProcessGuard;
+use switchboard_sandbox::SandboxDeps;
 use switchboard_toolcall::{
     BoxFuture, CallContext, ErrorKind, IntoOutput, Tool, ToolError, ToolOutput,
 };
@@ -78,6 +79,7 @@ pub struct Handlers(Arc<HandlersInner>);
 struct HandlersInner {
     functions: RwLock<BTreeMap<HandlerKind, BTreeMap<String, Handler>>>,
     guard: OnceLock<ProcessGuard>,
+    sandbox: OnceLock<SandboxDeps>,
 }
 
 impl Handlers {
@@ -110,6 +112,17 @@ impl Handlers {
     /// first guard stays.
     pub fn set_guard(&self, guard: ProcessGuard) {
         let _ = self.0.guard.set(guard);
+    }
+
+    /// Confines the programs of `command` tools that are to be confined in this way; without it they do not start. The first
+    /// one stays.
+    pub fn set_sandbox(&self, sandbox: SandboxDeps) {
+        let _ = self.0.sandbox.set(sandbox);
+    }
+
+    /// How programs are confined, if they can be.
+    pub(crate) fn sandbox(&self) -> Option<&SandboxDeps> {
+        self.0.sandbox.get()
     }
 
     /// The guard of the programs that tools start, if there is one.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
+use switchboard_sandbox::{SandboxAllow, SandboxLimits, SandboxMode};
 use switchboard_toolcall::{Normalize, Tool, ToolOrigin, ToolSpec};
 
 use crate::{
@@ -124,6 +125,9 @@ impl ReplayCalls {
             max_concurrent: None,
             cache: None,
             honours_keys: false,
+            sandbox: SandboxMode::Off,
+            sandbox_allow: SandboxAllow::default(),
+            sandbox_limits: SandboxLimits::default(),
             name,
         }
     }

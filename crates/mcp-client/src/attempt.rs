@@ -8,6 +8,7 @@ use std::{
 };
 
 use switchboard_mcp_wire::{Era, server_request::is_echoed_refusal};
+use switchboard_sandbox::{Sandbox, SandboxedProgram};
 use switchboard_toolcall::HumanDuration;
 use tokio::time::timeout;
 
@@ -150,7 +151,7 @@ impl Server {
         let (name, inbox) = (self.name(), router.clone());
         Ok(match kind {
             TransportKind::Stdio => {
-                let transport = stdio::StdioTransport::start(name, &self.child(), inbox)
+                let transport = stdio::StdioTransport::start(name, &self.child()?, inbox)
                     .map_err(|error| error.to_string())?;
                 OpenTransport { transport, tell: Box::new(|_| {}) }
             }
@@ -168,17 +169,40 @@ impl Server {
         })
     }
 
-    fn child(&self) -> stdio::StdioConfig {
+    fn child(&self) -> Result<stdio::StdioConfig, String> {
         let config = self.config();
-        stdio::StdioConfig {
+        let sandbox = self.make_sandbox().map_err(|reason| {
+            format!("cannot start '{}': {reason}", config.command.as_deref().unwrap_or_default())
+        })?;
+        Ok(stdio::StdioConfig {
             args: config.args.clone(),
             env: config.env.clone(),
             inherit_env: config.inherit_env,
             cwd: config.cwd.clone(),
             guard: self.deps.guard.clone(),
             log: Some(self.stderr.clone()),
+            sandbox: sandbox.map(Arc::new),
             ..stdio::StdioConfig::new(config.command.clone().unwrap_or_default())
-        }
+        })
+    }
+
+    /// Makes what confines the server's program, if its settings demand that.
+    fn make_sandbox(&self) -> Result<Option<Sandbox>, String> {
+        let config = self.config();
+        let sandbox = config.sandbox();
+        let deps = match &self.deps.sandbox {
+            _ if sandbox.mode.is_off() => return Ok(None),
+            Some(deps) => deps,
+            None => return Err("it cannot be confined: this program confines none".to_owned()),
+        };
+        let program = SandboxedProgram {
+            owner: self.name(),
+            command: config.command.as_deref().unwrap_or_default(),
+            args: &config.args,
+            env: &config.env,
+            cwd: config.cwd.as_deref(),
+        };
+        Sandbox::open(&program, &sandbox, deps)
     }
 
     fn http(&self) -> http::HttpConfig {

@@ -9,6 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use switchboard_lock::LockMode;
 use switchboard_oauth::{OauthConfig, ServerAuth};
+use switchboard_sandbox::{SandboxAllow, SandboxConfig, SandboxLimits, SandboxMode};
 use switchboard_toolcall::{HumanDuration, HumanSize, Normalize, Strictness, ToolSettings};
 
 /// The settings of `[mcp]`.
@@ -118,6 +119,12 @@ pub struct ServerConfig {
     pub enabled_tools: Option<Vec<String>>,
     /// What happens to its definitions that are not in `switchboard.lock`, or differ from it; as `[lock]` says, if unset.
     pub lock: Option<LockMode>,
+    /// Whether its program is confined.
+    pub sandbox: SandboxMode,
+    /// What it may do all the same.
+    pub sandbox_allow: SandboxAllow,
+    /// How much it may take.
+    pub sandbox_limits: SandboxLimits,
     /// Why it is skipped although it is enabled, such as a variable that is not set: it is known and never connected to.
     #[serde(skip)]
     pub skipped: Option<String>,
@@ -220,7 +227,31 @@ impl ServerConfig {
     pub fn kind(&self) -> Result<TransportKind, String> {
         let kind = self.transport()?;
         self.check_auth(kind)?;
+        self.check_sandbox(kind)?;
         Ok(kind)
+    }
+
+    /// Checks that there is a program to confine, and that its sandbox can be meant.
+    fn check_sandbox(&self, kind: TransportKind) -> Result<(), String> {
+        let sandbox = self.sandbox();
+        let is_set =
+            !(sandbox.mode.is_off() && sandbox.allow.is_empty() && sandbox.limits.is_default());
+        match kind {
+            TransportKind::Stdio => sandbox.check(),
+            _ if is_set => {
+                Err("`sandbox`: it needs a `command`: only a program is confined".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What confines its program.
+    pub fn sandbox(&self) -> SandboxConfig {
+        SandboxConfig {
+            mode: self.sandbox,
+            allow: self.sandbox_allow.clone(),
+            limits: self.sandbox_limits.clone(),
+        }
     }
 
     /// Checks that the server can be signed in to as the settings want.

@@ -57,8 +57,32 @@ impl Server {
         H: Fn() -> Vec<(String, String)>,
     {
         let call = CallOrigin::new(spec, cx);
+        let before = self.refusals();
         let result = self.send_part_of(&call, spec, request, cx).await;
-        result.and_then(|result| read(&result)).map_err(|error| call.explained(error))
+        let result = result.and_then(|result| read(&result));
+        result.map_err(|error| self.refused(before, call.explained(error)))
+    }
+
+    /// How much its sandbox refused so far; `None` without one.
+    fn refusals(&self) -> Option<u64> {
+        // Most servers have none, and a call is not to wait for a lock then.
+        (!self.config().sandbox.is_off())
+            .then(|| self.open_sandbox().map_or(0, |open| open.refusals()))
+    }
+
+    /// Adds what the sandbox refused in the meantime to an error.
+    fn refused(&self, before: Option<u64>, error: ToolError) -> ToolError {
+        let Some((before, sandbox)) = before.zip(self.open_sandbox()) else { return error };
+        match sandbox.hint(before, &error.for_model) {
+            Some(hint) => {
+                let hint = match &error.hint {
+                    Some(other) => format!("{other}; {hint}"),
+                    None => hint,
+                };
+                error.with_hint(hint)
+            }
+            None => error,
+        }
     }
 
     /// Sends the request of `call`, and returns the result as it came. A caller that has to sign in first does so in between:

@@ -15,6 +15,7 @@ use switchboard_lock::{InstanceGate, Locks, ServerGate};
 use switchboard_mcp_wire::{ServerChange, ServerRequestHandler, server_request::NoRequestHandler};
 use switchboard_oauth::OauthDeps;
 use switchboard_runtime::ToolManager;
+use switchboard_sandbox::{Sandbox, SandboxDeps};
 use switchboard_toolcall::{ErrorKind, ToolError};
 use tokio::{
     sync::{Notify, broadcast, watch},
@@ -51,6 +52,8 @@ pub struct ServerDeps {
     pub announce: Arc<dyn Fn(&ServerFailure) + Send + Sync>,
     /// How children are guarded against being left behind.
     pub guard: Option<ProcessGuard>,
+    /// How programs are confined; if `None`, those that are to be confined do not start.
+    pub sandbox: Option<SandboxDeps>,
     /// Which protocol each server spoke before.
     pub protocols: Arc<KnownProtocols>,
     /// What servers may say of themselves.
@@ -72,6 +75,7 @@ impl ServerDeps {
             answers: Arc::new(NoRequestHandler),
             announce: Arc::new(|_| {}),
             guard: None,
+            sandbox: None,
             protocols: Arc::default(),
             locks: Arc::default(),
             oauth: None,
@@ -377,6 +381,11 @@ impl Server {
     /// Returns the open transport.
     pub(super) fn open_transport(&self) -> Option<Arc<dyn Transport>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns what confines its program, while that runs.
+    pub fn open_sandbox(&self) -> Option<Arc<Sandbox>> {
+        self.open_transport()?.sandbox().cloned()
     }
 
     /// Closes the connection, waits until its process is gone, and returns the last lines of its stderr.

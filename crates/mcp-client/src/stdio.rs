@@ -26,6 +26,7 @@ use std::{
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{Outgoing, RpcError};
 use switchboard_process::{ProcessGroup, ProcessGuard};
+use switchboard_sandbox::Sandbox;
 use switchboard_toolcall::BoxFuture;
 use tokio::{
     runtime::Handle,
@@ -68,6 +69,8 @@ pub struct StdioConfig {
     pub cwd: Option<PathBuf>,
     /// Ends the child if we are killed. Without a guard, it only ends if we shut down in an orderly way.
     pub guard: Option<ProcessGuard>,
+    /// What confines it, if anything does.
+    pub sandbox: Option<Arc<Sandbox>>,
     /// The largest message that is read, in bytes; a longer one is skipped.
     pub max_message: usize,
     /// Keeps the lines of its stderr, also after it has ended.
@@ -84,6 +87,7 @@ impl StdioConfig {
             inherit_env: false,
             cwd: None,
             guard: None,
+            sandbox: None,
             max_message: MAX_MESSAGE,
             log: None,
         }
@@ -100,6 +104,7 @@ impl fmt::Debug for StdioConfig {
             .field("inherit_env", &self.inherit_env)
             .field("cwd", &self.cwd)
             .field("guard", &self.guard)
+            .field("is_confined", &self.sandbox.is_some())
             .field("max_message", &self.max_message)
             .finish()
     }
@@ -113,6 +118,8 @@ pub struct StdioTransport {
     /// Cancelled when all processes of the server are gone.
     ended: CancellationToken,
     runtime: Handle,
+    /// Kept for as long as the server runs.
+    sandbox: Option<Arc<Sandbox>>,
 }
 
 /// What the transport and its tasks share.
@@ -161,7 +168,8 @@ impl StdioTransport {
         let life = ChildProcess::new(child, guarded, Arc::clone(&shared), reader, stderr);
         tokio::spawn(life.run(closing.clone(), ended.clone().drop_guard()));
         let closing = closing.drop_guard();
-        Ok(Arc::new(Self { shared, closing, ended, runtime: Handle::current() }))
+        let sandbox = config.sandbox.clone();
+        Ok(Arc::new(Self { shared, closing, ended, runtime: Handle::current(), sandbox }))
     }
 
     /// Returns the id of the server's process group, which is that of its first process. Under a guard, it is known a
@@ -219,6 +227,10 @@ impl Transport for StdioTransport {
 
     fn stderr_tail(&self) -> Vec<String> {
         self.shared.tail.lines()
+    }
+
+    fn sandbox(&self) -> Option<&Arc<Sandbox>> {
+        self.sandbox.as_ref()
     }
 }
 

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{IncomingMessage, Outgoing, RpcError};
 use switchboard_oauth::SignInNeeded;
+use switchboard_sandbox::Sandbox;
 use switchboard_toolcall::BoxFuture;
 
 /// A transport to one server. Implemented for stdio, streamable HTTP and the old HTTP+SSE.
@@ -54,6 +55,11 @@ pub trait Transport: Send + Sync {
     /// Returns the last lines of the server's stderr; empty unless it is a stdio server.
     fn stderr_tail(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Returns what confines the server's program.
+    fn sandbox(&self) -> Option<&Arc<Sandbox>> {
+        None
     }
 }
 

@@ -14,6 +14,7 @@
 //!     inherit_env: false,
 //!     cwd: None,
 //!     guard: None,
+//!     entry: Vec::new(),
 //! };
 //! // Keeps the first and the last 1024 bytes of each stream.
 //! let output = || CapturedOutput::keeping(1024, 1024);

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     io,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -31,6 +31,8 @@ pub struct Program {
     pub cwd: Option<PathBuf>,
     /// What ends it when we are killed.
     pub guard: Option<ProcessGuard>,
+    /// A program with its first arguments that becomes this one, such as one that confines itself first; none if empty.
+    pub entry: Vec<OsString>,
 }
 
 /// Why a program could not be started.
@@ -86,13 +88,17 @@ impl Program {
     }
 
     fn command(&self, for_guard: &[&str]) -> Command {
-        let program =
-            self.guard.as_ref().map_or(OsStr::new(&self.command), |guard| guard.file().as_os_str());
-        let mut command = Command::new(program);
-        if let Some(guard) = &self.guard {
-            command.args(&guard.args).args(for_guard).arg(&self.command);
-        }
-        command.args(&self.args);
+        let own = [OsStr::new(&self.command)];
+        let mut words = self.entry.iter().map(OsString::as_os_str).chain(own);
+        let mut command = match &self.guard {
+            Some(guard) => {
+                let mut command = Command::new(guard.file());
+                command.args(&guard.args).args(for_guard);
+                command
+            }
+            None => Command::new(words.next().unwrap_or_default()),
+        };
+        command.args(words).args(&self.args);
         if !self.inherit_env {
             command.env_clear();
             let is_inherited = |name: &OsStr| name.to_str().is_some_and(environment::is_inherited);

@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Servers",
         &[
             "add", "import", "servers", "logs", "restart", "enable", "disable", "remove", "login",
-            "logout", "lock", "trust",
+            "logout", "lock", "trust", "sandbox",
         ],
     ),
     ("Clients", &["serve", "connect", "token"]),

@@ -5,6 +5,7 @@ mod cluster;
 mod models;
 mod disk;
 mod lock;
+mod sandbox;
 mod servers;
 mod voice;
 mod zwave;
@@ -129,6 +130,7 @@ fn examine(doctor: &DoctorArgs, cli: &Cli) -> anyhow::Result<Findings> {
     found.checks.extend(servers::switched_off(&loaded));
     let environment = async { Ok(checks::of_environment(&loaded).await) };
     found.checks.extend(on_runtime(unless_interrupted(environment))?);
+    found.checks.extend(sandbox::all(&loaded));
     found.checks.extend(disk::all(&loaded));
     Ok(found)
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use switchboard_audit::{Filter, Record, ToolStats};
 use switchboard_mcp_client::{ServerState, TransportKind};
+use switchboard_sandbox::SandboxMode;
 
 use super::{api_view, calls, lists, sign_in_view};
 use crate::{
@@ -42,6 +43,9 @@ struct ServerRow {
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sign_in: Option<Value>,
+    /// How its program is confined, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<&'static str>,
 }
 
 pub(super) fn run(servers: &ServersArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
@@ -53,6 +57,11 @@ pub(super) fn run(servers: &ServersArgs, cli: &Cli) -> anyhow::Result<ExitCode> 
         None => connected(servers, &loaded)?,
     };
     count_calls(&mut rows, &loaded);
+    for row in &mut rows {
+        let config = loaded.settings.servers.get(&row.name);
+        let mode = config.map(|config| config.sandbox).filter(|mode| !mode.is_off());
+        row.sandbox = mode.map(SandboxMode::name);
+    }
     if servers.json {
         terminal::print(&serde_json::to_string(&rows)?)?;
     } else if rows.is_empty() {
@@ -125,8 +134,8 @@ impl ServerRow {
 
     fn new(name: String, state: String, kind: String) -> Self {
         let (tools, calls, failures) = (0, 0, 0);
-        let (p50_ms, p95_ms, error, sign_in) = (None, None, None, None);
-        Self { name, state, kind, tools, calls, failures, p50_ms, p95_ms, error, sign_in }
+        let (p50_ms, p95_ms, error, sign_in, sandbox) = (None, None, None, None, None);
+        Self { name, state, kind, tools, calls, failures, p50_ms, p95_ms, error, sign_in, sandbox }
     }
 
     /// The columns for people.

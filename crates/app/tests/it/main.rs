@@ -17,6 +17,7 @@ mod lock;
 mod hostile;
 mod definitions;
 mod programs;
+mod sandbox;
 mod tools;
 mod servers;
 mod apis;

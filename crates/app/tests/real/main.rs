@@ -19,6 +19,7 @@ mod prometheus;
 mod pty;
 mod packages;
 mod questions;
+mod sandbox;
 mod shells;
 mod sign_in;
 mod workers;

@@ -4,7 +4,7 @@ use serde_json::Value;
 use switchboard_process::{CapturedOutput, FinishedProcess, ProcessEnd, excerpt::excerpt};
 use switchboard_toolcall::{ToolError, ToolOutput};
 
-use super::{CommandTemplate, KEPT, unavailable};
+use super::{CommandTemplate, KEPT, confinement_failed, unavailable};
 use crate::{binary, definition::CommandOutput};
 
 /// How many lines of stderr an error shows.
@@ -12,6 +12,9 @@ const LINES: usize = 20;
 
 /// How much of a line an error shows, in characters.
 const WIDTH: usize = 500;
+
+/// How a program ends that could not be started, as in shells.
+const NOT_STARTED: ProcessEnd = ProcessEnd::Exited(127);
 
 /// What the call of a program answers.
 pub(super) fn of(
@@ -21,11 +24,11 @@ pub(super) fn of(
 ) -> Result<ToolOutput, ToolError> {
     let FinishedProcess { ending, stdout, stderr } = finished;
     let program = &command.program;
-    let how = match ending {
+    let how = match &ending {
         ProcessEnd::Exited(0) => return answer(tool, command, stdout),
         ProcessEnd::Exited(status) => format!("{program} exited with status {status}"),
         ProcessEnd::Killed(signal) => format!("{program} was killed by signal {signal}"),
-        ProcessEnd::Refused(reason) => return Err(unavailable(tool, &reason)),
+        ProcessEnd::Refused(reason) => return Err(unavailable(tool, reason)),
         ProcessEnd::Unguarded => format!("{program} was ended: its guard was killed"),
     };
     // Programs that write nothing to stderr often write what is wrong to stdout.
@@ -33,6 +36,12 @@ pub(super) fn of(
         lines if lines.is_empty() => last_lines(stdout),
         lines => lines,
     };
+    // What was to become the program says itself that it could not.
+    let is_not_started = |line: &&String| line.starts_with("cannot start '");
+    let not_started = lines.last().filter(is_not_started).filter(|_| ending == NOT_STARTED);
+    if let Some(reason) = not_started.filter(|_| !command.sandbox.mode.is_off()) {
+        return Err(confinement_failed(tool, reason));
+    }
     Err(ToolError::failed([vec![how], lines].concat().join("\n")))
 }
 

@@ -30,5 +30,6 @@ fn program(config: &StdioConfig) -> Program {
         inherit_env: config.inherit_env,
         cwd: config.cwd.clone(),
         guard: config.guard.clone(),
+        entry: config.sandbox.iter().flat_map(|sandbox| sandbox.entry().iter().cloned()).collect(),
     }
 }

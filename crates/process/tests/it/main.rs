@@ -28,6 +28,7 @@ fn both(command: &str, args: &[&str]) -> [Program; 2] {
         inherit_env: false,
         cwd: None,
         guard,
+        entry: Vec::new(),
     })
 }
 

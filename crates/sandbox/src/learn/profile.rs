@@ -1,0 +1,394 @@
+//! Makes settings that a person can judge of what a program did.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use super::{Watch, trace::TraceEvent};
+use crate::{config::SandboxAllow, policy::FileAccess};
+
+/// From how many files of a folder on all of it is read.
+const MANY: usize = 4;
+
+/// Folders below the home folder that belong to a package manager or a browser for tests, each as a whole.
+const CACHES: &[&str] = &[
+    ".npm",
+    ".cache/uv",
+    ".local/share/uv",
+    ".cache/pip",
+    ".cache/node",
+    ".cache/node-gyp",
+    ".cache/deno",
+    ".bun",
+    ".cache/ms-playwright",
+    ".cache/puppeteer",
+    ".cache/pypoetry",
+    ".local/share/pnpm",
+    ".cache/pnpm",
+    ".nvm",
+    ".pyenv",
+];
+
+/// What makes it dangerous to change a file, by a part of its path.
+const DANGEROUS_WRITES: &[(&str, &str)] = &[
+    ("/.git/hooks", "git runs what is there"),
+    ("/.bashrc", "shells run it"),
+    ("/.zshrc", "shells run it"),
+    ("/.profile", "shells run it"),
+    ("/.config/autostart", "it is run at each login"),
+    ("/.config/systemd", "it is run as a service"),
+    ("/.local/bin", "programs there are run by name"),
+    ("/cron", "it is run by the clock"),
+];
+
+/// Unix sockets behind which there is more than a service.
+const DANGEROUS_SOCKETS: &[(&str, &str)] = &[
+    ("docker.sock", "it gives the rights of root"),
+    ("podman.sock", "it starts programs outside of the sandbox"),
+    ("ssh", "it may be an agent that signs with the user's keys"),
+    ("/bus", "it starts programs outside of the sandbox"),
+];
+
+/// What a program needs, as settings, with what a person should know about them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LearnedProfile {
+    /// The settings.
+    pub allow: SandboxAllow,
+    /// What is wider than what was seen, and why.
+    pub guessed: Vec<String>,
+    /// What could do harm.
+    pub dangerous: Vec<String>,
+    /// What it did that no sandbox allows.
+    pub never: Vec<String>,
+}
+
+impl LearnedProfile {
+    /// Writes it as a part of a config, for the section `section`.
+    pub fn to_toml(&self, section: &str) -> String {
+        let notes = [
+            ("guessed", &self.guessed),
+            ("dangerous", &self.dangerous),
+            ("never allowed", &self.never),
+        ];
+        let notes = notes
+            .into_iter()
+            .flat_map(|(kind, notes)| notes.iter().map(move |note| format!("# {kind}: {note}\n")));
+        let list = |texts: &[String]| {
+            let texts: Vec<_> = texts.iter().map(|text| format!("{text:?}")).collect();
+            texts.join(", ")
+        };
+        let ports: Vec<_> = self.allow.connect_direct.iter().map(ToString::to_string).collect();
+        let keys = [
+            ("read", list(&self.allow.read)),
+            ("write", list(&self.allow.write)),
+            ("connect", list(&self.allow.connect)),
+            ("connect_direct", ports.join(", ")),
+            ("run", list(&self.allow.run)),
+        ];
+        let keys = keys.iter().filter(|(_, values)| !values.is_empty());
+        let keys: Vec<_> = keys.map(|(key, values)| format!("{key} = [{values}]")).collect();
+        let allow =
+            if keys.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", keys.join(", ")) };
+        let notes: String = notes.collect();
+        format!("{notes}[{section}]\nsandbox = \"on\"\nsandbox_allow = {allow}\n")
+    }
+}
+
+/// What was done, sorted by what would allow it.
+#[derive(Default)]
+struct Needs {
+    read: BTreeSet<PathBuf>,
+    write: BTreeSet<PathBuf>,
+    run: BTreeSet<PathBuf>,
+    unix: BTreeSet<PathBuf>,
+    direct: BTreeMap<u16, String>,
+}
+
+pub(super) fn make(watch: &Watch, events: Vec<TraceEvent>, hosts: Vec<String>) -> LearnedProfile {
+    let mut profile = LearnedProfile::default();
+    let needs = collect(watch, events, &mut profile);
+    let write = widen_writes(watch, &needs.write, &mut profile);
+    let read: BTreeSet<_> = needs
+        .read
+        .into_iter()
+        .filter(|path| !write.iter().any(|folder| path.starts_with(folder)))
+        .collect();
+    let read = widen_reads(watch, &read, &mut profile);
+    for path in &write {
+        let text = path.display().to_string();
+        let reasons = DANGEROUS_WRITES.iter().filter(|(part, _)| text.contains(part));
+        profile.dangerous.extend(reasons.map(|(_, why)| format!("it changes {text}: {why}")));
+    }
+    for path in &needs.unix {
+        let text = path.display().to_string();
+        let why =
+            DANGEROUS_SOCKETS.iter().find(|(part, _)| text.contains(part)).map(|(_, why)| *why);
+        let why = why.unwrap_or("what listens there does things outside of the sandbox");
+        profile.dangerous.push(format!("it connects to {text}: {why}"));
+    }
+    for (port, address) in &needs.direct {
+        profile.dangerous.push(format!(
+            "it connects to {address}:{port} without the proxy, so that port {port} has to be open to every host"
+        ));
+    }
+    let named =
+        |paths: &BTreeSet<PathBuf>| paths.iter().map(|path| shown(watch, path)).collect::<Vec<_>>();
+    let sockets = needs.unix.iter().map(|path| format!("unix:{}", path.display()));
+    let mut connect: Vec<_> = hosts.into_iter().chain(sockets).collect();
+    connect.sort();
+    connect.dedup();
+    profile.allow = SandboxAllow {
+        read: named(&read),
+        write: named(&write),
+        connect,
+        connect_direct: needs.direct.into_keys().collect(),
+        run: named(&needs.run),
+    };
+    profile
+}
+
+/// Leaves out what is allowed anyway, and what never is.
+fn collect(watch: &Watch, events: Vec<TraceEvent>, profile: &mut LearnedProfile) -> Needs {
+    let mut needs = Needs::default();
+    let mut never = BTreeSet::new();
+    let may = |path: &Path, accesses: &[FileAccess]| {
+        let mut rules = watch.usual.iter().filter(|rule| accesses.contains(&rule.access));
+        rules.any(|rule| path.starts_with(&rule.path))
+    };
+    let absolute = |path: &Path| watch.places.cwd().join(path);
+    use FileAccess::{Device, Read, Run, Write};
+    for event in events {
+        let (path, accesses, set): (_, &[FileAccess], _) = match &event {
+            TraceEvent::Read(path) => {
+                (absolute(path), &[Read, Run, Write, Device], &mut needs.read)
+            }
+            TraceEvent::Write(path) | TraceEvent::Change(path) => {
+                (absolute(path), &[Write, Device], &mut needs.write)
+            }
+            TraceEvent::Run(path) => (absolute(path), &[Run], &mut needs.run),
+            TraceEvent::Unix(path) => {
+                needs.unix.insert(path.clone());
+                continue;
+            }
+            TraceEvent::Connect { address, port } => {
+                let is_proxy = *port == watch.proxy_port && address == "127.0.0.1";
+                if !is_proxy {
+                    needs.direct.entry(*port).or_insert_with(|| address.clone());
+                }
+                continue;
+            }
+        };
+        let real = path.canonicalize().unwrap_or(path);
+        if may(&real, accesses) {
+            continue;
+        }
+        let is_listed = matches!(event, TraceEvent::Read(_)) && watch.own_folders.contains(&real);
+        if is_listed {
+            let text = shown(watch, &real);
+            let note = format!(
+                "{text} is left out, although it was listed: interpreters do that to find modules"
+            );
+            if !profile.guessed.contains(&note) {
+                profile.guessed.push(note);
+            }
+            continue;
+        }
+        match watch.secrets.contain(&real) {
+            // What the kernel says of processes is looked at by many programs, which do without.
+            true if real.starts_with("/proc") || real.starts_with("/dev") => {}
+            true => _ = never.insert(real.display().to_string()),
+            false => match &event {
+                // What a package manager installs is run from its cache, under names that change.
+                TraceEvent::Run(_) => _ = set.insert(cache(watch, &real).unwrap_or(real)),
+                // An entry is created, moved or removed in its folder.
+                TraceEvent::Change(_) => {
+                    set.insert(real.parent().unwrap_or(Path::new("/")).to_owned());
+                }
+                _ => _ = set.insert(real),
+            },
+        }
+    }
+    // `nscd` is asked by the C library, which does without.
+    needs.unix.retain(|path| !path.starts_with("/run/nscd") && !path.starts_with("/var/run/nscd"));
+    profile.never = never.into_iter().collect();
+    needs
+}
+
+fn widen_writes(
+    watch: &Watch,
+    paths: &BTreeSet<PathBuf>,
+    profile: &mut LearnedProfile,
+) -> BTreeSet<PathBuf> {
+    let mut wide: BTreeSet<PathBuf> = BTreeSet::new();
+    for path in paths {
+        let whole = cache(watch, path).unwrap_or_else(|| path.clone());
+        if whole.is_dir() {
+            let text = shown(watch, &whole);
+            let note =
+                format!("all of {text}, because entries of it were created, moved or removed");
+            if !profile.guessed.contains(&note) {
+                profile.guessed.push(note);
+            }
+            if is_broad(watch, &whole) {
+                profile.dangerous.push(format!(
+                    "it changes entries of {text} itself, which is all that the user has"
+                ));
+            }
+        }
+        wide.insert(whole);
+    }
+    outermost(&wide)
+}
+
+fn widen_reads(
+    watch: &Watch,
+    paths: &BTreeSet<PathBuf>,
+    profile: &mut LearnedProfile,
+) -> BTreeSet<PathBuf> {
+    let mut of_folder: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for path in paths {
+        *of_folder.entry(path.parent().unwrap_or(path).to_owned()).or_default() += 1;
+    }
+    let mut wide = BTreeSet::new();
+    for path in paths {
+        let parent = path.parent().unwrap_or(path);
+        let is_many = of_folder.get(parent).is_some_and(|count| *count >= MANY);
+        let whole = match cache(watch, path) {
+            Some(cache) => cache,
+            None if is_many && !is_broad(watch, parent) => {
+                let note = format!(
+                    "all of {}, because {} of its entries were read",
+                    shown(watch, parent),
+                    of_folder[parent]
+                );
+                if !profile.guessed.contains(&note) {
+                    profile.guessed.push(note);
+                }
+                parent.to_owned()
+            }
+            None => path.clone(),
+        };
+        if is_broad(watch, &whole) {
+            profile.dangerous.push(format!(
+                "it lists {}, below which is all that the user has",
+                shown(watch, &whole)
+            ));
+        }
+        wide.insert(whole);
+    }
+    outermost(&wide)
+}
+
+/// The cache of a package manager that the path is in.
+fn cache(watch: &Watch, path: &Path) -> Option<PathBuf> {
+    let home = watch.places.home()?;
+    CACHES.iter().map(|cache| home.join(cache)).find(|cache| path.starts_with(cache))
+}
+
+/// Whether a folder has much of the user, or of the system, below it.
+fn is_broad(watch: &Watch, folder: &Path) -> bool {
+    let is_of_home = watch.places.home().is_some_and(|home| home.starts_with(folder));
+    is_of_home
+        || ["/", "/home", "/tmp", "/var", "/etc", "/usr"]
+            .iter()
+            .any(|broad| folder == Path::new(broad))
+}
+
+/// Paths that are not below others.
+fn outermost(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+    let is_below_other =
+        |path: &PathBuf| path.ancestors().skip(1).any(|folder| paths.contains(folder));
+    paths.iter().filter(|path| !is_below_other(path)).cloned().collect()
+}
+
+/// A path as people write it: `~/notes/**` for all of a folder.
+fn shown(watch: &Watch, path: &Path) -> String {
+    let end = if path.is_dir() { "/**" } else { "" };
+    let of_home = watch.places.home().and_then(|home| path.strip_prefix(home).ok());
+    match of_home {
+        Some(rest) if rest.as_os_str().is_empty() => format!("~{end}"),
+        Some(rest) => format!("~/{}{end}", rest.display()),
+        None => format!("{}{end}", path.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, sync::Arc};
+
+    use super::*;
+    use crate::{
+        files::{Places, SecretPaths},
+        policy::FileRule,
+        refusals::Refusals,
+    };
+
+    fn learned(files: &[&str], events: impl Fn(&Path) -> Vec<TraceEvent>) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        for file in files {
+            let file = home.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "").unwrap();
+        }
+        let watch = Watch {
+            trace: home.join("trace"),
+            proxy_port: 3128,
+            usual: vec![FileRule { path: "/usr".into(), access: FileAccess::Run }],
+            own_folders: vec![home.join("script")],
+            places: Places::new(Some(home.clone()), home.clone()),
+            secrets: SecretPaths::new(Some(&home), &[]),
+            seen: Arc::new(Refusals::new("x", None)),
+        };
+        let hosts = vec!["b.example:443".to_owned(), "a.example:443".to_owned()];
+        make(&watch, events(&home), hosts).to_toml("servers.x")
+    }
+
+    // SB-2
+    #[test]
+    fn settings_are_small_and_say_what_is_dangerous() {
+        use TraceEvent::{Change, Connect, Read, Run, Unix};
+        let files = [
+            "script/x", "data/one", "many/a", "many/b", "many/c", "many/d", "out/new", ".ssh/id",
+            ".npm/x/y", "tool", ".bashrc",
+        ];
+        let text = learned(&files, |home| {
+            let read = |name: &str| Read(home.join(name));
+            vec![
+                read("data/one"),
+                read("many/a"),
+                read("many/b"),
+                read("many/c"),
+                read("many/d"),
+                read("out/new"),
+                read("script"),
+                read(".ssh/id"),
+                Read("/usr/bin/env".into()),
+                Change(home.join("out/new")),
+                Change(home.join(".npm/x/y")),
+                Run(home.join("tool")),
+                Connect { address: "127.0.0.1".to_owned(), port: 3128 },
+                Connect { address: "1.2.3.4".to_owned(), port: 5432 },
+                Unix("/var/run/docker.sock".into()),
+            ]
+        });
+        let expected = [
+            "read = [\"~/data/one\", \"~/many/**\"]",
+            "write = [\"~/.npm/**\", \"~/out/**\"]",
+            "connect = [\"a.example:443\", \"b.example:443\", \"unix:/var/run/docker.sock\"]",
+            "connect_direct = [5432]",
+            "run = [\"~/tool\"]",
+            "# guessed: all of ~/many/**, because 4 of its entries were read",
+            "# dangerous: it connects to /var/run/docker.sock: it gives the rights of root",
+            "# dangerous: it connects to 1.2.3.4:5432 without the proxy",
+            "# never allowed: ",
+            "[servers.x]\nsandbox = \"on\"\n",
+        ];
+        for part in expected {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        let section = learned(&[], |_| Vec::new());
+        assert!(section.contains("sandbox_allow = { connect = "), "{section}");
+    }
+}

@@ -1,0 +1,246 @@
+//! The only way out of a sandbox: a proxy that knows where the program may connect to, by name and port.
+//!
+//! It speaks `CONNECT`, and passes on plain HTTP requests one by one. It looks names up itself, at the moment it connects, so a
+//! name cannot mean one address when it is judged and another when it is used. What is said inside of a tunnel has to be for
+//! the host that the tunnel is for: the name in a TLS handshake, and the `Host` of a plain request.
+
+mod address;
+mod destination;
+mod head;
+mod inspect;
+mod tls;
+
+use std::{io, sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::refusals::{Refusals, SandboxRefusal};
+
+pub(crate) use destination::{ConnectList, Destination};
+use head::{RequestHead, RequestTarget};
+
+/// How long the head of a request may take.
+const HEAD: Duration = Duration::from_secs(30);
+
+/// How long connecting to a host may take.
+const CONNECT: Duration = Duration::from_secs(30);
+
+/// How many connections of one program are served at once.
+const MOST: usize = 256;
+
+/// What the connections of a program are judged by.
+pub(crate) struct Proxy {
+    /// Where it may connect to.
+    pub(crate) allowed: ConnectList,
+    /// Whether it may connect everywhere, because it is only watched.
+    pub(crate) allows_all: bool,
+    /// What it has to know, if others reach the proxy too.
+    pub(crate) token: Option<String>,
+    pub(crate) refusals: Arc<Refusals>,
+}
+
+/// Why a connection is not made.
+enum ProxyError {
+    /// The program may not connect there.
+    Refused(String),
+    /// The request cannot be understood.
+    Bad(&'static str),
+    /// The request has no credentials.
+    Unknown,
+    /// The host cannot be reached.
+    Unreachable(String),
+    /// The program hung up.
+    Gone(io::Error),
+}
+
+impl From<io::Error> for ProxyError {
+    fn from(error: io::Error) -> Self {
+        Self::Gone(error)
+    }
+}
+
+impl Proxy {
+    /// Serves the program for as long as this is polled.
+    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener) {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = listener.accept(), if connections.len() < MOST => match accepted {
+                    Ok((client, _)) => {
+                        let proxy = Arc::clone(&self);
+                        connections.spawn(async move { proxy.talk(client).await });
+                    }
+                    // Too many open files, usually: others will be closed.
+                    Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+                },
+                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            }
+        }
+    }
+
+    async fn talk(&self, mut client: TcpStream) {
+        let (status, text) = match self.answer(&mut client).await {
+            Ok(()) => return,
+            Err(ProxyError::Gone(error)) => {
+                return tracing::debug!(%error, "a connection of a confined program ended");
+            }
+            Err(ProxyError::Refused(reason)) => ("403 Forbidden", reason),
+            Err(ProxyError::Bad(reason)) => ("400 Bad Request", reason.to_owned()),
+            Err(ProxyError::Unknown) => ("407 Proxy Authentication Required", String::new()),
+            Err(ProxyError::Unreachable(reason)) => ("502 Bad Gateway", reason),
+        };
+        let length = text.len() + 1;
+        let response = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\n\
+             connection: close\r\n\r\n{text}\n"
+        );
+        // The program may have hung up.
+        let _ = client.write_all(response.as_bytes()).await;
+        let _ = client.shutdown().await;
+    }
+
+    async fn answer(&self, client: &mut TcpStream) -> Result<(), ProxyError> {
+        let read = timeout(HEAD, RequestHead::read(client)).await;
+        let (head, rest) = read.map_err(|_| ProxyError::Bad("no request came"))??;
+        self.check_token(&head)?;
+        match head.target()? {
+            RequestTarget::Tunnel { host, port } => {
+                let mut server = self.connect(&host, port).await?;
+                client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+                self.tunnel(client, &mut server, &host, port, rest).await
+            }
+            RequestTarget::Request { host, port, path } => {
+                let (length, request) = head.for_server(&host, port, &path)?;
+                let mut server = self.connect(&host, port).await?;
+                server.write_all(&request).await?;
+                pass_on(client, &mut server, &rest, length).await?;
+                Ok(())
+            }
+        }
+    }
+
+    fn check_token(&self, head: &RequestHead) -> Result<(), ProxyError> {
+        let Some(token) = &self.token else { return Ok(()) };
+        let expected = format!("Basic {}", STANDARD.encode(format!("sandbox:{token}")));
+        match head.value("proxy-authorization") {
+            Some(given) if given == expected => Ok(()),
+            _ => Err(ProxyError::Unknown),
+        }
+    }
+
+    /// Connects to a host, if the program may.
+    async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, ProxyError> {
+        let is_named = self.allowed.has(host, port);
+        if self.allows_all {
+            self.refusals.saw(SandboxRefusal::Connect(destination::text(host, port)));
+        } else if !is_named {
+            return Err(self.refuse(host, port, "is not allowed"));
+        }
+        let unreachable = |error: io::Error| {
+            ProxyError::Unreachable(format!(
+                "cannot connect to {}: {error}",
+                destination::text(host, port)
+            ))
+        };
+        let addresses: Vec<_> =
+            tokio::net::lookup_host((host, port)).await.map_err(unreachable)?.collect();
+        let is_allowed = |ip: std::net::IpAddr| {
+            let is_asked_for = host == ip.to_string() || host == "localhost" && ip.is_loopback();
+            self.allows_all
+                || is_asked_for
+                || address::is_public(ip)
+                || self.allowed.has(&ip.to_string(), port)
+        };
+        let mut usable = addresses.clone();
+        usable.retain(|address| is_allowed(address.ip()));
+        if let (true, Some(address)) = (usable.is_empty(), addresses.first()) {
+            let ip = address.ip().to_string();
+            return Err(self.refuse(
+                &ip,
+                port,
+                &format!("is what {host} leads to, a private address that is not allowed"),
+            ));
+        }
+        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        for address in usable {
+            match timeout(CONNECT, TcpStream::connect(address)).await {
+                Ok(Ok(server)) => {
+                    // Requests are short and wait for their responses.
+                    let _ = server.set_nodelay(true);
+                    return Ok(server);
+                }
+                Ok(Err(error)) => last = error,
+                Err(_) => last = io::Error::from(io::ErrorKind::TimedOut),
+            }
+        }
+        Err(unreachable(last))
+    }
+
+    fn refuse(&self, host: &str, port: u16, why: &str) -> ProxyError {
+        let what = destination::text(host, port);
+        let refusal = SandboxRefusal::Connect(what.clone());
+        let text =
+            format!("the sandbox refuses this connection: {what} {why}; {}", refusal.remedy());
+        self.refusals.saw(refusal);
+        ProxyError::Refused(text)
+    }
+
+    /// Passes on what both say, after what the program says first was judged.
+    async fn tunnel(
+        &self,
+        client: &mut TcpStream,
+        server: &mut TcpStream,
+        host: &str,
+        port: u16,
+        rest: Vec<u8>,
+    ) -> Result<(), ProxyError> {
+        let (mut from_client, mut to_client) = client.split();
+        let (mut from_server, mut to_server) = server.split();
+        let up = async {
+            match inspect::first_words(&mut from_client, rest, host).await? {
+                Ok(words) => to_server.write_all(&words).await?,
+                Err(other) => {
+                    self.refusals.saw(SandboxRefusal::Connect(destination::text(&other, port)));
+                    return Err(io::Error::other("a tunnel to one host with a request to another"));
+                }
+            }
+            finish(&mut from_client, &mut to_server).await
+        };
+        let down = finish(&mut from_server, &mut to_client);
+        tokio::try_join!(up, down)?;
+        Ok(())
+    }
+}
+
+/// Copies until the end, and passes that on too.
+async fn finish(
+    from: &mut (impl AsyncRead + Unpin),
+    to: &mut (impl AsyncWrite + Unpin),
+) -> io::Result<()> {
+    copy(from, to).await?;
+    to.shutdown().await
+}
+
+/// Passes on the body of a request, of this length, and the whole response. Nothing else of the program's follows.
+async fn pass_on(
+    client: &mut TcpStream,
+    server: &mut TcpStream,
+    rest: &[u8],
+    length: u64,
+) -> io::Result<()> {
+    let (mut from_client, mut to_client) = client.split();
+    let (mut from_server, mut to_server) = server.split();
+    let up = async {
+        let mut body = rest.chain(&mut from_client).take(length);
+        copy(&mut body, &mut to_server).await
+    };
+    let down = finish(&mut from_server, &mut to_client);
+    tokio::try_join!(up, down)?;
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! What programs can do in a sandbox.
+
+use std::path::Path;
+
+use switchboard_sandbox::{Sandbox, SandboxAllow, SandboxConfig, SandboxMode, SandboxedProgram};
+
+use crate::{
+    boxed::{can_confine, deps, on, python, run, texts},
+    place::Place,
+};
+
+async fn python_in(place: &Place, script: &str, allow: SandboxAllow) -> (String, String) {
+    let deps = deps(&place.path("home"), &[place.path("shared/state")]);
+    let args = ["-c".to_owned(), script.to_owned()];
+    let finished = run(python(), &args, &place.path("work"), &on(allow), &deps).await;
+    (finished.stdout(), finished.stderr())
+}
+
+// SB-1
+#[tokio::test]
+async fn what_is_allowed_works() {
+    if !can_confine() {
+        return;
+    }
+    let place = Place::new().await;
+    let http = place.http();
+    for (script, expected) in [
+        ("print(open('../shared/readable').read())".to_owned(), "content"),
+        ("print(open('../home/notes/a').read())".to_owned(), "content"),
+        ("open('own', 'a').write('!'); print(open('own').read())".to_owned(), "content!"),
+        ("import os; os.mkdir('d'); os.rename('own', 'd/own'); print(os.listdir('d'))".to_owned(), "['own']"),
+        ("import os; os.chmod('d/own', 0o600); print(oct(os.stat('d/own').st_mode))".to_owned(), "0o100600"),
+        ("import tempfile; f = tempfile.TemporaryFile(); f.write(b'x'); print('made')".to_owned(), "made"),
+        ("import subprocess; print(subprocess.check_output('echo hi | cat', shell=True).decode())".to_owned(), "hi"),
+        ("import ssl; print(ssl.create_default_context() is not None)".to_owned(), "True"),
+        ("import threading; t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()".to_owned(), "thread"),
+        (format!("import urllib.request as r; print(r.urlopen('http://127.0.0.1:{http}/').read())"), "b'hello'"),
+    ] {
+        let (stdout, stderr) = python_in(&place, &script, place.allowed()).await;
+        assert_eq!(stdout.trim(), expected, "{script}\n{stderr}");
+    }
+}
+
+// SB-1
+#[tokio::test]
+async fn a_refusal_names_what_was_refused() {
+    if !can_confine() {
+        return;
+    }
+    let place = Place::new().await;
+    let deps = deps(&place.path("home"), &[]);
+    let secret = place.path("outside/secret");
+    let script = format!("open({secret:?})");
+    let args = ["-c".to_owned(), script];
+    let config = on(SandboxAllow::default());
+    let finished = run(python(), &args, Path::new("/"), &config, &deps).await;
+    let hint = finished.sandbox.hint(0, &finished.stderr()).unwrap();
+    assert!(hint.contains(&format!("sandbox_allow.read += {secret:?}")), "{hint}");
+}
+
+// SB-1
+#[tokio::test]
+async fn a_program_that_is_not_there_is_named() {
+    if !can_confine() {
+        return;
+    }
+    let place = Place::new().await;
+    let deps = deps(&place.path("home"), &[]);
+    let config = on(SandboxAllow::default());
+    let finished = run("no-such-program", &[], Path::new("/"), &config, &deps).await;
+    assert_eq!(finished.output.status.code(), Some(127));
+    let expected = "cannot start 'no-such-program': No such file or directory\n";
+    assert_eq!(finished.stderr(), expected);
+}
+
+// SB-1
+#[tokio::test]
+async fn a_program_elsewhere_runs_if_it_is_named() {
+    if !can_confine() {
+        return;
+    }
+    let place = Place::new().await;
+    let program = place.path("outside/program");
+    let script = format!("import subprocess; print(subprocess.run([{program:?}]).returncode)");
+    let allow = SandboxAllow { run: texts([&program]), ..SandboxAllow::default() };
+    let (stdout, stderr) = python_in(&place, &script, allow).await;
+    assert_eq!(stdout.trim(), "0", "{stderr}");
+}
+
+// SB-1
+#[tokio::test]
+async fn try_starts_what_on_refuses() {
+    if !can_confine() {
+        return;
+    }
+    let place = Place::new().await;
+    let deps = deps(&place.path("home"), &[]);
+    let connect = vec![format!("unix:{}", place.path("outside/unix").display())];
+    let allow = SandboxAllow { connect, ..SandboxAllow::default() };
+    let env = std::collections::BTreeMap::new();
+    let program = SandboxedProgram { owner: "x", command: "true", args: &[], env: &env, cwd: None };
+    let open = |mode| {
+        let config = SandboxConfig { mode, ..on(allow.clone()) };
+        Sandbox::open(&program, &config, &deps).map(|open| open.is_some())
+    };
+    assert_eq!(open(SandboxMode::Try), Ok(true));
+    assert_eq!(open(SandboxMode::Off), Ok(false));
+    if switchboard_sandbox::SandboxSupport::current().landlock_abi < 9 {
+        let refused = open(SandboxMode::On).unwrap_err();
+        assert!(refused.contains("Unix sockets cannot be told apart"), "{refused}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Runs programs in a sandbox.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::Output,
+};
+
+use switchboard_sandbox::{
+    Sandbox, SandboxAllow, SandboxConfig, SandboxDeps, SandboxMode, SandboxSupport,
+    SandboxedProgram,
+};
+use tokio::process::Command;
+
+/// What starts a program that confines itself: an example of this crate.
+pub(crate) fn deps(home: &Path, secrets: &[PathBuf]) -> SandboxDeps {
+    let test = std::env::current_exe().unwrap();
+    let program = test.parent().unwrap().parent().unwrap().join("examples/sandbox_entry");
+    assert!(program.exists(), "{} is built with the tests", program.display());
+    SandboxDeps {
+        entry: vec![program.into(), "__sandbox".into()],
+        home: Some(home.to_owned()),
+        secrets: secrets.to_owned(),
+        observer: None,
+        learner: None,
+    }
+}
+
+/// Settings that confine, with what is allowed.
+pub(crate) fn on(allow: SandboxAllow) -> SandboxConfig {
+    SandboxConfig { mode: SandboxMode::On, allow, ..SandboxConfig::default() }
+}
+
+/// Texts, as settings have them.
+pub(crate) fn texts<const N: usize>(paths: [&Path; N]) -> Vec<String> {
+    paths.map(|path| path.display().to_string()).into()
+}
+
+/// Whether this kernel can confine; where it cannot, it has to say so.
+pub(crate) fn can_confine() -> bool {
+    let missing = SandboxSupport::current().missing();
+    if missing.is_empty() {
+        return true;
+    }
+    let deps = deps(Path::new("/nowhere"), &[]);
+    let env = BTreeMap::new();
+    let program = SandboxedProgram { owner: "x", command: "true", args: &[], env: &env, cwd: None };
+    let refused = Sandbox::open(&program, &on(SandboxAllow::default()), &deps).err().unwrap();
+    assert!(refused.contains(&missing[0]), "{refused}");
+    false
+}
+
+/// A Python that is a file of the system, if there is one.
+pub(crate) fn python() -> &'static str {
+    if Path::new("/usr/bin/python3").exists() { "/usr/bin/python3" } else { "python3" }
+}
+
+/// A program that ran in a sandbox.
+pub(crate) struct Finished {
+    pub(crate) output: Output,
+    pub(crate) sandbox: Sandbox,
+}
+
+impl Finished {
+    pub(crate) fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+}
+
+/// Runs a program in a sandbox until it ends.
+pub(crate) async fn run(
+    command: &str,
+    args: &[String],
+    cwd: &Path,
+    config: &SandboxConfig,
+    deps: &SandboxDeps,
+) -> Finished {
+    let env = BTreeMap::new();
+    let program = SandboxedProgram { owner: "test", command, args, env: &env, cwd: Some(cwd) };
+    let sandbox = Sandbox::open(&program, config, deps).unwrap().expect("it is confined");
+    let (entry, first) = sandbox.entry().split_first().unwrap();
+    let mut child = Command::new(entry);
+    child.args(first).arg(command).args(args).current_dir(cwd).kill_on_drop(true);
+    let output = child.output().await.unwrap();
+    Finished { output, sandbox }
+}
