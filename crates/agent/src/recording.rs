@@ -23,6 +23,8 @@ pub struct RunRecording {
     pub model: String,
     /// The patterns of `--tools`.
     pub tools: Vec<String>,
+    /// The profile of `--profile`.
+    pub profile: Option<String>,
     /// How often the model is asked at most, if the command line says so.
     pub max_iterations: Option<NonZeroU32>,
     /// The chat whose turns they are.
@@ -48,6 +50,7 @@ impl RunRecording {
             caller: cx.caller.as_deref().map(str::to_owned),
             chat: self.chat.clone(),
             tools: self.tools.clone(),
+            profile: self.profile.clone(),
             max_iterations: self.max_iterations,
             skip,
             messages: conversation.messages().to_vec(),
@@ -145,8 +148,8 @@ impl AgentRun<'_> {
 
     /// Whether a call that may have run can be run again without a second effect.
     fn may_repeat(&self, name: &str) -> bool {
-        let tool = self.agent.executor.tools().lookup(name);
-        tool.is_ok_and(|tool| {
+        let tool = self.agent.tool(name);
+        tool.is_some_and(|tool| {
             let spec = tool.spec();
             spec.is_read_only() || spec.annotations.idempotent == Some(true)
         })

@@ -68,7 +68,7 @@ impl<'a> AgentRun<'a> {
         recorded: Vec<RecordedTurn>,
     ) -> AgentOutcome {
         let most = self.agent.config.max_iterations.get();
-        self.search = SearchOffer::decide(self.agent, self.cx).await;
+        self.search = SearchOffer::decide(self.agent).await;
         for recorded in recorded {
             let last = self.next_is_last(most);
             if let Some(outcome) = self.restore(recorded, last, conversation).await {
@@ -151,7 +151,7 @@ impl<'a> AgentRun<'a> {
             }
             let tool = tools.iter().find(|tool| **tool.name() == *name).cloned();
             // A model that searches may call what it has not found.
-            let known = || self.search.as_ref().and(self.agent.executor.tools().get(name));
+            let known = || self.search.as_ref().and_then(|_| self.agent.tool(name));
             let tool = tool.or_else(known);
             args.as_object().is_some_and(|args| tool.is_some_and(|tool| tool.may_accept(args)))
         };
@@ -191,7 +191,7 @@ impl<'a> AgentRun<'a> {
     /// Returns our tools for the next turn: all, or those that were found.
     fn offered(&self, messages: &[Message]) -> Vec<Arc<RegisteredTool>> {
         match &self.search {
-            Some(search) => search.found(self.agent, messages, self.cx),
+            Some(search) => search.found(self.agent, messages),
             None => self.agent.offered(),
         }
     }

@@ -16,6 +16,7 @@ mod records;
 mod approvals;
 mod telemetry;
 mod assembly;
+mod profiles;
 mod own_gateway;
 mod connections;
 mod runtime;

@@ -197,6 +197,7 @@ impl OfferedTool {
                 rename: self.rename.clone(),
                 // The worker's own executor sets the fixed arguments.
                 fixed: BTreeMap::new(),
+                hidden: Default::default(),
             },
             extra: self.extra.clone(),
         }

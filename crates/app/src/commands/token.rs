@@ -15,7 +15,7 @@ use crate::{
     cli::{Cli, NewTokenArgs, TokenAction, TokenArgs},
     cluster,
     connections::sign_ins,
-    environment,
+    environment, profiles,
     runtime::on_runtime,
     settings::{self, Loaded},
     terminal::{self, text},
@@ -23,7 +23,7 @@ use crate::{
 use stores::TokenStores;
 
 pub(super) fn run(token: &TokenArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = settings::load_sections(cli.config.as_deref(), &["cluster"])?;
+    let loaded = settings::load_sections(cli.config.as_deref(), &["cluster", "profiles"])?;
     on_runtime(async {
         let cluster = cluster::connect(&loaded).await?;
         let mut visit = cluster.as_ref().map(ClusterView::new);
@@ -34,7 +34,10 @@ pub(super) fn run(token: &TokenArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         let own = if cluster.is_some() { open_if_possible()? } else { open()? };
         let tokens = TokenStores { own, cluster };
         match &token.action {
-            TokenAction::New(new) => create(&tokens, new).await?,
+            TokenAction::New(new) => {
+                profiles::check(&loaded, new.profile.as_deref())?;
+                create(&tokens, new).await?;
+            }
             TokenAction::List { json } => list(&tokens, *json)?,
             TokenAction::Sign { names } => sign(&tokens, names).await?,
             TokenAction::Revoke { name } => {
@@ -86,6 +89,7 @@ async fn create(tokens: &TokenStores, new: &NewTokenArgs) -> anyhow::Result<()> 
     let wanted = access::NewToken {
         name: new.name.clone(),
         tools: (!new.tools.is_empty()).then(|| new.tools.clone()),
+        profile: new.profile.clone(),
         rate: new.rate,
         concurrent: new.concurrent,
         admin: new.admin,
@@ -124,6 +128,9 @@ fn line(entry: &TokenEntry) -> String {
         .tools
         .as_ref()
         .map_or("all tools".to_owned(), |tools| text::one_line(&tools.join(", ")));
+    let profile = entry.profile.as_ref();
+    let profile = profile.map(|name| format!(", profile {}", text::one_line(name)));
+    let profile = profile.unwrap_or_default();
     let rate = entry.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
     let most = entry.concurrent.map(|most| format!(", {most} at once")).unwrap_or_default();
     let admin = if entry.admin { ", admin" } else { "" };
@@ -132,7 +139,7 @@ fn line(entry: &TokenEntry) -> String {
     let name = text::one_line(&entry.name);
     let client = entry.oauth.as_deref().map(client).unwrap_or_default();
     format!(
-        "{name}  {tools}{rate}{most}{admin}{approves}{watches}{client}  since {:.0}",
+        "{name}  {tools}{profile}{rate}{most}{admin}{approves}{watches}{client}  since {:.0}",
         entry.created
     )
 }
@@ -181,6 +188,7 @@ fn shown(entry: &TokenEntry) -> serde_json::Value {
     let mut shown = json!({
         "name": entry.name,
         "tools": entry.tools,
+        "profile": entry.profile,
         "rate": entry.rate,
         "concurrent": entry.concurrent,
         "admin": entry.admin,
