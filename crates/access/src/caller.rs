@@ -4,11 +4,16 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use serde_json::Value;
-use switchboard_runtime::{RegisteredTool, ToolManager};
-use switchboard_toolcall::{CallContext, CallerToken, Principal, ToolPatterns, Visibility};
+use switchboard_runtime::{CallNames, RegisteredTool, ToolManager};
+use switchboard_toolcall::{
+    CallContext, CallerToken, Principal, Profile, ToolPatterns, Visibility,
+};
 
 /// The header in which the owner, over our own socket, sets the caller name of a call.
 pub const CALLER_HEADER: &str = "x-switchboard-caller";
+
+/// The header in which a request over REST names the profile through which it sees the tools.
+pub const PROFILE_HEADER: &str = "x-switchboard-profile";
 
 /// The header in which the owner, over our own socket, names the client program.
 pub const CLIENT_HEADER: &str = "x-switchboard-client";
@@ -96,13 +101,18 @@ impl Caller {
         self
     }
 
+    /// Limits the caller to the tools of a profile, as they look there.
+    #[must_use]
+    pub fn in_profile(mut self, profile: Arc<Profile>) -> Self {
+        self.visibility = self.visibility.within(profile);
+        self
+    }
+
     /// Limits the caller to the tools of a person, whose claims and sign-ins it gets.
     #[must_use]
     pub(crate) fn within(mut self, person: &Self) -> Self {
-        let (own, bound) = (self.visibility.clone(), person.visibility.clone());
-        if bound.hides_tools() {
-            let sees = move |name: &str| own.sees_name(name) && bound.sees_name(name);
-            self.visibility = Visibility::of_tools(sees).watching(false);
+        if person.visibility.hides_tools() {
+            self.visibility = self.visibility.limited_to(&person.visibility);
         }
         self.claims.clone_from(&person.claims);
         self.principal = person.principal.clone();
@@ -128,17 +138,22 @@ impl Caller {
         }
     }
 
-    /// Returns whether the caller may know of calls of `tool` that `caller` made.
+    /// Returns what the caller calls the tool of a recorded call. `None` if it may not know of the call.
+    pub fn shown_call(&self, call: &CallNames<'_>, tools: &ToolManager) -> Option<String> {
+        tools.shown_call(self.name.as_deref(), self.visibility(), call)
+    }
+
+    /// Returns whether the caller may know of calls of `tool`, as the config names it, that `caller` made.
     pub fn knows_call(&self, tool: &str, caller: Option<&str>, tools: &ToolManager) -> bool {
         tools.knows_call(self.name.as_deref(), self.visibility(), tool, caller)
     }
 
-    /// Returns whether the tool with this name exists for the caller, under any of its names.
+    /// Returns whether the tool that the caller calls by this name exists for it.
     pub fn may_see(&self, name: &str, tools: &ToolManager) -> bool {
         tools.is_visible(name, self.visibility())
     }
 
-    /// Returns whether the tool exists for the caller.
+    /// Returns whether the tool exists for the caller; `ToolManager::view` says how it looks.
     pub fn sees(&self, tool: &RegisteredTool) -> bool {
         tool.is_visible(self.visibility())
     }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use switchboard_models::{Model, ModelCall, ModelError, StopReason, ToolChoice, Usage};
 use switchboard_runtime::{RegisteredTool, SpanOperation, ToolExecutor};
-use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolPatterns, ToolSpec};
+use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolPatterns, ToolSpec, Visibility};
 
 use crate::{
     AgentEvent, AgentEvents, AnswerSchema, Config, Conversation, RunRecording, Shortened,
@@ -25,6 +25,8 @@ pub struct Agent {
     /// Tools that the caller runs itself.
     pub(crate) foreign: Arc<[ToolSpec]>,
     offers: Vec<ToolNameFilter>,
+    /// What its caller sees of the tools.
+    pub(crate) visibility: Visibility,
     /// Where its runs are written down, if they are.
     pub(crate) recording: Option<Arc<RunRecording>>,
     /// The model that summarises what no longer fits, if it is another one.
@@ -138,9 +140,19 @@ impl Agent {
     /// An agent that offers every tool of the executor.
     pub fn new(model: Arc<dyn Model>, executor: ToolExecutor, config: Config) -> Self {
         let (options, foreign) = (RequestOptions::default(), Arc::default());
-        let (config, offers) = (Arc::new(config), Vec::new());
+        let (config, offers, visibility) = (Arc::new(config), Vec::new(), Visibility::default());
         let (recording, summariser) = (None, None);
-        Self { model, executor, config, options, foreign, offers, recording, summariser }
+        Self {
+            model,
+            executor,
+            config,
+            options,
+            foreign,
+            offers,
+            visibility,
+            recording,
+            summariser,
+        }
     }
 
     /// The same agent, with only those tools that `tools` matches; calls of others find nothing (ML-9).
@@ -156,6 +168,13 @@ impl Agent {
         is_offered: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> Self {
         self.offers.push(Arc::new(is_offered));
+        self
+    }
+
+    /// The same agent, for a caller who sees the tools like this; its profile also holds for runs whose context has none.
+    #[must_use]
+    pub fn seeing(mut self, visibility: Visibility) -> Self {
+        self.visibility = visibility;
         self
     }
 
@@ -225,7 +244,7 @@ impl Agent {
         cx: &CallContext,
     ) -> AgentOutcome {
         let traced = ModelSpan::begin(self, cx.trace.as_ref());
-        let mut cx = CallContext { trace: traced.place(), ..cx.clone() };
+        let mut cx = CallContext { trace: traced.place(), ..self.in_profile(cx) };
         // The calls of a run belong together, in the records too.
         cx.conversation.get_or_insert_with(|| CallId::generate().to_string().into());
         let live = self.begin_recording(conversation, events, &cx);
@@ -245,7 +264,7 @@ impl Agent {
         let RecordedRun { start, turns, edits } = recorded;
         live.go_on();
         let traced = ModelSpan::begin(self, cx.trace.as_ref());
-        let mut cx = CallContext { trace: traced.place(), ..cx.clone() };
+        let mut cx = CallContext { trace: traced.place(), ..self.in_profile(cx) };
         cx.conversation = Some(live.id.to_string().into());
         self.model.skip_turns(start.skip + turns.len());
         let mut conversation = Conversation::from(start.messages);
@@ -264,12 +283,22 @@ impl Agent {
         events: &AgentEvents,
         cx: &CallContext,
     ) -> AgentOutcome {
-        let mut run = AgentRun::new(self, events, cx);
+        let agent = self.clone().seeing(cx.visibility.clone());
+        let mut run = AgentRun::new(&agent, events, cx);
         run.live = live.map(Arc::new);
         let mut outcome = run.finish(conversation, recorded, edits).await;
         outcome.run_id = run.live.as_ref().map(|live| live.id);
         run.end_recording(&outcome);
         outcome
+    }
+
+    /// Returns the context with the agent's profile, unless it has one.
+    fn in_profile(&self, cx: &CallContext) -> CallContext {
+        let mut cx = cx.clone();
+        if let (None, Some(profile)) = (cx.visibility.profile(), self.visibility.profile()) {
+            cx.visibility = cx.visibility.within(profile.clone());
+        }
+        cx
     }
 
     /// Begins to write a run down; if that fails, warns and lets it run.
@@ -299,9 +328,19 @@ impl Agent {
         !self.foreign.is_empty() || !self.offered().is_empty()
     }
 
+    /// Returns the tools that its caller sees, in order.
+    pub(crate) fn listed(&self) -> Vec<Arc<RegisteredTool>> {
+        self.executor.tools().listed_for(&self.visibility)
+    }
+
+    /// Returns the tool that its caller calls by this name.
+    pub(crate) fn tool(&self, name: &str) -> Option<Arc<RegisteredTool>> {
+        self.executor.tools().get_for(name, &self.visibility)
+    }
+
     /// The tools on offer, in the executor's order (ML-6).
     pub(crate) fn offered(&self) -> Vec<Arc<RegisteredTool>> {
-        let mut tools = self.executor.tools().listed();
+        let mut tools = self.listed();
         tools.retain(|tool| self.offers(tool.name()) && !self.is_foreign(tool.name()));
         tools
     }
@@ -311,10 +350,10 @@ impl Agent {
         if self.offers.is_empty() {
             return true;
         }
-        match self.executor.tools().lookup(name) {
-            Ok(tool) => self.offers(tool.name()),
+        match self.tool(name) {
+            Some(tool) => self.offers(tool.name()),
             // It may be the tool of a server that still connects.
-            Err(_) => self.offers(name),
+            None => self.offers(name),
         }
     }
 

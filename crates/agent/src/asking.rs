@@ -35,7 +35,7 @@ impl AgentRun<'_> {
             }
             let tool = tools.iter().find(|tool| **tool.name() == *name).cloned();
             // A model that searches may call what it has not found.
-            let known = || self.search.as_ref().and(self.agent.executor.tools().get(name));
+            let known = || self.search.as_ref().and_then(|_| self.agent.tool(name));
             let tool = tool.or_else(known);
             args.as_object().is_some_and(|args| tool.is_some_and(|tool| tool.may_accept(args)))
         };
@@ -78,7 +78,7 @@ impl AgentRun<'_> {
     /// Returns our tools for the next turn: all, or those that were found.
     pub(crate) fn offered(&self, messages: &[Message]) -> Vec<Arc<RegisteredTool>> {
         let mut tools = match &self.search {
-            Some(search) => search.found(self.agent, messages, self.cx),
+            Some(search) => search.found(self.agent, messages),
             None => self.agent.offered(),
         };
         let has_it = || tools.iter().any(|tool| **tool.name() == *READ_RESULT);

@@ -99,8 +99,8 @@ impl AgentRun<'_> {
     }
 
     fn writes(&self, call: &ToolCall) -> bool {
-        let tool = self.agent.executor.tools().lookup(&call.name);
-        !tool.is_ok_and(|tool| tool.spec().is_read_only())
+        let tool = self.agent.tool(&call.name);
+        !tool.is_some_and(|tool| tool.spec().is_read_only())
     }
 
     /// Runs one call, or records why it is not run.

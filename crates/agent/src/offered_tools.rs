@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::HashSet, sync::Arc};
 use serde_json::{Value, json};
 use switchboard_models::{Message, ToolChoice, ToolReply};
 use switchboard_runtime::{RegisteredTool, tool_cost};
-use switchboard_toolcall::{CallContext, ToolResult, ToolSpec, Visibility};
+use switchboard_toolcall::{ToolResult, ToolSpec, Visibility};
 
 use crate::{Agent, READ_RESULT, ToolBudget, agent::shown_spec, searchable};
 
@@ -34,9 +34,9 @@ pub(crate) struct SearchOffer {
 
 impl SearchOffer {
     /// Returns the offer if the definitions of all tools take more than the budget. `None` if all are offered.
-    pub(crate) async fn decide(agent: &Agent, cx: &CallContext) -> Option<Self> {
-        let mut tools = agent.offered();
-        tools.retain(|tool| tool.is_visible(&cx.visibility));
+    pub(crate) async fn decide(agent: &Agent) -> Option<Self> {
+        let tools = agent.offered();
+        // Search belongs to the offer, whatever the caller sees.
         let listed = agent.executor.tools().listed();
         let own = |name: &str| listed.iter().find(|tool| **tool.name() == *name);
         let (search, read_result) = (own(SEARCH)?, own(READ_RESULT));
@@ -87,12 +87,7 @@ impl SearchOffer {
     }
 
     /// Returns the tools that the conversation found or called, in the order in which it did.
-    pub(crate) fn found(
-        &self,
-        agent: &Agent,
-        messages: &[Message],
-        cx: &CallContext,
-    ) -> Vec<Arc<RegisteredTool>> {
+    pub(crate) fn found(&self, agent: &Agent, messages: &[Message]) -> Vec<Arc<RegisteredTool>> {
         let tools = agent.executor.tools();
         let mut seen = self.names.clone();
         let mut names = names_in(messages);
@@ -100,10 +95,11 @@ impl SearchOffer {
             names.insert(0, name.clone());
         }
         let found = names.iter().filter_map(|name| {
-            let tool = tools.get(name)?;
-            let may_call = agent.offers(tool.name()) && tool.is_visible(&cx.visibility);
-            (may_call && !tools.is_denied(&tool) && seen.insert(tool.name().to_string()))
-                .then_some(tool)
+            let tool = agent.tool(name)?;
+            (agent.offers(tool.name())
+                && !tools.is_denied(&tool)
+                && seen.insert(tool.name().to_string()))
+            .then_some(tool)
         });
         found.collect()
     }
@@ -113,9 +109,8 @@ impl SearchOffer {
         if result.outcome.is_err() {
             return;
         }
-        let tools = agent.executor.tools();
         let found: Vec<_> =
-            found_in(&reply.content).iter().filter_map(|name| tools.get(name)).collect();
+            found_in(&reply.content).iter().filter_map(|name| agent.tool(name)).collect();
         let shown = found.iter().map(
             |tool| json!({"name": &**tool.name(), "description": start(&tool.spec().description)}),
         );
@@ -147,7 +142,10 @@ async fn exceeded(agent: &Agent, tools: &[Arc<RegisteredTool>]) -> Option<u64> {
 }
 
 fn is_pinned(agent: &Agent, tool: &RegisteredTool) -> bool {
-    tool.names().iter().any(|name| agent.config.pinned.matches(name))
+    let mut names = tool.names().into_iter().chain([&**tool.name()]);
+    let rules = agent.visibility.rules();
+    let is_pinned_in = rules.is_some_and(|rules| rules.pins(&names.clone().collect::<Vec<_>>()));
+    is_pinned_in || names.any(|name| agent.config.pinned.matches(name))
 }
 
 /// Returns what a search may find: what the caller may see and the model may call.
@@ -155,10 +153,8 @@ pub(crate) fn visibility(agent: &Agent, visibility: &Visibility) -> Visibility {
     if agent.offers_all() {
         return visibility.clone().with_names(SHARED);
     }
-    let (agent, caller) = (agent.clone(), visibility.clone());
-    Visibility::of_tools(move |name| caller.sees_name(name) && agent.may_call(name))
-        .watching(visibility.watches())
-        .with_names(SHARED)
+    let agent = agent.clone();
+    visibility.clone().narrowed(move |name| agent.may_call(name)).with_names(SHARED)
 }
 
 /// Returns the names of the tools that were found or called, in order.

@@ -100,7 +100,7 @@ pub(crate) fn calls(
             Ok(call) => (call, None),
             Err(unparsable) => {
                 let empty = ToolCall::new(call.name.clone(), Map::new()).with_id(call.id.clone());
-                let tool = run.agent.executor.tools().lookup(&call.name).ok();
+                let tool = run.agent.tool(&call.name);
                 let error = ToolError::invalid(unparsable);
                 (
                     empty,

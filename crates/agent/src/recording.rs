@@ -27,6 +27,8 @@ pub struct RunRecording {
     pub model: String,
     /// The patterns of `--tools`.
     pub tools: Vec<String>,
+    /// The profile of `--profile`.
+    pub profile: Option<String>,
     /// How often the model is asked at most, if the command line says so.
     pub max_iterations: Option<NonZeroU32>,
     /// The chat whose turns they are.
@@ -56,6 +58,7 @@ impl RunRecording {
             caller: cx.caller.as_deref().map(str::to_owned),
             chat: self.chat.clone(),
             tools: self.tools.clone(),
+            profile: self.profile.clone(),
             max_iterations: self.max_iterations,
             skip: agent.model.turns_taken(),
             schema: agent.options.answer.as_ref().map(|answer| answer.schema().clone()),
@@ -171,14 +174,14 @@ impl AgentRun<'_> {
     /// Whether a call that may have run can be run again without a second effect. `honoured` says whether its key was honoured
     /// where it ran: that is not so everywhere where it would run now.
     fn may_repeat(&self, name: &str, honoured: bool) -> bool {
-        let tool = self.agent.executor.tools().lookup(name);
-        let is_harmless = tool.is_ok_and(|tool| durable::may_repeat(tool.spec()));
+        let tool = self.agent.tool(name);
+        let is_harmless = tool.is_some_and(|tool| durable::may_repeat(tool.spec()));
         is_harmless || honoured && self.honours_keys(name)
     }
 
     fn honours_keys(&self, name: &str) -> bool {
-        let tool = self.agent.executor.tools().lookup(name);
-        tool.is_ok_and(|tool| tool.spec().settings.honours_keys)
+        let tool = self.agent.tool(name);
+        tool.is_some_and(|tool| tool.spec().settings.honours_keys)
     }
 
     fn record(&self, line: impl FnOnce() -> RunLine) {

@@ -66,7 +66,7 @@ impl<'a> AgentRun<'a> {
         recorded: Vec<RecordedTurn>,
         edits: Vec<Edit>,
     ) -> AgentOutcome {
-        self.search = SearchOffer::decide(self.agent, self.cx).await;
+        self.search = SearchOffer::decide(self.agent).await;
         for recorded in recorded {
             if let Some(outcome) = self.restore(recorded, conversation).await {
                 return outcome;

@@ -56,7 +56,10 @@ fn first_sentence(text: &str) -> String {
 
 /// Returns the names of some tools, in words.
 fn examples(tools: &[&RegisteredTool]) -> String {
-    let bare = |tool: &&RegisteredTool| tool.names()[2].replace(['_', '-'], " ");
+    let bare = |tool: &&RegisteredTool| {
+        let name = if tool.is_renamed() { &**tool.name() } else { tool.names()[2] };
+        name.replace(['_', '-'], " ")
+    };
     let names: Vec<_> = tools.iter().take(EXAMPLES).map(bare).collect();
     let more = if tools.len() > EXAMPLES { ", …" } else { "" };
     shortened(&format!("{}{more}", names.join(", ")), ABOUT)

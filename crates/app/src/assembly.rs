@@ -16,7 +16,7 @@ use switchboard_toolcall::{ErrorKind, Tool, ToolError, ToolOutput};
 
 use crate::{
     approvals, cluster::ClusterConnection, connections::Connections, environment, lock_watch,
-    records::RecordStores, sandboxes, settings::Loaded, telemetry::TelemetryExport,
+    profiles, records::RecordStores, sandboxes, settings::Loaded, telemetry::TelemetryExport,
 };
 
 /// The executor with its tools, and the other parts that live as long as the process.
@@ -143,6 +143,12 @@ impl App {
             is_quiet: false,
             _telemetry: telemetry,
         };
+        if !loaded.is_attached {
+            match profiles::rules(loaded) {
+                Ok(profiles) => app.executor.tools().set_profiles(profiles),
+                Err(wrong) => problems.extend(wrong),
+            }
+        }
         match &loaded.replay {
             Some(replay) => app.add_replayed_tools(replay, loaded, &mut problems),
             None if loaded.is_attached => {}
@@ -170,7 +176,8 @@ impl App {
         let policy =
             policy(loaded, self.applies_serve_rules).map_err(|problem| problems.push(problem)).ok();
         let tools = local_tools(loaded, &self.executor, &Handlers::new(), &mut problems);
-        let Some(policy) = policy.filter(|_| problems.is_empty()) else {
+        let profiles = profiles::rules(loaded).map_err(|wrong| problems.extend(wrong)).ok();
+        let Some((policy, profiles)) = policy.zip(profiles).filter(|_| problems.is_empty()) else {
             return Err(anyhow!(problems.join("\n       ")));
         };
         let tools = tools.into_iter().map(|local| local.tool).collect();
@@ -180,7 +187,7 @@ impl App {
             loaded.skipped.warn();
             self.policy.swap(policy);
             // Lists that were made under the old policy are stale now.
-            self.executor.tools().changed();
+            self.executor.tools().set_profiles(profiles);
             self.executor.reconfigure(loaded.settings.executor.clone());
             Ok(())
         })?;

@@ -10,6 +10,7 @@ mod hints;
 mod import;
 mod lock;
 mod login;
+mod profile;
 mod runs;
 mod sandbox;
 mod secret;
@@ -40,6 +41,7 @@ pub(crate) use hints::parse;
 pub(crate) use import::ImportArgs;
 pub(crate) use lock::{LockArgs, TrustArgs};
 pub(crate) use login::{LoginArgs, LogoutArgs};
+pub(crate) use profile::{ProfileAction, ProfileArgs, ProfileTestArgs};
 pub(crate) use runs::{
     DiffRunsArgs, ExportRunArgs, RerunArgs, RerunTools, ResumeRunArgs, RunFormat, RunsAction,
     RunsArgs, ShowRunArgs,
@@ -179,6 +181,8 @@ pub(crate) enum CliCommand {
     Runs(RunsArgs),
     /// Test the rules of the config on recorded calls
     Policy(PolicyArgs),
+    /// List the profiles of the config, or test one on recorded calls
+    Profile(ProfileArgs),
     /// Serve Z-Wave devices to an MCP client that starts it
     Zwave(ZwaveArgs),
     /// Answer speech, or requests over MQTT, with a model and the tools
@@ -217,6 +221,10 @@ pub(crate) struct ToolsArgs {
     /// List tools that `[policy]` denies, too, marked as denied
     #[arg(long)]
     pub(crate) all: bool,
+
+    /// Only the tools of this profile, as they look there
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion::profile_names))]
+    pub(crate) profile: Option<String>,
 
     /// Print a JSON array of {name, description, parameters, server?, annotations, denied?}; with --search of {name,
     /// description, score}; with --cost an object {total_tokens, servers}
@@ -264,6 +272,10 @@ pub(crate) struct CallArgs {
     /// Write the image or other binary content of the result to a file, as it is
     #[arg(long, short, value_name = "FILE", conflicts_with_all = ["json", "no_wait"])]
     pub(crate) output: Option<PathBuf>,
+
+    /// Call the tool as it looks in this profile
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion::profile_names))]
+    pub(crate) profile: Option<String>,
 
     /// How long the call may take, such as 500ms, 5s or 2m
     #[arg(long, value_name = "DURATION")]
@@ -353,6 +365,10 @@ pub(crate) struct ServeArgs {
     /// Serve one MCP client over stdin and stdout
     #[arg(long, conflicts_with = "listen")]
     pub(crate) stdio: bool,
+
+    /// With --stdio: serve this profile; over HTTP each is at /mcp/NAME
+    #[arg(long, value_name = "NAME", requires = "stdio", add = ArgValueCandidates::new(completion::profile_names))]
+    pub(crate) profile: Option<String>,
 
     /// Where to listen [default: 127.0.0.1:7300]
     #[arg(long, value_name = "ADDRESS:PORT")]

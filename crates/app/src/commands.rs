@@ -28,6 +28,7 @@ mod approve;
 pub(crate) mod calls;
 mod runs;
 mod policy;
+mod profile;
 mod zwave;
 mod voice;
 mod worker;
@@ -80,6 +81,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Calls(calls) => calls::run(calls, cli),
         CliCommand::Runs(runs) => runs::run(runs, cli),
         CliCommand::Policy(policy) => policy::run(policy, cli),
+        CliCommand::Profile(profile) => profile::run(profile, cli),
         CliCommand::Zwave(zwave) => zwave::run(zwave, cli),
         CliCommand::Voice(voice) => voice::run(voice, cli),
         CliCommand::Worker(worker) => worker::run(worker, cli),

@@ -18,8 +18,8 @@ use clap_complete::{Shell, env::Shells};
 use crate::{cli::Cli, environment};
 
 pub(crate) use candidates::{
-    approval_ids, approval_rules, call_ids, chat_ids, import_sources, model_names, recorded_tools,
-    run_ids, server_names, sign_in_names, token_names, tool_names,
+    approval_ids, approval_rules, call_ids, chat_ids, import_sources, model_names, profile_names,
+    recorded_tools, run_ids, server_names, sign_in_names, token_names, tool_names,
 };
 
 /// Set by the script, to the shell's name. Not clap's usual `COMPLETE`, which other programs use, too.

@@ -19,6 +19,7 @@ mod sandboxes;
 mod approvals;
 mod telemetry;
 mod assembly;
+mod profiles;
 mod own_gateway;
 mod connections;
 mod runtime;

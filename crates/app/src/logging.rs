@@ -57,6 +57,7 @@ pub(crate) fn start(cli: &Cli) {
         | CliCommand::Logout(_)
         | CliCommand::Calls(_)
         | CliCommand::Policy(_)
+        | CliCommand::Profile(_)
         | CliCommand::Approve(_)
         | CliCommand::Completions(_)
         | CliCommand::Man(_)

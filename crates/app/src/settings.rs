@@ -45,6 +45,7 @@ use switchboard_mcp_client::{McpConfig, ServerConfig};
 use switchboard_models::ModelConfig;
 use switchboard_runtime::{Config, PolicyConfig};
 use switchboard_telemetry::Config as TelemetryConfig;
+use switchboard_toolcall::ProfileConfig;
 use switchboard_voice::Config as VoiceConfig;
 use switchboard_workers::{Config as ClusterConfig, WorkerConfig};
 use switchboard_zwave::Config as ZwaveConfig;
@@ -84,6 +85,9 @@ pub(crate) struct Settings {
     /// `[apis.*]`, in the order of the file.
     #[schemars(with = "BTreeMap<String, ApiConfig>")]
     pub(crate) apis: IndexMap<String, ApiConfig>,
+    /// `[profiles.*]`, in the order of the file.
+    #[schemars(with = "BTreeMap<String, ProfileConfig>")]
+    pub(crate) profiles: IndexMap<String, ProfileConfig>,
     /// `[lock]`
     pub(crate) lock: LockConfig,
     /// `[audit]`
@@ -123,6 +127,8 @@ pub(crate) struct Loaded {
     apis: BTreeMap<String, usize>,
     /// The lines of the models, by name.
     models: BTreeMap<String, usize>,
+    /// The lines of the profiles, by name.
+    profiles: BTreeMap<String, usize>,
     /// What cannot be used because a value is missing.
     pub(crate) skipped: Skipped,
     /// What `${input:…}` in the servers are, if the config is VS Code's.
@@ -175,6 +181,11 @@ impl Loaded {
     /// `file:line` of a model, for messages.
     pub(crate) fn place_of_model(&self, name: &str) -> String {
         self.place(self.models.get(name))
+    }
+
+    /// `file:line` of a profile, for messages.
+    pub(crate) fn place_of_profile(&self, name: &str) -> String {
+        self.place(self.profiles.get(name))
     }
 
     /// The servers that are to be used, in order.
@@ -381,6 +392,9 @@ fn read(
                 ("apis", NodeContent::Table(apis)) => loaded.apis = lines_of("apis", apis)?,
                 ("models", NodeContent::Table(models)) => {
                     loaded.models = lines_of("models", models)?
+                }
+                ("profiles", NodeContent::Table(profiles)) => {
+                    loaded.profiles = lines_of("profiles", profiles)?
                 }
                 _ => {}
             }

@@ -44,7 +44,7 @@ pub struct Reader {
 }
 
 /// The columns that [`record`] reads, in its order.
-const COLUMNS: &str = "id, tool, server, caller, conversation, outcome, duration, started, bytes, reused, begun, length, arguments, client";
+const COLUMNS: &str = "id, tool, server, caller, conversation, outcome, duration, started, bytes, reused, begun, length, arguments, client, profile, shown_as";
 
 /// Where a line of the journal is: its segment, offset and length.
 pub(crate) type LineLocation = (u64, u64, u64);
@@ -189,6 +189,8 @@ fn record(row: &Row<'_>) -> rusqlite::Result<(Record, LineLocation)> {
         caller: row.get(3)?,
         client: row.get(13)?,
         conversation: row.get(4)?,
+        profile: row.get(14)?,
+        shown_as: row.get(15)?,
         arguments: row.get::<_, Option<String>>(12)?.unwrap_or_default(),
         outcome: CallOutcome::parse(outcome.as_deref()),
         duration: row.get::<_, Option<u64>>(6)?.map(Duration::from_nanos),

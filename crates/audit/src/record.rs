@@ -29,6 +29,10 @@ pub struct Record {
     pub client: Option<String>,
     /// The conversation it was part of.
     pub conversation: Option<String>,
+    /// The profile through which it was called.
+    pub profile: Option<String>,
+    /// What that profile calls the tool, if that differs.
+    pub shown_as: Option<String>,
     /// The arguments as JSON, secrets redacted.
     pub arguments: String,
     /// How it ended.
@@ -203,6 +207,8 @@ impl Record {
             ("caller", &self.caller),
             ("client", &self.client),
             ("conversation", &self.conversation),
+            ("profile", &self.profile),
+            ("shown_as", &self.shown_as),
         ];
         for (key, value) in more.into_iter().filter(|(_, value)| value.is_some()) {
             map.serialize_entry(key, value)?;

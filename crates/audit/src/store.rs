@@ -331,6 +331,8 @@ fn recorded(record: Record) -> RecordedCall {
             caller: record.caller.map(Into::into),
             client: record.client.map(Into::into),
             conversation: record.conversation.map(Into::into),
+            profile: record.profile.map(Into::into),
+            shown_as: record.shown_as.map(Into::into),
             started: record.started,
         }),
         server: record.server.map(Into::into),

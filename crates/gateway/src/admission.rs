@@ -22,7 +22,7 @@ use crate::{
     bodies::{BodyTimeout, QuotaBody, TimedBody, end_with_credential},
     error::ApiError,
     gateway::Parts,
-    metadata,
+    metadata, profile_view,
 };
 
 /// Refuses a request whose head is ambiguous, because a proxy in front may have read it in another way: with two `Host` or
@@ -70,6 +70,10 @@ pub(crate) async fn admit(
     let AdmittedRequest { caller, share, credential } = match admitted {
         Ok(admitted) => admitted,
         Err(rejection) => return metadata::rejected(&parts.access, &head, rejection),
+    };
+    let caller = match profile_view::enter(&parts, caller, profile_view::named(&head.headers)) {
+        Ok(caller) => caller,
+        Err(error) => return error.into_response(),
     };
     list_with(&parts, &caller).await;
     let logged = parts.config.access_log.then(|| caller.clone());
@@ -137,6 +141,10 @@ pub(crate) async fn mcp(
         Ok(admitted) => admitted,
         Err(rejection) => return metadata::rejected(&parts.access, &head, rejection),
     };
+    let caller = match profile_view::enter(parts, caller, mcp_profile(head.uri.path())) {
+        Ok(caller) => caller,
+        Err(error) => return error.into_response(),
+    };
     list_with(parts, &caller).await;
     let discovery = match discovery(head.uri.query()) {
         Ok(discovery) => discovery,
@@ -154,6 +162,20 @@ pub(crate) async fn mcp(
         response.extensions_mut().insert(caller);
     }
     held(end_with_credential(response, parts, credential), share)
+}
+
+/// The path of the MCP server; a profile's has its name behind it.
+const MCP: &str = "/mcp";
+
+/// Returns whether the path is that of the MCP server, or of a profile of it.
+pub(crate) fn is_mcp(path: &str) -> bool {
+    path == MCP || mcp_profile(path).is_some()
+}
+
+/// Returns the profile that the path of the MCP server names.
+fn mcp_profile(path: &str) -> Option<&str> {
+    let name = path.strip_prefix(MCP)?.strip_prefix('/')?;
+    (!name.is_empty() && !name.contains('/')).then_some(name)
 }
 
 /// Lets a caller who is here for the first time see the tools of servers that take its own token.

@@ -7,7 +7,9 @@ mod turns;
 use std::sync::Arc;
 
 use serde::Serialize;
-use switchboard_runtime::{Approval, CallEnd, CallHeld, CallObserver, CallStart, ModelTurn};
+use switchboard_runtime::{
+    Approval, CallEnd, CallHeld, CallNames, CallObserver, CallStart, ModelTurn,
+};
 
 use crate::{Metrics, questions::QuestionEvent};
 use memory::Memory;
@@ -29,6 +31,10 @@ pub struct Feed {
 pub(crate) struct FeedEvent {
     /// The tool's name, as it was called; `None` for a model's turn.
     pub tool: Option<Arc<str>>,
+    /// The name that the profile of the call has for it, if that differs.
+    pub shown_as: Option<Arc<str>>,
+    /// The profile through which it was called.
+    pub profile: Option<Arc<str>>,
     /// The caller.
     pub caller: Option<Arc<str>>,
     /// Whether it is about a held call.
@@ -39,6 +45,18 @@ pub(crate) struct FeedEvent {
     pub json: String,
     /// Its sequence number since the start.
     pub number: u64,
+}
+
+impl FeedEvent {
+    /// Returns the names of the call; `None` for a model's turn.
+    pub(crate) fn names(&self) -> Option<CallNames<'_>> {
+        Some(CallNames {
+            tool: self.tool.as_deref()?,
+            shown_as: self.shown_as.as_deref(),
+            profile: self.profile.as_deref(),
+            caller: self.caller.as_deref(),
+        })
+    }
 }
 
 impl Feed {
@@ -87,7 +105,17 @@ impl Feed {
         if self.memory.is_wanted() {
             let json = serde_json::to_string(&event()).unwrap_or_default();
             let (tool, caller) = (Some(tool.clone()), start.caller.clone());
-            let event = FeedEvent { tool, caller, is_held, is_private: false, json, number: 0 };
+            let (shown_as, profile) = (start.shown_as.clone(), start.profile.clone());
+            let event = FeedEvent {
+                tool,
+                shown_as,
+                profile,
+                caller,
+                is_held,
+                is_private: false,
+                json,
+                number: 0,
+            };
             self.memory.add(event);
         }
     }
@@ -99,6 +127,8 @@ impl Feed {
             let (tool, caller) = (Some(told.tool.as_str().into()), caller.cloned());
             self.memory.add(FeedEvent {
                 tool,
+                shown_as: None,
+                profile: None,
                 caller,
                 is_held: false,
                 is_private: true,
@@ -140,7 +170,16 @@ impl CallObserver for Feed {
             let json = serde_json::to_string(&TurnEndedMessage::new(&turn)).unwrap_or_default();
             let caller = turn.caller.clone();
             let (is_held, is_private) = (false, false);
-            self.memory.add(FeedEvent { tool: None, caller, is_held, is_private, json, number: 0 });
+            self.memory.add(FeedEvent {
+                tool: None,
+                shown_as: None,
+                profile: None,
+                caller,
+                is_held,
+                is_private,
+                json,
+                number: 0,
+            });
         }
     }
 

@@ -138,7 +138,7 @@ impl Gateway {
         // Most requests are for `/mcp`, and need no routing.
         let response = if let Err(refusal) = admission::check_head(&request) {
             refusal.into_response()
-        } else if request.uri().path() == "/mcp" {
+        } else if admission::is_mcp(request.uri().path()) {
             admission::mcp(&self.parts, request, peer).await
         } else {
             let privacy = Privacy::of(request.uri().path());

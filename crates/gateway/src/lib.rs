@@ -49,6 +49,7 @@ mod cors;
 mod access_log;
 mod admission;
 mod privacy;
+mod profile_view;
 mod bodies;
 mod json_body;
 mod metadata;

@@ -16,7 +16,7 @@ use switchboard_access::{
     oauth::{OFFLINE, SCOPE},
 };
 
-use crate::{error::ApiError, gateway::Parts, json_body::Json, oauth, rest};
+use crate::{admission, error::ApiError, gateway::Parts, json_body::Json, oauth, rest};
 
 /// The path of the resource's metadata; the path of the resource may follow.
 const PATH: &str = "/.well-known/oauth-protected-resource";
@@ -28,7 +28,10 @@ const MCP: &str = "/mcp";
 
 /// Returns the routes that need no token.
 pub(crate) fn routes() -> Router<Arc<Parts>> {
-    let resource = Router::new().route(PATH, get(show)).route(&format!("{PATH}{MCP}"), get(show));
+    let resource = Router::new()
+        .route(PATH, get(show))
+        .route(&format!("{PATH}{MCP}"), get(show))
+        .route(&format!("{PATH}{MCP}/{{profile}}"), get(show));
     SERVER.iter().fold(resource, |routes, path| routes.route(path, get(server)))
 }
 
@@ -61,7 +64,8 @@ fn challenge(
 ) -> Option<HeaderValue> {
     scopes(access)?;
     let base = access.base_url(request).ok()?;
-    let resource = if request.uri.path() == MCP { MCP } else { "" };
+    let path = request.uri.path();
+    let resource = if admission::is_mcp(path) { path } else { "" };
     let scope = access.oauth().map(|_| SCOPE);
     Some(rejection.challenge(Some(&format!("{base}{PATH}{resource}")), scope))
 }

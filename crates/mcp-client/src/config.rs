@@ -328,6 +328,7 @@ impl ServerConfig {
             normalize: self.normalize,
             rename: self.rename.get(name).cloned().unwrap_or_default(),
             fixed: BTreeMap::new(),
+            hidden: Default::default(),
         }
     }
 }

@@ -38,14 +38,19 @@ impl McpCaller {
         Self { principal: Principal::Owner, ..Self::default() }
     }
 
-    /// Whether the tool may be seen, under any name that it has.
-    pub fn sees(&self, tool: &RegisteredTool) -> bool {
+    /// Whether the tool may be seen: a tool of a list that was made for the caller's profile.
+    pub(crate) fn sees(&self, tool: &RegisteredTool) -> bool {
         tool.is_visible(&self.visibility)
     }
 
-    /// Whether something of this name may be seen.
-    pub fn sees_name(&self, name: &str) -> bool {
-        self.visibility.sees_name(name)
+    /// Returns the name of the profile through which the caller sees the tools.
+    pub(crate) fn profile(&self) -> Option<&str> {
+        self.visibility.profile().map(|profile| &**profile.name())
+    }
+
+    /// Returns whether somebody is the same caller, with the same view of the tools.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name && self.profile() == other.profile()
     }
 
     /// Returns whether responses to the caller must not be cached for others.

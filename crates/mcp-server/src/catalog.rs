@@ -3,7 +3,11 @@
 mod tools;
 mod lists;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::future::join_all;
 use indexmap::IndexMap;
@@ -11,7 +15,7 @@ use serde_json::Value;
 use switchboard_mcp_wire::headers::ParameterHeader;
 use switchboard_mcp_wire::{List, Method, Upstream, Upstreams};
 use switchboard_runtime::ToolExecutor;
-use switchboard_toolcall::LogLevel;
+use switchboard_toolcall::{LogLevel, Visibility};
 use tracing::debug;
 
 use super::{McpCaller, template};
@@ -49,19 +53,40 @@ impl Catalog {
         Self { tools, upstreams, lists: Lists::default() }
     }
 
-    /// Returns the tools as they are listed.
-    pub(crate) fn tools(&self) -> Arc<Vec<tools::ListedTool>> {
-        self.tools.all()
+    /// Returns the tools as they are listed in the profile, if there is one; the caller may see fewer.
+    pub(crate) fn tools(&self, visibility: &Visibility) -> Arc<Vec<tools::ListedTool>> {
+        self.tools.all(visibility)
+    }
+
+    /// Returns a digest of the tools that are listed to the caller.
+    pub(crate) fn digest(&self, caller: &McpCaller) -> u64 {
+        if !caller.is_restricted() {
+            return 0;
+        }
+        let mut digest = DefaultHasher::new();
+        let all = self.tools(&caller.visibility);
+        for listed in all.iter().filter(|listed| caller.sees(&listed.tool)) {
+            listed.entry.get().hash(&mut digest);
+        }
+        digest.finish()
     }
 
     /// Returns the headers that repeat parameters of the tool, if it has any.
-    pub(crate) fn parameter_headers(&self, name: &str) -> Option<Arc<Vec<ParameterHeader>>> {
-        self.tools.parameter_headers(name)
+    pub(crate) fn parameter_headers(
+        &self,
+        name: &str,
+        visibility: &Visibility,
+    ) -> Option<Arc<Vec<ParameterHeader>>> {
+        self.tools.parameter_headers(name, visibility)
     }
 
-    /// Returns whether there is any upstream server.
-    pub(crate) fn has_upstreams(&self) -> bool {
-        !self.servers().is_empty()
+    /// Returns whether there is any upstream server; if the caller has a profile, one whose resources or prompts are in it.
+    pub(crate) fn has_upstreams_for(&self, caller: &McpCaller) -> bool {
+        let methods = [Method::ReadResource, Method::GetPrompt];
+        self.servers().iter().any(|server| {
+            caller.profile().is_none()
+                || methods.iter().any(|method| self.shows(&**server, *method, caller))
+        })
     }
 
     /// Sets the lowest level of log messages at the servers.

@@ -3,24 +3,12 @@
 //! With [`Discovery::Search`], `tool_search` and `read_result` are the executor's own tools, if it has them, for every caller.
 //! `tool_call` and `tool_call_read_only` exist here only: a call of them becomes a call of the tool that they name.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
-use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolError, ToolResult};
+use switchboard_toolcall::{
+    CallContext, Discovery, ErrorKind, ToolCall, ToolError, ToolResult, Visibility,
+};
 
 use crate::{McpCaller, ServerInner, catalog::ListedTool};
-
-/// Which tools are listed.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Discovery {
-    /// All that the caller may see.
-    #[default]
-    List,
-    /// `tool_search`, `tool_call`, `tool_call_read_only`, `read_result` and the pinned ones.
-    Search,
-}
 
 const SEARCH: &str = "tool_search";
 const CALL: &str = "tool_call";
@@ -63,7 +51,8 @@ impl RequestedCall {
 impl ServerInner {
     /// Returns which tools the caller lists.
     pub(crate) fn discovery(&self, caller: &McpCaller) -> Discovery {
-        caller.discovery.unwrap_or(self.config.discovery)
+        let of_profile = || caller.visibility.rules()?.config().discovery;
+        caller.discovery.or_else(of_profile).unwrap_or(self.config.discovery)
     }
 
     /// Returns the entries of `tools/list` with their names, if tools are searched for.
@@ -73,11 +62,19 @@ impl ServerInner {
         caller: &McpCaller,
     ) -> Vec<(String, Box<RawValue>)> {
         let entry = |tool: &ListedTool| (tool.tool.name().to_string(), tool.entry.clone());
-        let own = |name: &str| all.iter().find(|tool| **tool.tool.name() == *name).map(entry);
+        // These belong to the face, whatever the caller sees.
+        let everything = self.catalog.tools(&Visibility::default());
+        let own =
+            |name: &str| everything.iter().find(|tool| **tool.tool.name() == *name).map(entry);
+        let rules = caller.visibility.rules();
         let is_face = |name: &str| [SEARCH, CALL, CALL_READ_ONLY, READ_RESULT].contains(&name);
         let pinned = all.iter().filter(|listed| {
             let tool = &listed.tool;
-            let is_pinned = tool.names().iter().any(|name| self.config.pinned.matches(name));
+            let names = [&tool.names()[..], &[&**tool.name()]].concat();
+            let is_pinned = match &rules {
+                Some(rules) => rules.pins(&names),
+                None => names.iter().any(|name| self.config.pinned.matches(name)),
+            };
             is_pinned && !is_face(tool.name()) && caller.sees(tool)
         });
         let calls = [call_entry(), read_only_entry()].into_iter().flatten();
@@ -86,10 +83,14 @@ impl ServerInner {
     }
 
     /// Adds the schema to the error of a call with invalid arguments, so that the next one is valid.
-    pub(crate) fn with_schema(&self, mut result: ToolResult) -> ToolResult {
+    pub(crate) fn with_schema(
+        &self,
+        mut result: ToolResult,
+        visibility: &Visibility,
+    ) -> ToolResult {
         if let Err(error) = &mut result.outcome
             && error.kind == ErrorKind::InvalidParameters
-            && let Some(tool) = self.executor.tools().get(&result.tool_name)
+            && let Some(tool) = self.executor.tools().get_for(&result.tool_name, visibility)
         {
             let schema = &tool.spec().parameters;
             let hint = error.hint.take().map(|hint| format!("{hint}. ")).unwrap_or_default();
@@ -101,11 +102,13 @@ impl ServerInner {
 
     /// Returns the instructions for a client.
     pub(crate) fn instructions(&self, caller: &McpCaller) -> Option<String> {
-        let own = self.config.instructions.clone();
+        let of_profile =
+            caller.visibility.rules().and_then(|rules| rules.config().instructions.clone());
+        let own = of_profile.or_else(|| self.config.instructions.clone());
         if self.discovery(caller) == Discovery::List {
             return own;
         }
-        let all = self.catalog.tools();
+        let all = self.catalog.tools(&caller.visibility);
         let seen = all.iter().filter(|listed| caller.sees(&listed.tool));
         let mut servers: Vec<_> = seen.filter_map(|tool| tool.tool.spec().server()).collect();
         servers.dedup();

@@ -58,11 +58,12 @@ pub use bridge::Bridge;
 pub use caller::McpCaller;
 pub use cluster_services::ClusterServices;
 pub use config::Config;
-pub use discovery::Discovery;
 pub use http::{Admission, McpBody, Permit};
+use list_changes::AnnouncedChange;
 pub use seal::{Seal, WeakSecret};
 pub use session_peers::SessionPeers;
-use switchboard_mcp_wire::{ServerChange, Upstreams};
+use switchboard_mcp_wire::Upstreams;
+pub use switchboard_toolcall::Discovery;
 
 /// Serves MCP. Cheap to clone; made and used within a tokio runtime.
 #[derive(Clone)]
@@ -88,7 +89,7 @@ pub(crate) struct ServerInner {
     /// Calls that outlive their requests; `None` if there is no queue.
     tasks: Option<tasks::Tasks>,
     /// Changes, for `subscriptions/listen`.
-    changes: broadcast::Sender<ServerChange>,
+    changes: broadcast::Sender<AnnouncedChange>,
     config: Config,
     info: Value,
     /// Fires when no stream should stay open for changes alone.
@@ -174,9 +175,9 @@ impl ServerInner {
     }
 
     /// Returns the capabilities of this server, as both eras declare them.
-    fn capabilities(&self) -> Value {
+    fn capabilities(&self, caller: &McpCaller) -> Value {
         let mut capabilities = json!({"tools": {"listChanged": true}});
-        if self.catalog.has_upstreams() {
+        if self.catalog.has_upstreams_for(caller) {
             capabilities["resources"] = json!({"subscribe": true, "listChanged": true});
             capabilities["prompts"] = json!({"listChanged": true});
             capabilities["completions"] = json!({});

@@ -6,14 +6,14 @@ use std::{
 };
 
 use bytes::Bytes;
-use switchboard_mcp_wire::{Outgoing, ServerChange, Upstream, Upstreams};
+use switchboard_mcp_wire::{Method, Outgoing, ServerChange, Upstream, Upstreams};
 use tokio::{
     sync::{broadcast, watch},
     time::{interval, sleep},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{ServerInner, session::Session};
+use super::{McpCaller, ServerInner, session::Session};
 
 /// Starts the background tasks of the server.
 pub(super) fn follow(
@@ -28,7 +28,7 @@ pub(super) fn follow(
     if let Some(upstreams) = upstreams {
         let added = upstreams.added();
         for server in upstreams.all() {
-            spawn(end, follow_server(inside.clone(), server.changes(), settle));
+            spawn(end, follow_server(inside.clone(), server.clone(), settle));
         }
         spawn(end, follow_added(inside.clone(), added, settle, end.clone()));
     }
@@ -49,7 +49,7 @@ async fn follow_tools(
         sleep(settle).await;
         version.mark_unchanged();
         let Some(inner) = inside.upgrade() else { return };
-        inner.tell(ServerChange::Tools);
+        inner.tell(AnnouncedChange { changed: ServerChange::Tools, server: None });
     }
 }
 
@@ -62,7 +62,7 @@ async fn follow_added(
 ) {
     loop {
         match added.recv().await {
-            Ok(server) => spawn(&end, follow_server(inside.clone(), server.changes(), settle)),
+            Ok(server) => spawn(&end, follow_server(inside.clone(), server, settle)),
             // More servers at once than the channel holds; changes of their tools are still announced.
             Err(broadcast::error::RecvError::Lagged(_)) => {}
             Err(broadcast::error::RecvError::Closed) => return,
@@ -70,11 +70,8 @@ async fn follow_added(
     }
 }
 
-async fn follow_server(
-    inside: Weak<ServerInner>,
-    mut changes: broadcast::Receiver<ServerChange>,
-    settle: Duration,
-) {
+async fn follow_server(inside: Weak<ServerInner>, server: Arc<dyn Upstream>, settle: Duration) {
+    let mut changes = server.changes();
     loop {
         let mut settled = match changes.recv().await {
             Ok(changed) => vec![changed],
@@ -93,7 +90,7 @@ async fn follow_server(
         let Some(inner) = inside.upgrade() else { return };
         // Tools are announced once the manager has them.
         for changed in settled.into_iter().filter(|changed| *changed != ServerChange::Tools) {
-            inner.tell(changed);
+            inner.tell(AnnouncedChange { changed, server: Some(server.clone()) });
         }
     }
 }
@@ -112,16 +109,56 @@ async fn sweep(inside: Weak<ServerInner>, idle: Duration, hold: Duration) {
     }
 }
 
+/// A change that clients are notified of.
+#[derive(Clone)]
+pub(crate) struct AnnouncedChange {
+    pub(crate) changed: ServerChange,
+    /// The server whose resources or prompts changed.
+    server: Option<Arc<dyn Upstream>>,
+}
+
+impl AnnouncedChange {
+    /// Creates a change of the tools, of resources or of prompts of any servers.
+    pub(crate) fn of_any(changed: ServerChange) -> Self {
+        Self { changed, server: None }
+    }
+}
+
 impl ServerInner {
-    fn tell(self: &Arc<Self>, changed: ServerChange) {
+    /// Returns whether a caller may know of a change; `lists` is given the digest of the tools that the caller may list now, and
+    /// says whether it changed.
+    pub(crate) fn concerns(
+        &self,
+        change: &AnnouncedChange,
+        caller: &McpCaller,
+        lists: impl FnOnce(u64) -> bool,
+    ) -> bool {
+        if !caller.is_restricted() {
+            return true;
+        }
+        let shows = |method| match &change.server {
+            Some(server) => self.catalog.shows(&**server, method, caller),
+            None => true,
+        };
+        match change.changed {
+            ServerChange::Tools => lists(self.catalog.digest(caller)),
+            ServerChange::Prompts => shows(Method::GetPrompt),
+            ServerChange::Resources | ServerChange::Resource(_) => shows(Method::ReadResource),
+        }
+    }
+
+    fn tell(self: &Arc<Self>, change: AnnouncedChange) {
+        let changed = &change.changed;
         let (method, params) = changed.notification();
-        let elsewhere = self.sessions.tell(&changed, method, params.as_deref());
+        let elsewhere = self.sessions.tell(changed, method, params.as_deref(), |session| {
+            self.concerns(&change, &session.caller, |digest| session.lists(digest))
+        });
         if self.peers.is_some() && !elsewhere.is_empty() {
             let message = Outgoing::notification(method, params.as_deref());
             tokio::spawn(self.clone().tell_elsewhere(elsewhere, message.to_bytes().into()));
         }
         // There may be no listener.
-        _ = self.changes.send(changed);
+        _ = self.changes.send(change);
     }
 
     /// Notifies clients that have their streams at other gateways. A repeated notification does no harm.

@@ -46,7 +46,7 @@ impl ServerInner {
             {
                 Box::pin(self.answer_task(&exchange, &method, params)).await?
             }
-            (method, _) if self.catalog.has_upstreams() => {
+            (method, _) if self.catalog.has_upstreams_for(&exchange.caller) => {
                 Box::pin(self.answer_upstream(&exchange, method, params)).await?
             }
             (method, _) => return Err(unknown(method)),

@@ -50,6 +50,9 @@ pub(crate) struct SessionClaims {
     /// The caller that the session belongs to.
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     caller: Option<String>,
+    /// The profile through which the caller sees the tools.
+    #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
+    profile: Option<String>,
     /// The client's name.
     #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
     pub(crate) client: Option<String>,
@@ -124,20 +127,21 @@ fn key(secret: &[u8]) -> Result<LessSafeKey, WeakSecret> {
 
 impl SessionClaims {
     /// Creates the claims of a new session.
-    pub(crate) fn new(init: &SessionInit, caller: Option<&str>) -> Self {
+    pub(crate) fn new(init: &SessionInit, caller: Option<&str>, profile: Option<&str>) -> Self {
         let made = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         Self {
             made,
             version: init.version.to_owned(),
             caller: caller.map(str::to_owned),
+            profile: profile.map(str::to_owned),
             client: init.client.as_deref().map(str::to_owned),
             capabilities: init.capabilities.clone(),
         }
     }
 
-    /// Returns whether the session belongs to the caller.
-    pub(crate) fn is_of(&self, caller: Option<&str>) -> bool {
-        self.caller.as_deref() == caller
+    /// Returns whether the session belongs to the caller, with this profile.
+    pub(crate) fn is_of(&self, caller: Option<&str>, profile: Option<&str>) -> bool {
+        self.caller.as_deref() == caller && self.profile.as_deref() == profile
     }
 
     /// Returns how long ago the session was opened.
@@ -169,7 +173,8 @@ mod tests {
 
     fn agreed(capabilities: Value, caller: Option<&str>) -> SessionClaims {
         let client = Some("a client".into());
-        SessionClaims::new(&SessionInit { version: "2025-11-25", capabilities, client }, caller)
+        let init = SessionInit { version: "2025-11-25", capabilities, client };
+        SessionClaims::new(&init, caller, None)
     }
 
     fn claims() -> SessionClaims {

@@ -47,6 +47,8 @@ pub(crate) struct Session {
     /// Cancelled when the session ends.
     pub(crate) end: CancellationToken,
     next: AtomicU64,
+    /// The digest of the tools that the client was last told of.
+    listed: AtomicU64,
     inner: Mutex<SessionState>,
 }
 
@@ -95,12 +97,18 @@ impl Session {
             outbox,
             end: CancellationToken::new(),
             next: AtomicU64::new(scope.first() + 1),
+            listed: AtomicU64::new(0),
             inner: Mutex::new(inner),
         })
     }
 
     fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the digest of the tools that the client may list now. Returns whether it is another one.
+    pub(crate) fn lists(&self, digest: u64) -> bool {
+        self.listed.swap(digest, Ordering::Relaxed) != digest
     }
 
     /// Marks the session as used now.

@@ -49,15 +49,17 @@ impl ServerInner {
 
     /// Rebuilds the session of these claims; `None` if it is another caller's, too old or of an unknown revision.
     fn rebuild(&self, id: &str, claims: SessionClaims, caller: &McpCaller) -> Option<Arc<Session>> {
-        let holds =
-            claims.is_of(caller.name.as_deref()) && claims.age() < self.config.session_age.0;
+        let holds = claims.is_of(caller.name.as_deref(), caller.profile())
+            && claims.age() < self.config.session_age.0;
         let version = claims.version().filter(|_| holds)?;
         let client = claims.client.as_deref().and_then(client_name);
         let init = SessionInit { version, capabilities: claims.capabilities, client };
         let outbox = Outbox::keeping(self.config.kept_events);
         let scope = SessionScope::Cluster { first: token::number()? };
         let patience = self.config.hold.0;
-        Some(Session::new(id.to_owned(), caller.clone(), init, scope, patience, outbox))
+        let session = Session::new(id.to_owned(), caller.clone(), init, scope, patience, outbox);
+        session.lists(self.catalog.digest(caller));
+        Some(session)
     }
 
     /// Ends a session on all gateways.

@@ -120,7 +120,7 @@ impl SessionTable {
     pub(crate) fn get(&self, id: &str, caller: &McpCaller) -> Option<Arc<Session>> {
         let session = self.lock().get(session::name(id)).cloned()?;
         // Other callers must not learn that the session exists.
-        (*session.id == *id && session.caller.name == caller.name).then_some(session)
+        (*session.id == *id && session.caller.is_same(caller)).then_some(session)
     }
 
     /// Forgets a session.
@@ -148,20 +148,22 @@ impl SessionTable {
         open.extract_if(|_, session| is_idle(session)).map(|(_, session)| session).collect()
     }
 
-    /// Notifies every session of a change. If it is about a single resource, other gateways may not know that the client is
-    /// subscribed to it: sessions whose clients may have their streams there are returned.
+    /// Notifies every session of a change whose caller may know of it. If it is about a single resource, other gateways may not
+    /// know that the client is subscribed to it: sessions whose clients may have their streams there are returned.
     pub(crate) fn tell(
         &self,
         changed: &ServerChange,
         method: &str,
         params: Option<&RawValue>,
+        concerns: impl Fn(&Session) -> bool,
     ) -> Vec<Arc<Session>> {
         let mut elsewhere = Vec::new();
         let message = Outgoing::notification(method, params);
-        for session in self.lock().values() {
+        let sessions: Vec<_> = self.lock().values().cloned().collect();
+        for session in &sessions {
             let wanted = match changed {
-                ServerChange::Resource(uri) => session.is_subscribed(uri),
-                _ => true,
+                ServerChange::Resource(uri) => session.is_subscribed(uri) && concerns(session),
+                _ => concerns(session),
             };
             if !wanted {
                 continue;

@@ -127,7 +127,11 @@ impl Tasks {
             None => None,
         };
         // Other callers must not learn that the task exists.
-        found.filter(|call| call.caller == caller.name).ok_or_else(|| {
+        let knows = |call: &QueuedCall| {
+            let (tools, own) = (self.executor.tools(), caller.name.as_deref());
+            tools.knows_call(own, &caller.visibility, &call.tool, call.caller.as_deref())
+        };
+        found.filter(|call| call.caller == caller.name && knows(call)).ok_or_else(|| {
             RpcError::new(RpcError::INVALID_PARAMS, "there is no such task, or no longer")
         })
     }

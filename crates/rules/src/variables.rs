@@ -34,7 +34,7 @@ impl VariableResolver for CallVariables<'_> {
     fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
         let text = |text: &str| CelValue::String(text.to_owned().into());
         let value = match variable {
-            "tool" => text(self.tool.name()),
+            "tool" => text(self.tool.original().name()),
             "server" => text(self.tool.spec().server().map_or("", |server| server)),
             "caller" => text(self.cx.caller.as_deref().unwrap_or("")),
             "read_only" => CelValue::Bool(self.tool.spec().is_read_only()),

@@ -129,7 +129,7 @@ impl ToolExecutor {
     }
 
     async fn open(&self, mut call: ToolCall, cx: &CallContext) -> (CallRecord, Map<String, Value>) {
-        self.tools.fix(&call.name, &mut call.args);
+        self.tools.fix(&call.name, &mut call.args, &cx.visibility);
         CallRecord::open(&self.sinks, &self.tools, self.config.load_full(), call, cx).await
     }
 

@@ -1,39 +1,52 @@
-//! Arguments that the config fixes (SPEC TK-4): callers neither see nor choose them, and they are always sent.
+//! Arguments that the config fixes (SPEC TK-4) or that a profile fixes or hides (SPEC FT-5): callers neither see nor choose
+//! them. Fixed ones are always sent, hidden ones never.
 
 use std::sync::atomic::Ordering;
 
 use serde_json::{Map, Value};
-use switchboard_toolcall::{Strictness, ToolSpec};
+use switchboard_toolcall::{Strictness, ToolOrigin, ToolSpec, Visibility};
 
 use crate::{
-    tools::{AddError, ToolManager},
-    validate::SchemaCheck,
+    rename,
+    tools::{AddError, RegisteredTool, ToolManager},
+    validate::{self, SchemaCheck},
 };
 
 impl ToolManager {
-    /// Sets the arguments that the tool's definition fixes, so that the record shows what is sent.
-    pub(crate) fn fix(&self, name: &str, args: &mut Map<String, Value>) {
+    /// Sets the arguments that the tool's definition fixes and removes hidden ones, so that the record shows what is sent.
+    pub(crate) fn fix(&self, name: &str, args: &mut Map<String, Value>, visibility: &Visibility) {
         // Most configs fix nothing, and then nothing needs to be looked up.
-        if self.fixes.load(Ordering::Relaxed)
-            && let Some(tool) = self.get(name)
+        if (self.fixes.load(Ordering::Relaxed) || visibility.profile().is_some())
+            && let Some(tool) = self.get_for(name, visibility)
         {
+            strip(&tool, args);
             put(tool.spec(), args);
         }
     }
 }
 
-/// Sets the fixed arguments, replacing what the caller sent.
+/// Sets the fixed arguments.
 pub(crate) fn put(spec: &ToolSpec, args: &mut Map<String, Value>) {
     for (name, fixed) in &spec.settings.fixed {
         args.insert(name.clone(), fixed.value.clone());
     }
 }
 
-/// Removes the caller's values for fixed arguments, so that the shown schema applies to the rest.
-pub(crate) fn take_out(spec: &ToolSpec, args: &mut Map<String, Value>) {
-    if !spec.settings.fixed.is_empty() {
-        args.retain(|name, _| !spec.settings.fixed.contains_key(name));
+/// Removes the caller's values for fixed and hidden arguments, also under names that would become theirs, so that the shown
+/// schema applies to the rest.
+pub(crate) fn strip(tool: &RegisteredTool, args: &mut Map<String, Value>) {
+    let settings = &tool.spec().settings;
+    if settings.fixed.is_empty() && settings.hidden.is_empty() {
+        return;
     }
+    let is_taken = |name: &str| settings.fixed.contains_key(name) || settings.hidden.contains(name);
+    // The shown schema no longer declares them, so names are changed by the tool's own.
+    let own = tool.original().spec();
+    let becomes_taken = |name: &str| {
+        own.origin != ToolOrigin::Local
+            && rename::new_name(own, name).is_some_and(|renamed| is_taken(&renamed))
+    };
+    args.retain(|name, _| !is_taken(name) && !becomes_taken(name));
 }
 
 /// Checks the fixed values against the tool's own schema.

@@ -35,6 +35,7 @@ mod tool_index;
 pub mod tool_cost;
 pub mod lookup;
 pub mod rename;
+mod profiles;
 mod fixed;
 pub mod validate;
 pub mod policy;
@@ -60,6 +61,7 @@ pub use durable::{DurableCalls, QueueState, QueuedCall, RemoteOutcome};
 pub use policy::{
     ApprovalOptions, AskFirst, Policy, PolicyConfig, RulePolicy, SwapPolicy, Verdict,
 };
+pub use profiles::CallNames;
 pub use record::{
     CallEnd, CallHistory, CallObserver, CallStart, Claim, ClaimOutcome, IdempotencyStore,
     MemoryRecorder, ModelTurn, RecordClose, RecordOpen, RecordedCall, Recorder, Span,

@@ -8,7 +8,6 @@ use tracing::warn;
 use crate::{
     dispatch,
     record::CallRecord,
-    services,
     tools::{RegisteredTool, ServerLink, ToolManager, WithheldTool},
 };
 
@@ -38,8 +37,8 @@ impl ToolManager {
 
     /// Returns whether a call may get as far as the policy: the tool exists, or its server may still be connecting, and
     /// the arguments are valid.
-    pub(crate) fn may_run(&self, call: &ToolCall) -> bool {
-        if let Some(tool) = self.get(&call.name) {
+    pub(crate) fn may_run(&self, call: &ToolCall, visibility: &Visibility) -> bool {
+        if let Some(tool) = self.get_for(&call.name, visibility) {
             return !self.is_denied(&tool) && tool.may_accept(&call.args);
         }
         let Some((prefix, _)) = call.name.split_once(&self.separator) else { return false };
@@ -48,32 +47,6 @@ impl ToolManager {
             Some(server) => server.link().is_some() && server.tools.is_empty(),
             None => self.late_discovery().is_some(),
         }
-    }
-
-    /// Returns whether the tool with this name exists for a caller. If there is no such tool (its server is connecting
-    /// or gone), the name alone decides.
-    pub fn is_visible(&self, name: &str, visibility: &Visibility) -> bool {
-        match self.get(name) {
-            Some(tool) => tool.is_visible(visibility),
-            None => visibility.sees_name(name),
-        }
-    }
-
-    /// Returns whether a caller named `own` may know of a call of `tool` that `caller` made.
-    ///
-    /// Our own tools answer each caller differently: the answer to another caller could reveal tools that are hidden
-    /// from this one.
-    pub fn knows_call(
-        &self,
-        own: Option<&str>,
-        visibility: &Visibility,
-        tool: &str,
-        caller: Option<&str>,
-    ) -> bool {
-        let is_cut = || visibility.hides_tools() && services::NAMES.contains(&tool);
-        visibility.knows_caller(own, caller)
-            && self.is_visible(tool, visibility)
-            && (own == caller || !is_cut())
     }
 
     /// Returns the tool with this name: its full name `server__tool`, or its bare name.
@@ -125,25 +98,26 @@ impl ToolManager {
 
     /// Like [`find`](Self::find), for a caller from whom tools may be hidden: a hidden tool or server is
     /// indistinguishable from one that does not exist, by the error and by the time it takes.
-    async fn find_visible(
+    pub async fn find_visible(
         &self,
         name: &str,
         visibility: &Visibility,
     ) -> Result<Arc<RegisteredTool>, ToolError> {
-        if let Some(tool) = self.known(name) {
-            if let Some(late_discovery) = self.may_be_a_groups(name, &tool) {
+        let Some(original) = visibility.resolve(name) else {
+            return Err(self.hidden(name, visibility));
+        };
+        if let Some(tool) = self.known(&original) {
+            if let Some(late_discovery) = self.may_be_a_groups(&original, &tool) {
                 late_discovery.ready().await?;
                 return self.lookup_visible(name, visibility);
             }
-            return match tool.is_visible(visibility) {
-                true => Ok(tool),
-                false => Err(self.hidden(name, visibility)),
-            };
+            return self.seen(name, &tool, visibility);
         }
-        let Some((prefix, own)) = name.split_once(&self.separator) else {
+        let Some((prefix, own)) = original.split_once(&self.separator) else {
             return self.lookup_visible(name, visibility);
         };
-        if visibility.hides_tools() && !self.may_become_visible(name, prefix, own, visibility) {
+        if visibility.hides_tools() && !self.may_become_visible(&original, prefix, own, visibility)
+        {
             return Err(self.hidden(name, visibility));
         }
         // The servers themselves may still be unknown for a moment.
@@ -164,17 +138,46 @@ impl ToolManager {
         name: &str,
         visibility: &Visibility,
     ) -> Result<Arc<RegisteredTool>, ToolError> {
-        match self.lookup(name) {
-            Ok(tool) if tool.is_visible(visibility) => Ok(tool),
+        let Some(original) = visibility.resolve(name) else {
+            return Err(self.hidden(name, visibility));
+        };
+        match self.lookup(&original) {
+            Ok(tool) => self.seen(name, &tool, visibility),
             Err(error) if !visibility.hides_tools() => Err(error),
             Err(error)
-                if (self.is_skipped(name) || error.kind == ErrorKind::Denied)
+                if (self.is_skipped(&original) || error.kind == ErrorKind::Denied)
+                    // What is said of a tool names it, and a profile may have another name for it.
+                    && original == name
                     && visibility.sees_name(name) =>
             {
                 Err(error)
             }
             _ => Err(self.hidden(name, visibility)),
         }
+    }
+
+    /// Returns the tool as the caller sees it, if that is under this name.
+    pub(crate) fn view_as(
+        &self,
+        name: &str,
+        tool: &Arc<RegisteredTool>,
+        visibility: &Visibility,
+    ) -> Option<Arc<RegisteredTool>> {
+        if visibility.profile().is_none() {
+            return tool.is_visible(visibility).then(|| tool.clone());
+        }
+        self.view(tool, visibility).filter(|seen| !seen.is_renamed() || **seen.name() == *name)
+    }
+
+    /// Returns the tool that `name` finds as the caller sees it.
+    fn seen(
+        &self,
+        name: &str,
+        tool: &Arc<RegisteredTool>,
+        visibility: &Visibility,
+    ) -> Result<Arc<RegisteredTool>, ToolError> {
+        let seen = self.view_as(name, tool, visibility);
+        seen.ok_or_else(|| self.hidden(name, visibility))
     }
 
     /// Returns whether a tool of a server that is not connected yet would be visible, by its shown or its full name.
@@ -194,13 +197,17 @@ impl ToolManager {
     }
 
     /// Returns the error for a tool that does not exist for the caller, with hints among those that do.
-    fn hidden(&self, name: &str, visibility: &Visibility) -> ToolError {
+    pub fn hidden(&self, name: &str, visibility: &Visibility) -> ToolError {
         let registry = self.read();
-        let visible = registry
-            .names
-            .iter()
-            .filter(|(_, named)| named.tool.is_visible(visibility) && !self.is_denied(&named.tool));
-        not_found(name, visible.map(|(known, _)| &**known))
+        let seen = registry.names.iter().filter_map(|(known, named)| {
+            let seen = self.view(&named.tool, visibility).filter(|seen| !self.is_denied(seen))?;
+            let shown = if seen.is_renamed() { seen.name() } else { known };
+            Some(shown.clone())
+        });
+        let mut seen: Vec<_> = seen.collect();
+        seen.sort_unstable();
+        seen.dedup();
+        not_found(name, seen.iter().map(|known| &**known))
     }
 
     /// Like [`find`](Self::find), within the call's deadline.
@@ -209,14 +216,14 @@ impl ToolManager {
         record: &CallRecord,
         cx: &CallContext,
     ) -> Result<Arc<RegisteredTool>, ToolError> {
-        let name = record.name();
-        let is_certain = |tool: &Arc<RegisteredTool>| {
-            tool.is_visible(&cx.visibility) && self.may_be_a_groups(name, tool).is_none()
-        };
-        match self.known(name).filter(is_certain) {
+        let (name, original) = (record.name(), &*record.start().tool);
+        let is_certain =
+            |tool: &Arc<RegisteredTool>| self.may_be_a_groups(original, tool).is_none();
+        let known = self.known(original).filter(is_certain);
+        match known.and_then(|tool| self.view_as(name, &tool, &cx.visibility)) {
             Some(tool) => Ok(tool),
             None => {
-                if let Some(timeout) = self.timeout_of(name) {
+                if let Some(timeout) = self.timeout_of(original) {
                     record.expects(timeout);
                 }
                 dispatch::within(self.find_visible(name, &cx.visibility), cx, record).await

@@ -94,7 +94,7 @@ pub(crate) fn check_tool(
     cx: &CallContext,
 ) -> Result<(), ToolError> {
     if let Some(rule) = policy.denial(tool) {
-        return Err(denied(tool.name(), &rule));
+        return Err(denied(tool, &rule));
     }
     if cx.read_only && !tool.spec().is_read_only() {
         let name = tool.name();
@@ -106,8 +106,14 @@ pub(crate) fn check_tool(
     Ok(())
 }
 
-fn denied(tool: &str, rule: &str) -> ToolError {
-    ToolError::new(ErrorKind::Denied, format!("Tool '{tool}' is denied by policy: {rule}"))
+fn denied(tool: &RegisteredTool, rule: &str) -> ToolError {
+    let (name, rule) = (tool.name(), shown_rule(tool, rule));
+    ToolError::new(ErrorKind::Denied, format!("Tool '{name}' is denied by policy: {rule}"))
+}
+
+/// Returns a rule as the caller may read it: rules have the names that a tool has outside of a profile.
+pub(crate) fn shown_rule<'a>(tool: &RegisteredTool, rule: &'a str) -> &'a str {
+    if tool.is_renamed() { "a rule of the config" } else { rule }
 }
 
 /// Checks the policy, and waits for approval if it asks for that. Everything but a yes becomes `denied`.
@@ -134,7 +140,7 @@ async fn judge(
     cx: &CallContext,
     record: &CallRecord,
 ) -> Result<Option<AskFirst>, ToolError> {
-    let denied = |rule: &str| denied(tool.name(), rule);
+    let denied = |rule: &str| denied(tool, rule);
     let verdict = match policy.check(tool, args, cx) {
         PolicyCheck::Ready(verdict) => Ok(verdict),
         // A remote policy may never respond: the deadline and the caller's cancellation apply here too.
@@ -237,14 +243,15 @@ impl RulePolicy {
 
     /// Decides by a tool's names and annotations.
     pub fn judge(&self, tool: &RegisteredTool) -> Verdict {
-        let spec = tool.spec();
+        let (original, [shown, full, bare]) = (tool.original(), tool.names());
+        let spec = original.spec();
         if let Some(server) = self.disabling_server(&spec.origin) {
             return Verdict::Deny(format!("no match in enabled_tools of server \"{server}\""));
         }
-        // `deny` and `ask` apply to every name that finds the tool, so that no spelling avoids them; a bare name does
-        // not widen `allow`.
-        let allowed = [&**tool.name(), spec.name.as_str()];
-        self.judge_named(&allowed, &tool.names(), spec.is_read_only(), may_destroy(spec))
+        // `deny` and `ask` apply to every name that finds the tool, so that no spelling avoids them; a bare name, or one
+        // of a profile, does not widen `allow`.
+        let names = [shown, full, bare, &**tool.name()];
+        self.judge_named(&[shown, &*spec.name], &names, spec.is_read_only(), may_destroy(spec))
     }
 
     /// Returns the tool's server if its `enabled_tools` leave the tool out. Methods such as `resources/read` are no tools.

@@ -55,9 +55,9 @@ const LONGEST_REFUSED: usize = 16 << 10;
 
 /// Returns the arguments as they are recorded. Of a call that will be refused (unknown tool, invalid arguments) only a
 /// part is recorded, so that nobody fills the disk with calls that never run.
-fn bounded_arguments(tools: &ToolManager, call: &ToolCall) -> String {
+fn bounded_arguments(tools: &ToolManager, call: &ToolCall, cx: &CallContext) -> String {
     let arguments = redact::object(&call.args);
-    if arguments.len() <= LONGEST_REFUSED || tools.may_run(call) {
+    if arguments.len() <= LONGEST_REFUSED || tools.may_run(call, &cx.visibility) {
         return arguments;
     }
     json!({"[omitted]": format!("{} bytes", arguments.len())}).to_string()
@@ -113,11 +113,15 @@ impl CallRecord {
         let marks = StageMarks::since(cx.asked);
         let now = SystemTime::now();
         let asked = now.checked_sub(marks.started.elapsed()).unwrap_or(now);
-        let arguments = bounded_arguments(tools, &call);
+        let arguments = bounded_arguments(tools, &call, cx);
         let (name, too_long) = bounded_name(call.name);
+        let original = cx.visibility.rules().and_then(|rules| rules.original(&name).map(Arc::from));
+        let name: Arc<str> = name.into();
         let start = Arc::new(CallStart {
             id: CallId::generate_at(asked),
-            tool: name.into(),
+            shown_as: original.as_ref().map(|_| name.clone()),
+            tool: original.unwrap_or(name),
+            profile: cx.visibility.profile().map(|profile| profile.name().clone()),
             arguments,
             caller: cx.caller.clone(),
             client: cx.client.clone(),
@@ -294,8 +298,9 @@ impl CallRecord {
         own().unwrap_or(usize::try_from(self.config.max_output.0).unwrap_or(usize::MAX))
     }
 
+    /// Returns the name that the caller used.
     pub(crate) fn name(&self) -> &Arc<str> {
-        &self.start.tool
+        self.start.shown_as.as_ref().unwrap_or(&self.start.tool)
     }
 
     pub(crate) fn tool_call_id(&self) -> &str {
@@ -308,7 +313,7 @@ impl CallRecord {
 
     /// Returns what decides who may read the call's artifacts.
     pub(crate) fn source(&self) -> ArtifactSource {
-        let found = self.tool.as_ref().map(|tool| tool.name());
+        let found = self.tool.as_ref().map(|tool| tool.original().name());
         ArtifactSource {
             tool: found.unwrap_or(&self.start.tool).clone(),
             caller: self.start.caller.clone(),
@@ -363,7 +368,7 @@ impl CallRecord {
         log::ended(&self.start, error_kind, duration, is_slow, result, redacted);
         self.sinks.close(CallEnd {
             start: &self.start,
-            tool: self.tool.as_ref().map(|tool| tool.name()),
+            tool: self.tool.as_ref().map(|tool| tool.original().name()),
             server: self.server(),
             spec: self.tool.as_ref().map(|tool| tool.spec()),
             trace: self.trace.as_deref(),

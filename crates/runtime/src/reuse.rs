@@ -64,7 +64,11 @@ impl Flights {
         if key.is_none() && settings.cache.is_none() && !shares {
             return Ok(ReusePlan::Run);
         }
-        let mut fingerprint = fingerprint(tool.name(), args);
+        let mut fingerprint = match tool.is_renamed() {
+            // Errors name the tool, so they are not shared with callers who know it by another name.
+            true => fingerprint(&format!("{}\0{}", tool.full_name(), tool.name()), args),
+            false => fingerprint(tool.name(), args),
+        };
         if settings.per_caller {
             // What one caller gets is never an answer for another, whatever their names are.
             let Some(principal) = cx.principal.key() else { return Ok(ReusePlan::Run) };

@@ -7,7 +7,9 @@ use serde::Serialize;
 use serde_json::json;
 use switchboard_search::TokenCounter;
 
-use crate::tools::RegisteredTool;
+use switchboard_toolcall::Visibility;
+
+use crate::tools::{RegisteredTool, ToolManager};
 
 /// Of definitions, a token has more bytes than this, and fewer than [`MOST_BYTES`], whatever the tokenizer.
 const LEAST_BYTES: usize = 2;
@@ -21,6 +23,21 @@ pub struct ToolCosts {
     pub total_tokens: usize,
     /// The servers, in order; local tools are those of a server without a name.
     pub servers: Vec<ServerCost>,
+    /// The profiles, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<ProfileCost>,
+}
+
+/// What the definitions of a profile cost.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct ProfileCost {
+    /// The profile's name.
+    pub profile: String,
+    /// The tokens of its definitions.
+    pub tokens: usize,
+    /// How many tools it has.
+    pub tools: usize,
 }
 
 /// What the definitions of a server cost.
@@ -65,7 +82,19 @@ impl ToolCosts {
             cost.tools.push(ToolCost { name: tool.name().to_string(), tokens, calls_30d });
         }
         let servers: Vec<_> = servers.into_values().collect();
-        Self { total_tokens: servers.iter().map(|server| server.tokens).sum(), servers }
+        let total_tokens = servers.iter().map(|server| server.tokens).sum();
+        Self { total_tokens, servers, profiles: Vec::new() }
+    }
+
+    /// Counts the tokens of each profile's tools.
+    pub fn count_profiles(&mut self, manager: &ToolManager) {
+        let mut counter = TokenCounter::default();
+        let profiles = manager.profiles().into_iter().map(|profile| {
+            let tools = manager.listed_for(&Visibility::of_profile(profile.clone()));
+            let tokens = tools.iter().map(|tool| counter.count(&definition(tool))).sum();
+            ProfileCost { profile: profile.name().to_string(), tokens, tools: tools.len() }
+        });
+        self.profiles = profiles.collect();
     }
 
     /// Returns the tokens of tools that nobody called in the last 30 days.

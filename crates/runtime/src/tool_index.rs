@@ -6,7 +6,7 @@ use std::{
 };
 
 use switchboard_search::{Document, Index};
-use switchboard_toolcall::Visibility;
+use switchboard_toolcall::{ProfileRules, Visibility};
 use tokio::{sync::Mutex as AsyncMutex, task::spawn_blocking};
 
 use crate::tools::{RegisteredTool, ToolManager};
@@ -14,23 +14,37 @@ use crate::tools::{RegisteredTool, ToolManager};
 /// With more tools than this, the index is not built on a serving thread.
 const FEW: usize = 50;
 
-/// The index of one version of the tools; none until somebody searches.
+/// The indexes of one version of the tools; none until somebody searches.
 #[derive(Default)]
 pub(crate) struct ToolIndex {
-    current: Mutex<Option<(u64, Arc<Index>)>>,
+    current: Mutex<Vec<CurrentIndex>>,
     /// Held while an index is built, so that searches at once build one.
     building: AsyncMutex<()>,
 }
 
+/// The index of the tools as they look in a profile that changes some, or, with `None`, as they are.
+struct CurrentIndex {
+    version: u64,
+    rules: Option<Arc<ProfileRules>>,
+    index: Arc<Index>,
+}
+
+impl CurrentIndex {
+    fn is(&self, version: u64, rules: Option<&Arc<ProfileRules>>) -> bool {
+        self.version == version && self.rules.as_ref().map(Arc::as_ptr) == rules.map(Arc::as_ptr)
+    }
+}
+
 impl ToolIndex {
-    fn get(&self, version: u64) -> Option<Arc<Index>> {
+    fn get(&self, version: u64, rules: Option<&Arc<ProfileRules>>) -> Option<Arc<Index>> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.as_ref().filter(|(of, _)| *of == version).map(|(_, index)| index.clone())
+        current.iter().find(|known| known.is(version, rules)).map(|known| known.index.clone())
     }
 
-    fn set(&self, version: u64, index: Arc<Index>) {
+    fn set(&self, new: CurrentIndex) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        *current = Some((version, index));
+        current.retain(|known| known.version == new.version);
+        current.push(new);
     }
 }
 
@@ -52,31 +66,38 @@ impl ToolManager {
         called: &[Arc<str>],
         visibility: &Visibility,
     ) -> Vec<FoundTool> {
-        let index = self.current_index().await;
-        let shown = |name: &Arc<str>| Some(self.get(name)?.name().clone());
+        // What a profile changes is searched for as it looks there.
+        let rules = visibility.rules().filter(|rules| !rules.config().tool.is_empty());
+        let profile = visibility.profile().filter(|_| rules.is_some());
+        let whole = profile.cloned().map(Visibility::of_profile).unwrap_or_default();
+        let index = self.current_index(&whole, rules.as_ref()).await;
+        let shown = |name: &Arc<str>| Some(self.view(&self.get(name)?, &whole)?.name().clone());
         let called = called.iter().filter_map(shown).filter_map(|name| index.document(&name));
         let found = index.search_preferring(query, &called.collect::<Vec<_>>());
         let tool = |found: switchboard_search::Found| {
             // The tools may have changed since.
-            let tool = self.get(index.name(found.document)?)?;
-            let is_shown = tool.is_visible(visibility) && !self.is_denied(&tool);
-            is_shown.then_some(FoundTool { tool, score: found.score })
+            let tool = self.get_for(index.name(found.document)?, visibility)?;
+            (!self.is_denied(&tool)).then_some(FoundTool { tool, score: found.score })
         };
         found.into_iter().filter_map(tool).take(most).collect()
     }
 
-    /// Returns the index of the tools as they are now.
-    async fn current_index(&self) -> Arc<Index> {
+    /// Returns the index of the tools as they are now, as `whole` shows them.
+    async fn current_index(
+        &self,
+        whole: &Visibility,
+        rules: Option<&Arc<ProfileRules>>,
+    ) -> Arc<Index> {
         let version = || *self.version().borrow();
-        if let Some(index) = self.index.get(version()) {
+        if let Some(index) = self.index.get(version(), rules) {
             return index;
         }
         let _building = self.index.building.lock().await;
         let version = version();
-        if let Some(index) = self.index.get(version) {
+        if let Some(index) = self.index.get(version, rules) {
             return index;
         }
-        let tools = self.all();
+        let tools = self.all_for(whole);
         let instructions = self.instructions();
         let index = match tools.len() <= FEW {
             true => build(&tools, &instructions),
@@ -86,7 +107,7 @@ impl ToolManager {
             }
         };
         let index = Arc::new(index);
-        self.index.set(version, index.clone());
+        self.index.set(CurrentIndex { version, rules: rules.cloned(), index: index.clone() });
         index
     }
 

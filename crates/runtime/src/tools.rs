@@ -18,6 +18,7 @@ use crate::{
     config::Config,
     fixed,
     policy::Policy,
+    profiles::Profiles,
     registry::{RegisteredServer, Registry, Tools},
     tool_index::ToolIndex,
     validate::{CheckSlots, SchemaBudget, SchemaCheck},
@@ -45,6 +46,8 @@ pub struct ToolManager {
     pub(crate) index: ToolIndex,
     /// Whether any tool's definition fixes arguments.
     pub(crate) fixes: AtomicBool,
+    /// The profiles of the config.
+    pub(crate) profiles: Profiles,
 }
 
 /// Wraps a tool, given its full name; the result is called instead.
@@ -64,6 +67,7 @@ impl ToolManager {
             version: watch::Sender::new(0),
             index: ToolIndex::default(),
             fixes: AtomicBool::new(false),
+            profiles: Profiles::default(),
         }
     }
 
@@ -376,7 +380,18 @@ impl ToolManager {
         };
         let definition = Arc::default();
         let definition_bytes = Arc::default();
-        RegisteredTool { name, full, check, slots, check_slots, tool, definition, definition_bytes }
+        let original = None;
+        RegisteredTool {
+            name,
+            full,
+            check,
+            slots,
+            check_slots,
+            tool,
+            definition,
+            definition_bytes,
+            original,
+        }
     }
 }
 

@@ -212,10 +212,9 @@ pub(crate) enum ArgumentCheck {
 
 /// Prepares arguments for calls and for `/validate`: renames them as the tool's server expects, then checks them
 /// against the schema.
-pub(crate) fn judge(tool: &Arc<RegisteredTool>, args: Map<String, Value>) -> ArgumentCheck {
-    let mut args = rename::for_server(tool.spec(), args);
-    fixed::take_out(tool.spec(), &mut args);
-    let args = Value::Object(args);
+pub(crate) fn judge(tool: &Arc<RegisteredTool>, mut args: Map<String, Value>) -> ArgumentCheck {
+    fixed::strip(tool, &mut args);
+    let args = Value::Object(rename::for_server(tool.spec(), args));
     match tool.check.effort(&args) {
         CheckEffort::Large => {
             ArgumentCheck::Later(Box::pin(offload::judge_beside(tool.clone(), args)))

@@ -24,6 +24,7 @@ mod output;
 mod part_text;
 mod pattern;
 mod principal;
+mod profile;
 mod result;
 mod spec;
 pub mod sse;
@@ -44,6 +45,9 @@ pub use human::{HumanDuration, HumanSize};
 pub use output::{BinaryPart, Content, IntoOutput, Json, Part, ToolOutput};
 pub use pattern::{PatternError, ToolPattern, ToolPatterns};
 pub use principal::Principal;
+pub use profile::{
+    ArgumentChange, Discovery, Profile, ProfileConfig, ProfileError, ProfileRules, ToolChange,
+};
 pub use result::{Artifact, BoundedOutput, ReuseReason, ToolMessage, ToolResult};
 pub use spec::{
     Annotations, FixedArgument, Normalize, Strictness, ToolOrigin, ToolSettings, ToolSpec,

@@ -1,6 +1,10 @@
 //! The definition of a tool.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -127,6 +131,8 @@ pub struct ToolSettings {
     pub rename: BTreeMap<String, String>,
     /// Arguments that callers do not choose (SPEC TK-4): not in `parameters`, and always sent by the executor.
     pub fixed: BTreeMap<String, FixedArgument>,
+    /// Arguments that callers cannot send (SPEC FT-5): not in `parameters`, and dropped by the executor.
+    pub hidden: BTreeSet<String>,
 }
 
 /// An argument whose value the config fixes.

@@ -202,6 +202,7 @@ impl OfferedTool {
                 rename: self.rename.clone(),
                 // The worker's own executor sets the fixed arguments.
                 fixed: BTreeMap::new(),
+                hidden: Default::default(),
             },
             extra: self.extra.clone(),
         }

@@ -21,6 +21,9 @@ pub struct TokenEntry {
     /// Patterns of the tools that it may see; all if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
+    /// The profile through which it sees them; none if unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// Its rate limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
@@ -50,6 +53,8 @@ pub struct NewToken {
     pub name: String,
     /// Patterns of the tools that it may see; all if unset.
     pub tools: Option<Vec<String>>,
+    /// The profile through which it sees them; none if unset.
+    pub profile: Option<String>,
     /// Its rate limit.
     pub rate: Option<Rate>,
     /// How many requests it may have at once.
@@ -74,6 +79,7 @@ impl TokenEntry {
             name,
             hash: URL_SAFE_NO_PAD.encode(family),
             tools,
+            profile: None,
             rate: None,
             concurrent: None,
             admin: false,
@@ -138,6 +144,7 @@ impl NewToken {
             hash: URL_SAFE_NO_PAD.encode(super::hash(&secret)),
             name: self.name,
             tools: self.tools,
+            profile: self.profile,
             rate: self.rate,
             concurrent: self.concurrent,
             admin: self.admin,

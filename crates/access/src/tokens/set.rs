@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use jiff::Timestamp;
+use switchboard_toolcall::Profile;
 
 use super::{Token, TokenEntry, TokensError};
 use crate::{Caller, rate::Quota};
@@ -53,6 +54,10 @@ impl Token {
         let globs = entry.globs()?;
         let caller = Caller::new(Some(entry.name.as_str().into()), globs.map(Arc::new));
         let mut caller = caller.approving(entry.approve).watching(entry.watch);
+        if let Some(profile) = &entry.profile {
+            // Nothing is in it until somebody who knows the config replaces it.
+            caller = caller.in_profile(Profile::new(profile, None));
+        }
         caller.principal = entry.principal();
         caller.is_admin = entry.admin;
         let quota = Quota::new(entry.rate, entry.concurrent);

@@ -44,6 +44,9 @@ pub struct RunStart {
     /// The patterns of `--tools`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
+    /// The profile of `--profile`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// How often the model is asked at most, if the command line said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<NonZeroU32>,

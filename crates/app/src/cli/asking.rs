@@ -18,6 +18,10 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "GLOB")]
     pub(crate) tools: Vec<String>,
 
+    /// Offer only the tools of this profile, as they look there
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion::profile_names))]
+    pub(crate) profile: Option<String>,
+
     /// What the model should know and obey
     #[arg(long, value_name = "TEXT")]
     pub(crate) system: Option<String>,

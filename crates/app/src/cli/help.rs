@@ -19,7 +19,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "logout", "lock", "trust", "sandbox",
         ],
     ),
-    ("Clients", &["serve", "connect", "token"]),
+    ("Clients", &["serve", "connect", "token", "profile"]),
     ("Records and approvals", &["calls", "runs", "approve", "policy"]),
     ("Home and cluster", &["voice", "zwave", "worker"]),
     ("Set-up", &["init", "config", "secret", "completions", "help"]),
@@ -28,7 +28,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 /// Options that only some commands use, and those commands.
 const PARTIAL: [(&[&str], &[&str]); 2] = [
     (&["replay", "fault", "fault_seed"], REHEARSED),
-    (&["alone"], &["tools", "call", "servers", "ask", "chat", "runs", "serve", "trust"]),
+    (&["alone"], &["tools", "call", "servers", "ask", "chat", "runs", "serve", "trust", "profile"]),
 ];
 
 /// The commands that run tools, so that they can be rehearsed.

@@ -25,7 +25,7 @@ pub(crate) enum TokenAction {
     New(NewTokenArgs),
     /// List the tokens, without their secrets
     List {
-        /// Print an array of {name, tools, rate, concurrent, admin, approve, watch, created}
+        /// Print an array of {name, tools, profile, rate, concurrent, admin, approve, watch, created}
         #[arg(long)]
         json: bool,
     },
@@ -52,6 +52,10 @@ pub(crate) struct NewTokenArgs {
     /// Which tools it may see and call; may be given several times [default: all]
     #[arg(long, value_name = "GLOB", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
+
+    /// The profile through which it sees them: on every entrance only what is in it
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion::profile_names))]
+    pub(crate) profile: Option<String>,
 
     /// How many requests it may make, such as 10/s, 100/m or 5000/h [default: no limit]
     #[arg(long)]

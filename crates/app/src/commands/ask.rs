@@ -19,6 +19,7 @@ use crate::{
     model::{self, ChosenModel},
     overrides,
     own_gateway::OwnGateway,
+    profiles,
     runtime::on_runtime,
     settings::Loaded,
     terminal::is_watched,
@@ -37,13 +38,15 @@ pub(super) fn begin(
     mut loaded: Loaded,
     unfinished: Option<UnfinishedRun>,
 ) -> anyhow::Result<ExitCode> {
+    let profile = ask.model_args.profile.as_deref();
+    profiles::check(&loaded, profile)?;
     let schema = match &unfinished {
         Some(unfinished) => unfinished.start().answer_schema()?,
         None => ask.schema.as_deref().map(schema::read).transpose()?,
     };
     let gateway = OwnGateway::find(cli, &loaded);
     if let Some(gateway) = &gateway {
-        gateway.attach(&mut loaded, true);
+        gateway.attach(&mut loaded, true, profile);
     }
     let app = App::build(&loaded)?;
     let begun = match unfinished {
@@ -65,7 +68,7 @@ pub(super) fn begin(
         }
         while_connected(&app, &loaded, Needs::All, async |connections| {
             connections.ready(is_watched(ask.json)).await?;
-            model::tell_unmatched(&ask.model_args.tools, &app);
+            model::tell_unmatched(&ask.model_args, &app, &loaded);
             let mut held = loaded.is_attached.then(|| HeldCalls::new(&loaded));
             answer(ask, cli, begun, is_streamed, &agent, &chosen, held.as_mut()).await
         })

@@ -17,6 +17,7 @@ use std::{
 use serde_json::{Map, Value};
 use switchboard_toolcall::{
     CallContext, CancellationToken, ErrorKind, HumanDuration, ToolCall, ToolError, ToolResult,
+    Visibility,
 };
 use tokio::time::{Instant, sleep};
 
@@ -27,6 +28,7 @@ use crate::{
     connections::{Connections, Needs, with_servers},
     overrides,
     own_gateway::OwnGateway,
+    profiles,
     questions::{self, Sampler},
     settings::Loaded,
     terminal::is_watched,
@@ -37,6 +39,7 @@ use queued::SubmittedCall;
 pub(super) fn run(call: &CallArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let asked = Instant::now();
     let loaded = Arc::new(overrides::load(cli)?);
+    profiles::check(&loaded, call.profile.as_deref())?;
     match OwnGateway::find(cli, &loaded) {
         Some(gateway) => through_gateway::run(call, &loaded, &gateway)?.print(call, cli, &loaded),
         None => run_alone(call, cli, &loaded, asked),
@@ -51,12 +54,18 @@ fn run_alone(
     asked: Instant,
 ) -> anyhow::Result<ExitCode> {
     let app = App::build(loaded)?;
-    let needs = Needs::of_tool(&call.name, app.executor.tools(), loaded);
+    let seen = app.visibility(loaded, call.profile.as_deref());
+    // A name that the profile does not have needs no server.
+    let original = seen.resolve(&call.name);
+    let needs = match &original {
+        Some(name) => Needs::of_tool(name, app.executor.tools(), loaded),
+        None => Needs::Nothing,
+    };
     // Invalid JSON is reported before any server is started; values and pairs have to wait for the server's schema.
     let is_early = needs == Needs::Nothing || !arguments::need_schema(&call.arguments);
-    let args = is_early.then(|| read_arguments(call, &app)).transpose()?;
+    let args = is_early.then(|| read_arguments(call, &app, &seen)).transpose()?;
     let has_cluster = loaded.settings.cluster.nats.is_some();
-    if needs == Needs::All && io::stderr().is_terminal() {
+    if needs == Needs::All && call.profile.is_none() && io::stderr().is_terminal() {
         unknown_name::tell(&call.name, app.executor.tools(), loaded, cli.color);
     }
     with_servers(&app, loaded, needs, async |connections| {
@@ -65,6 +74,7 @@ fn run_alone(
             app: &app,
             loaded,
             call,
+            seen: &seen,
             asked,
             needs,
             has_cluster,
@@ -82,10 +92,14 @@ fn run_alone(
     })
 }
 
-fn read_arguments(call: &CallArgs, app: &App) -> anyhow::Result<Map<String, Value>> {
+fn read_arguments(
+    call: &CallArgs,
+    app: &App,
+    seen: &Visibility,
+) -> anyhow::Result<Map<String, Value>> {
     // Silent, because the executor looks the name up again, and logs it then.
     let silent = tracing::subscriber::NoSubscriber::default();
-    let lookup = || app.executor.tools().lookup(&call.name).ok();
+    let lookup = || app.executor.tools().get_for(&call.name, seen);
     let tool = tracing::subscriber::with_default(silent, lookup);
     let schema = tool.as_ref().map(|tool| &tool.spec().parameters);
     let args = arguments::read(&call.arguments, schema, &mut io::stdin().lock())?;
@@ -120,6 +134,8 @@ struct CallCommand<'a> {
     app: &'a App,
     loaded: &'a Arc<Loaded>,
     call: &'a CallArgs,
+    /// What its caller sees of the tools.
+    seen: &'a Visibility,
     /// When the command began: waiting for servers is part of the call's time (EX-7).
     asked: Instant,
     needs: Needs<'a>,
@@ -136,6 +152,7 @@ impl CallCommand<'_> {
     async fn execute(&self, args: Option<Map<String, Value>>) -> anyhow::Result<CallReport> {
         let (executor, name) = (&self.app.executor, &self.call.name);
         let mut cx = CallContext::for_owner("command line").with_client("cli");
+        cx.visibility = self.seen.clone();
         cx.asked = Some(self.asked);
         cx.caller_channel = questions::here(Sampler::Usual(self.loaded.clone()));
         cx.progress = self.label.listener();
@@ -146,7 +163,7 @@ impl CallCommand<'_> {
             let call = ToolCall::new(name, args.unwrap_or_default());
             return Ok(CallReport::Ended(Box::new(executor.refuse(call, error, &cx).await)));
         }
-        let args = args.map_or_else(|| read_arguments(self.call, self.app), Ok)?;
+        let args = args.map_or_else(|| read_arguments(self.call, self.app, self.seen), Ok)?;
         let call = ToolCall::new(name, args);
         if self.call.no_wait {
             return Ok(self.queue(call, &cx).await);
@@ -170,7 +187,9 @@ impl CallCommand<'_> {
                     self.connections.settled(false).await;
                     self.is_waiting.set(false);
                 }
-                Needs::One(_) if schema => _ = self.app.executor.tools().find(name).await,
+                Needs::One(_) if schema => {
+                    _ = self.app.executor.tools().find_visible(name, self.seen).await
+                }
                 Needs::Groups => self.connections.groups_settled().await.map_err(|error| {
                     let text = format!("Tool '{name}' is unavailable: {error}");
                     ToolError::new(ErrorKind::Unavailable, text).caused_by(error)
@@ -201,7 +220,7 @@ impl CallCommand<'_> {
     fn limit(&self) -> Duration {
         let executor = &self.app.executor;
         let asked = self.call.timeout.map(|timeout| timeout.0);
-        let own = || executor.tools().timeout_of(&self.call.name);
+        let own = || executor.tools().timeout_of(&self.seen.resolve(&self.call.name)?);
         asked.or_else(own).unwrap_or(executor.config().timeout.0)
     }
 }

@@ -22,6 +22,7 @@ use crate::{
     model::{self, ChosenModel},
     overrides,
     own_gateway::OwnGateway,
+    profiles,
     runtime::on_runtime,
     settings::Loaded,
     terminal::is_watched,
@@ -33,9 +34,11 @@ pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         return list::run(chat, cli);
     }
     let mut loaded = overrides::load(cli)?;
+    let profile = chat.model_args.profile.as_deref();
+    profiles::check(&loaded, profile)?;
     let gateway = OwnGateway::find(cli, &loaded);
     if let Some(gateway) = &gateway {
-        gateway.attach(&mut loaded, true);
+        gateway.attach(&mut loaded, true, profile);
     }
     let approver = approvals::here_or_elsewhere(&loaded);
     let deps = Deps { approver, ..Deps::for_terminal(&loaded) };
@@ -57,7 +60,7 @@ pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         }
         while_connected(&app, &loaded, Needs::All, async |connections| {
             connections.ready(is_watched(false)).await?;
-            model::tell_unmatched(&chat.model_args.tools, &app);
+            model::tell_unmatched(&chat.model_args, &app, &loaded);
             session.run().await
         })
         .await

@@ -3,6 +3,7 @@
 mod checks;
 mod cluster;
 mod models;
+mod profiles;
 mod disk;
 mod lock;
 mod sandbox;

@@ -17,7 +17,7 @@ use switchboard_cluster::figures::FiguresTask;
 use switchboard_gateway::{
     About, Config, ConfigState, Feed, Gateway, Metrics, Parts, ServerEditor, Tls,
 };
-use switchboard_mcp_server::{self as server, Bridge, McpCaller};
+use switchboard_mcp_server::{self as server, Bridge, Discovery, McpCaller};
 use switchboard_runtime::DurableCalls;
 use switchboard_toolcall::ToolPatterns;
 use tokio::{
@@ -36,6 +36,7 @@ use crate::{
     connections::{Connections, Needs, while_connected},
     model, overrides,
     own_gateway::{self, OwnGateway},
+    profiles,
     records::RecordStores,
     runtime::on_threads,
     settings::Loaded,
@@ -52,10 +53,11 @@ pub(super) fn run(serve: &ServeArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         return install::uninstall();
     }
     let mut loaded = overrides::load(cli)?;
+    profiles::check(&loaded, serve.profile.as_deref())?;
     if serve.stdio
         && let Some(gateway) = OwnGateway::find(cli, &loaded)
     {
-        gateway.attach(&mut loaded, false);
+        gateway.attach(&mut loaded, false, serve.profile.as_deref());
     }
     on_threads(loaded.settings.serve.threads, async {
         cluster::warn(&loaded)?;
@@ -82,7 +84,7 @@ pub(super) fn run(serve: &ServeArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         let app = App::build_with(&loaded, deps)?;
         let stop = told_to_stop()?;
         match membership {
-            None => over_stdio(cli, &app, &loaded, stop).await,
+            None => over_stdio(serve, cli, &app, &loaded, stop).await,
             Some(membership) => {
                 let watched = ServedState { feed, store, approvals, membership };
                 over_http(serve, cli, &app, &loaded, watched, stop).await
@@ -93,6 +95,7 @@ pub(super) fn run(serve: &ServeArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 
 /// Serves the one client that has our stdin and stdout.
 async fn over_stdio(
+    serve: &ServeArgs,
     cli: &Cli,
     app: &App,
     loaded: &Loaded,
@@ -104,11 +107,19 @@ async fn over_stdio(
             connections.settled(false).await;
         }
         let (executor, servers) = (app.executor.clone(), connections.servers().clone());
-        let config = mcp_config(&loaded.settings.serve)?;
+        let profile = serve.profile.as_deref();
+        let mut config = mcp_config(&loaded.settings.serve)?;
+        if let Some(profile) = profile.filter(|_| loaded.is_attached) {
+            // The gateway has the profile, and lists as it says.
+            config.discovery = Discovery::List;
+            config.instructions = loaded.settings.profiles[profile].instructions.clone();
+        }
+        let visibility = app.visibility(loaded, profile);
+        let caller = McpCaller { visibility, ..McpCaller::owner() };
         let server = server::Server::new(executor, Some(servers), config);
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let (about, nobody_asks) = (About::default(), mpsc::channel(1).1);
-        let served = server.serve_stdio_until(input, output, McpCaller::owner(), &stop);
+        let served = server.serve_stdio_until(input, output, caller, &stop);
         tokio::select! {
             served = served => served.context("failed to serve over stdio")?,
             failed = reload::follow(app, connections, None, &about, cli, loaded, nobody_asks) => failed?,

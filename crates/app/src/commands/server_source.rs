@@ -181,6 +181,7 @@ impl ServerSource<'_> {
                     idempotency_key: None,
                     no_wait: false,
                     whole,
+                    profile: None,
                 };
                 match gateway.call(&request, &mut watch).await? {
                     CallOutcome::Ended(result) => Ok(*result),

@@ -14,7 +14,7 @@ use switchboard_toolcall::Principal;
 use crate::{
     cli::{Cli, NewTokenArgs, TokenAction, TokenArgs},
     cluster::ClusterConnection,
-    environment,
+    environment, profiles,
     runtime::on_runtime,
     settings::{self, Loaded},
     sign_ins,
@@ -23,7 +23,7 @@ use crate::{
 use stores::TokenStores;
 
 pub(super) fn run(token: &TokenArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let loaded = settings::load_sections(cli.config.as_deref(), &["cluster"])?;
+    let loaded = settings::load_sections(cli.config.as_deref(), &["cluster", "profiles"])?;
     on_runtime(async {
         let connection = ClusterConnection::default();
         let cluster = connection.get(&loaded).await?;
@@ -35,7 +35,10 @@ pub(super) fn run(token: &TokenArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         let own = if cluster.is_some() { open_if_possible()? } else { open()? };
         let tokens = TokenStores { own, cluster };
         match &token.action {
-            TokenAction::New(new) => create(&tokens, new).await?,
+            TokenAction::New(new) => {
+                profiles::check(&loaded, new.profile.as_deref())?;
+                create(&tokens, new).await?;
+            }
             TokenAction::List { json } => list(&tokens, *json)?,
             TokenAction::Sign { names } => sign(&tokens, names).await?,
             TokenAction::Revoke { name } => {
@@ -88,6 +91,7 @@ async fn create(tokens: &TokenStores, new: &NewTokenArgs) -> anyhow::Result<()> 
     let wanted = access::NewToken {
         name: new.name.clone(),
         tools: (!new.tools.is_empty()).then(|| new.tools.clone()),
+        profile: new.profile.clone(),
         rate: new.rate,
         concurrent: new.concurrent,
         admin: new.admin,
@@ -126,6 +130,9 @@ fn line(entry: &TokenEntry) -> String {
         .tools
         .as_ref()
         .map_or("all tools".to_owned(), |tools| text::one_line(&tools.join(", ")));
+    let profile = entry.profile.as_ref();
+    let profile = profile.map(|name| format!(", profile {}", text::one_line(name)));
+    let profile = profile.unwrap_or_default();
     let rate = entry.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
     let most = entry.concurrent.map(|most| format!(", {most} at once")).unwrap_or_default();
     let admin = if entry.admin { ", admin" } else { "" };
@@ -134,7 +141,7 @@ fn line(entry: &TokenEntry) -> String {
     let name = text::one_line(&entry.name);
     let client = entry.oauth.as_deref().map(client).unwrap_or_default();
     format!(
-        "{name}  {tools}{rate}{most}{admin}{approves}{watches}{client}  since {:.0}",
+        "{name}  {tools}{profile}{rate}{most}{admin}{approves}{watches}{client}  since {:.0}",
         entry.created
     )
 }
@@ -183,6 +190,7 @@ fn shown(entry: &TokenEntry) -> serde_json::Value {
     let mut shown = json!({
         "name": entry.name,
         "tools": entry.tools,
+        "profile": entry.profile,
         "rate": entry.rate,
         "concurrent": entry.concurrent,
         "admin": entry.admin,

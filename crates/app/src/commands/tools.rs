@@ -13,7 +13,7 @@ use std::{
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 use switchboard_runtime::{RegisteredTool, RulePolicy, Verdict, lookup::close_names};
-use switchboard_toolcall::ToolPattern;
+use switchboard_toolcall::{ToolPattern, Visibility};
 use unicode_width::UnicodeWidthStr;
 
 use super::calls::format;
@@ -24,6 +24,7 @@ use crate::{
     interrupt::unless_interrupted,
     overrides,
     own_gateway::OwnGateway,
+    profiles,
     runtime::on_runtime,
     settings::Loaded,
     terminal::is_watched,
@@ -35,6 +36,7 @@ const LEAST_DESCRIPTION: usize = 20;
 
 pub(super) fn run(tools: &ToolsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = overrides::load(cli)?;
+    profiles::check(&loaded, tools.profile.as_deref())?;
     let app = App::build(&loaded)?;
     let rules = assembly::rules(&loaded).map_err(anyhow::Error::msg)?;
     if !loaded.has_others() {
@@ -62,10 +64,11 @@ async fn print(
     rules: &RulePolicy,
     loaded: &Loaded,
 ) -> anyhow::Result<ExitCode> {
+    let seen = app.visibility(loaded, tools.profile.as_deref());
     match &tools.search {
-        _ if tools.cost => cost::print(tools, app, loaded),
-        Some(query) => search::print(query, tools, cli, app, rules).await,
-        None => show(tools, cli, app, rules, loaded),
+        _ if tools.cost => cost::print(tools, app, loaded, &seen),
+        Some(query) => search::print(query, tools, cli, app, rules, &seen).await,
+        None => show(tools, cli, app, rules, loaded, &seen),
     }
 }
 
@@ -75,9 +78,10 @@ fn show(
     app: &App,
     rules: &RulePolicy,
     loaded: &Loaded,
+    seen: &Visibility,
 ) -> anyhow::Result<ExitCode> {
     let manager = app.executor.tools();
-    let all = if tools.all { manager.all() } else { manager.listed() };
+    let all = if tools.all { manager.all_for(seen) } else { manager.listed_for(seen) };
     let found = filtered(&all, tools.filter.as_deref())?;
     if tools.json {
         let found: Vec<Value> =
@@ -98,7 +102,7 @@ fn show(
             let close = close_names(filter, all.iter().map(|tool| &**tool.name()));
             let is_denied = |tool: Arc<RegisteredTool>| manager.is_denied(&tool);
             let way_out = match close.is_empty() {
-                _ if manager.get(filter).is_some_and(is_denied) => {
+                _ if manager.get_for(filter, seen).is_some_and(is_denied) => {
                     "`[policy]` denies it; with --all it is shown".to_owned()
                 }
                 true => loaded

@@ -80,6 +80,12 @@ pub(crate) fn model_names() -> Vec<CompletionCandidate> {
     named(models.chain([("demo".to_owned(), "no model: answers that are built in".to_owned())]))
 }
 
+/// Profiles of the config.
+pub(crate) fn profile_names() -> Vec<CompletionCandidate> {
+    let profiles = load().settings.profiles.into_iter();
+    named(profiles.map(|(name, profile)| (name, profile.tools.join(", "))))
+}
+
 /// The latest calls.
 pub(crate) fn call_ids() -> Vec<CompletionCandidate> {
     let now = SystemTime::now();

@@ -5,7 +5,7 @@ use switchboard_agent::{Agent, Config, Conversation, RunRecording};
 use switchboard_toolcall::ToolPatterns;
 
 use super::ChosenModel;
-use crate::{assembly::App, cli::ModelArgs, model, records, settings::Loaded, terminal};
+use crate::{assembly::App, cli::ModelArgs, model, profiles, records, settings::Loaded, terminal};
 
 impl ChosenModel {
     /// Returns the agent for this model, with the tools that it is offered: those of `--tools`, or of its config, or all.
@@ -20,7 +20,9 @@ impl ChosenModel {
         mut config: Config,
     ) -> anyhow::Result<Agent> {
         config.max_iterations = asked.max_iterations.unwrap_or(config.max_iterations);
-        let mut agent = Agent::new(self.model.clone(), app.executor.clone(), config);
+        profiles::check(loaded, asked.profile.as_deref())?;
+        let mut agent = Agent::new(self.model.clone(), app.executor.clone(), config)
+            .seeing(app.visibility(loaded, asked.profile.as_deref()));
         if let Some(tools) = self.offered(&asked.tools)? {
             agent = agent.offering(tools);
         }
@@ -30,6 +32,7 @@ impl ChosenModel {
         if let Some(recording) = records::run_recording(loaded, &self.name) {
             agent = agent.with_recording(RunRecording {
                 tools: asked.tools.clone(),
+                profile: asked.profile.clone(),
                 max_iterations: asked.max_iterations,
                 ..recording
             });
@@ -56,9 +59,10 @@ impl ModelArgs {
 }
 
 /// Warns of a pattern that matches no tool, which is usually a mistake.
-pub(crate) fn tell_unmatched(patterns: &[String], app: &App) {
-    let all = app.executor.tools().listed();
-    for pattern in patterns.iter().flat_map(|pattern| split(pattern)) {
+pub(crate) fn tell_unmatched(asked: &ModelArgs, app: &App, loaded: &Loaded) {
+    let seen = app.visibility(loaded, asked.profile.as_deref());
+    let all = app.executor.tools().listed_for(&seen);
+    for pattern in asked.tools.iter().flat_map(|pattern| split(pattern)) {
         let is_matched = ToolPatterns::new(&[pattern])
             .is_ok_and(|globs| all.iter().any(|tool| globs.matches(tool.name())));
         if !is_matched && !pattern.is_empty() {

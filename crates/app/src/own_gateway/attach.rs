@@ -18,10 +18,13 @@ const NO_TIMEOUT: HumanDuration = HumanDuration(Duration::from_secs(7 * 24 * 60 
 impl OwnGateway {
     /// Makes the gateway the only source of tools. It validates, decides, limits and records; this process passes calls on.
     /// Its records name the command line as the caller, unless an MCP client is served.
-    pub(crate) fn attach(&self, loaded: &mut Loaded, is_command_line: bool) {
+    ///
+    /// With a profile, only its tools are there, as they look in it.
+    pub(crate) fn attach(&self, loaded: &mut Loaded, is_command_line: bool, profile: Option<&str>) {
         let settings = &mut loaded.settings;
         settings.tools.clear();
-        settings.servers = IndexMap::from([(NAME.to_owned(), self.server(is_command_line))]);
+        settings.servers =
+            IndexMap::from([(NAME.to_owned(), self.server(is_command_line, profile))]);
         settings.policy = Default::default();
         loaded.attached_audit = Some(settings.audit.clone());
         settings.audit.enabled = false;
@@ -36,11 +39,17 @@ impl OwnGateway {
         loaded.is_attached = true;
     }
 
-    fn server(&self, is_command_line: bool) -> ServerConfig {
+    fn server(&self, is_command_line: bool, profile: Option<&str>) -> ServerConfig {
+        let url = match profile {
+            // A client of a profile lists what the profile says; models and commands get all of it.
+            Some(name) if !is_command_line => format!("http://localhost/mcp/{name}"),
+            Some(name) => format!("http://localhost/mcp/{name}?tools=list"),
+            None => "http://localhost/mcp".to_owned(),
+        };
         let headers =
             is_command_line.then(Self::caller).map(|(name, value)| (name.to_owned(), value));
         ServerConfig {
-            url: Some("http://localhost/mcp".to_owned()),
+            url: Some(url),
             socket: Some(self.socket.clone()),
             headers: headers.into_iter().collect(),
             prefix: Some(String::new()),

@@ -8,7 +8,7 @@ use std::process;
 use anyhow::bail;
 use http::Method;
 use serde_json::{Map, Value};
-use switchboard_access::CLIENT_HEADER;
+use switchboard_access::{CLIENT_HEADER, PROFILE_HEADER};
 use switchboard_toolcall::{CallId, HumanDuration, ToolResult};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -27,6 +27,8 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) no_wait: bool,
     /// Whether no text is cut.
     pub(crate) whole: bool,
+    /// The profile through which the tool is called.
+    pub(crate) profile: Option<&'a str>,
 }
 
 /// How a call ended.
@@ -130,6 +132,7 @@ impl CallRequest<'_> {
             OwnGateway::caller(),
             (CLIENT_HEADER, "cli".to_owned()),
         ];
+        headers.extend(self.profile.map(|name| (PROFILE_HEADER, name.to_owned())));
         headers.extend(self.timeout.map(|timeout| ("x-timeout", timeout.to_string())));
         headers.extend(self.idempotency_key.map(|key| ("idempotency-key", key.to_owned())));
         headers.extend(watch.answers().map(|answers| ("x-switchboard-answers", answers)));

@@ -10,6 +10,7 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
+use switchboard_access::PROFILE_HEADER;
 use switchboard_toolcall::sse::{SseEvent, SseParser};
 use tokio::net::UnixStream;
 use tokio_util::task::AbortOnDropHandle;
@@ -64,7 +65,17 @@ impl OwnGateway {
     /// # Errors
     /// The gateway cannot be reached, or refuses.
     pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
-        self.send(Method::GET, path, &[], Vec::new()).await?.successful().await
+        self.get_in(None, path).await
+    }
+
+    /// Returns the JSON that a path has in a profile.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub(crate) async fn get_in(&self, profile: Option<&str>, path: &str) -> anyhow::Result<Value> {
+        let header = profile.map(|name| (PROFILE_HEADER, name.to_owned()));
+        let reply = self.send(Method::GET, path, header.as_slice(), Vec::new()).await?;
+        reply.successful().await
     }
 
     /// Returns the events that a path has, as they come.

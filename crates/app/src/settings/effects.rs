@@ -17,7 +17,7 @@ use super::{
 };
 
 /// Sections that only affect how this process handles calls. They start nothing and reach nothing.
-const HARMLESS_SECTIONS: [&str; 3] = ["executor", "policy", "agent"];
+const HARMLESS_SECTIONS: [&str; 4] = ["executor", "policy", "agent", "profiles"];
 
 /// Kinds of tools that are answered by this process.
 const HARMLESS_TOOLS: [&str; 3] = ["mock", "builtin", "internal"];

@@ -53,6 +53,7 @@ mod login;
 mod per_user;
 mod replay;
 mod policy;
+mod profiles;
 mod approve;
 mod zwave;
 mod worker;

@@ -23,7 +23,7 @@ use crate::{
 /// How many calls are written by one statement, which has a cost of its own.
 const TOGETHER: usize = 16;
 /// How many columns a row has.
-const COLUMNS: usize = 18;
+const COLUMNS: usize = 20;
 
 /// A recorded end overrides `outcome_unknown`.
 const UPDATE: &str =
@@ -337,7 +337,9 @@ impl CallRow<'_> {
         to.raw_bind_parameter(before + 15, ended_at.map(|place| place.0))?;
         to.raw_bind_parameter(before + 16, ended_at.map(|place| place.1))?;
         to.raw_bind_parameter(before + 17, begun.arguments.as_deref())?;
-        to.raw_bind_parameter(before + COLUMNS, begun.head.as_deref())
+        to.raw_bind_parameter(before + 18, begun.head.as_deref())?;
+        to.raw_bind_parameter(before + 19, begun.shown_as.as_deref())?;
+        to.raw_bind_parameter(before + COLUMNS, begun.profile.as_deref())
     }
 
     /// Returns it without the text it was read from, for a call that has not ended there.

@@ -13,6 +13,7 @@ pub(super) fn collect(line: &[u8], text: &mut String) {
         let is_searched = matches!(
             key,
             b"tool"
+                | b"shown_as"
                 | b"caller"
                 | b"client"
                 | b"arguments"

@@ -35,6 +35,9 @@ pub(crate) struct IndexedOpen<'a> {
     pub(crate) caller: Option<Cow<'a, str>>,
     pub(crate) client: Option<Cow<'a, str>>,
     pub(crate) conversation: Option<Cow<'a, str>>,
+    pub(crate) profile: Option<Cow<'a, str>>,
+    /// What the profile calls the tool, if that differs.
+    pub(crate) shown_as: Option<Cow<'a, str>>,
     /// As JSON; `None` if they are so long that only the journal has them.
     pub(crate) arguments: Option<Cow<'a, str>>,
     /// The beginning of such long arguments.
@@ -74,11 +77,20 @@ impl<'a> IndexedLine<'a> {
 
 impl<'a> IndexedOpen<'a> {
     fn of(open: OpenLine<'a>, clock: &mut TimeParser) -> Self {
-        let OpenLine { id, at, tool, caller, client, conversation, tick, arguments, .. } = open;
-        let json = arguments.get().as_bytes();
-        let (arguments, head) = (short(json), head(json));
-        let started = clock.microseconds(&at);
-        Self { id, started, tool, caller, client, conversation, arguments, head, tick }
+        let json = open.arguments.get().as_bytes();
+        Self {
+            id: open.id,
+            started: clock.microseconds(&open.at),
+            tool: open.tool,
+            caller: open.caller,
+            client: open.client,
+            conversation: open.conversation,
+            profile: open.profile,
+            shown_as: open.shown_as,
+            arguments: short(json),
+            head: head(json),
+            tick: open.tick,
+        }
     }
 
     /// Returns by how many microseconds its tick is later than its start.
@@ -96,6 +108,8 @@ impl<'a> IndexedOpen<'a> {
             caller: self.caller.map(owned),
             client: self.client.map(owned),
             conversation: self.conversation.map(owned),
+            profile: self.profile.map(owned),
+            shown_as: self.shown_as.map(owned),
             arguments: self.arguments.map(owned),
             head: self.head.map(owned),
             tick: self.tick,
@@ -114,6 +128,7 @@ impl<'a> From<EndLine<'a>> for IndexedEnd<'a> {
 fn begun<'a>(line: &'a [u8], clock: &mut TimeParser) -> Option<IndexedOpen<'a>> {
     let (mut id, mut at, mut tool, mut tick) = (None, None, None, None);
     let (mut caller, mut client, mut conversation) = (None, None, None);
+    let (mut profile, mut shown_as) = (None, None);
     let (mut arguments, mut beginning) = (None, None);
     for (key, value) in LineFields::of(line) {
         match key {
@@ -123,6 +138,8 @@ fn begun<'a>(line: &'a [u8], clock: &mut TimeParser) -> Option<IndexedOpen<'a>> 
             b"caller" => caller = Some(text(value)?.into()),
             b"client" => client = Some(text(value)?.into()),
             b"conversation" => conversation = Some(text(value)?.into()),
+            b"profile" => profile = Some(text(value)?.into()),
+            b"shown_as" => shown_as = Some(text(value)?.into()),
             b"arguments" => (arguments, beginning) = (short(value), head(value)),
             b"tick" => tick = number(value),
             _ => {}
@@ -130,7 +147,19 @@ fn begun<'a>(line: &'a [u8], clock: &mut TimeParser) -> Option<IndexedOpen<'a>> 
     }
     let (id, tool, tick) = (id?, tool?.into(), tick?);
     let (started, head) = (clock.microseconds(at?), beginning);
-    Some(IndexedOpen { id, started, tool, caller, client, conversation, arguments, head, tick })
+    Some(IndexedOpen {
+        id,
+        started,
+        tool,
+        caller,
+        client,
+        conversation,
+        profile,
+        shown_as,
+        arguments,
+        head,
+        tick,
+    })
 }
 
 fn ended(line: &[u8]) -> Option<IndexedEnd<'_>> {
@@ -331,7 +360,7 @@ mod tests {
             at in 0_i64..4_000_000_000_000_000,
             tool in any_text(),
             arguments in value(),
-            who in optional(&["caller", "client", "conversation", "later"]),
+            who in optional(&["caller", "client", "conversation", "profile", "shown_as", "later"]),
             end in optional(&["server", "found", "error", "hint", "result_head", "later"]),
             result in value(),
             duration_ns in any::<u64>(),

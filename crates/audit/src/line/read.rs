@@ -83,6 +83,11 @@ pub(crate) struct OpenLine<'a> {
     pub(crate) client: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(crate) conversation: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) profile: Option<Cow<'a, str>>,
+    /// What the profile calls the tool, if that differs.
+    #[serde(borrow, default)]
+    pub(crate) shown_as: Option<Cow<'a, str>>,
     pub(crate) tick: u64,
 }
 

@@ -80,8 +80,8 @@ fn find(
     let find = || {
         let mut rows = index.connection.prepare_cached(&question)?;
         let found = rows.query_row([id.to_string()], |row| {
-            let ended = match row.get::<_, Option<i64>>(14)?.map(apart) {
-                Some((segment, offset)) => Some((segment, offset, row.get(15)?)),
+            let ended = match row.get::<_, Option<i64>>(16)?.map(apart) {
+                Some((segment, offset)) => Some((segment, offset, row.get(17)?)),
                 None => None,
             };
             let (record, begun) = record(row)?;

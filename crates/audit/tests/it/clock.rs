@@ -23,7 +23,18 @@ async fn records_keep_their_order_when_the_clock_goes_back() {
         let id = CallId::generate_at(started);
         let tool = format!("tool-{number}").into();
         let (arguments, caller, client, conversation) = ("{}".to_owned(), None, None, None);
-        let start = CallStart { id, tool, arguments, caller, client, conversation, started };
+        let (profile, shown_as) = (None, None);
+        let start = CallStart {
+            id,
+            tool,
+            shown_as,
+            profile,
+            arguments,
+            caller,
+            client,
+            conversation,
+            started,
+        };
         open(&store, &Arc::new(start)).await;
         ids.insert(0, id);
     }

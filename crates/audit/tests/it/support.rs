@@ -111,7 +111,18 @@ pub(crate) fn start(tool: &str, arguments: String) -> Arc<CallStart> {
     let now = SystemTime::now();
     let (id, tool) = (CallId::generate_at(now), tool.into());
     let (caller, client, conversation) = (None, None, None);
-    Arc::new(CallStart { id, tool, arguments, caller, client, conversation, started: now })
+    let (profile, shown_as) = (None, None);
+    Arc::new(CallStart {
+        id,
+        tool,
+        shown_as,
+        profile,
+        arguments,
+        caller,
+        client,
+        conversation,
+        started: now,
+    })
 }
 
 /// Records the beginning of a call, and waits until it is written. If the segment was full, waits for the next one, too:

@@ -130,6 +130,8 @@ mod tests {
         let json = "{}".to_owned();
         FeedEvent {
             tool: Some("echo".into()),
+            shown_as: None,
+            profile: None,
             caller: None,
             is_held: false,
             is_private: false,

@@ -31,6 +31,10 @@ pub(super) struct CallStartedMessage<'a> {
     client: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     conversation: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shown_as: Option<&'a str>,
 }
 
 impl<'a> CallStartedMessage<'a> {
@@ -47,6 +51,8 @@ impl<'a> CallStartedMessage<'a> {
             caller: start.caller.as_deref(),
             client: start.client.as_deref(),
             conversation: start.conversation.as_deref(),
+            profile: start.profile.as_deref(),
+            shown_as: start.shown_as.as_deref(),
         }
     }
 }

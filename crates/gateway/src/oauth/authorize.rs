@@ -18,7 +18,7 @@ use super::{
     clients::{form, issuer, nothing_here},
     pages::{self, FormFields, ToolGroup},
 };
-use crate::{admission, gateway::Parts};
+use crate::{admission, gateway::Parts, profile_view};
 
 /// The longest request of a client.
 pub(super) const LONGEST: usize = 16 << 10;
@@ -202,10 +202,10 @@ fn sign_in_page(
 /// Returns the tools that the person may see, by server.
 fn groups(parts: &Parts, person: &Person) -> Vec<ToolGroup> {
     let mut groups: IndexMap<String, ToolGroup> = IndexMap::new();
-    for tool in parts.executor.tools().listed() {
-        if !person.caller.sees(&tool) {
-            continue;
-        }
+    // A token that is bound to a profile was checked when the person signed in.
+    let caller = profile_view::enter(parts, person.caller.clone(), None);
+    let caller = caller.unwrap_or_else(|_| person.caller.clone());
+    for tool in parts.executor.tools().listed_for(caller.visibility()) {
         let (pattern, label) = match tool.spec().server() {
             Some(server) => (format!("{server}__*"), server.to_string()),
             None => (tool.name().to_string(), tool.name().to_string()),

@@ -244,6 +244,7 @@ fn prepare(
 ) -> Result<(Agent, Vec<ToolSpec>, RequestOptions), ChatFailure> {
     let agent = parts.models.agent(&request.model, &parts.executor)?;
     let (visible, tools) = (caller.clone(), parts.executor.tools().clone());
+    let agent = agent.seeing(caller.visibility().clone());
     let agent = agent.offering_where(move |tool| visible.may_see(tool, &tools));
     let foreign = convert::tools(request)?;
     let wishes = convert::wishes(request, |name| {

@@ -10,10 +10,10 @@ use switchboard_mcp_wire::elicitation::{ElicitResult, Elicitation};
 use switchboard_mcp_wire::questions;
 use switchboard_mcp_wire::sampling::SamplingRequest;
 use switchboard_mcp_wire::server_request::{cannot_be_asked, cannot_be_shown};
-use switchboard_runtime::validate::checker;
+use switchboard_runtime::{CallNames, ToolManager, validate::checker};
 use switchboard_toolcall::{
     BoxFuture, CallerChannel, ErrorKind, HumanDuration, QuestionKind, ServerQuestion,
-    ServerQuestions, ToolError,
+    ServerQuestions, ToolError, Visibility,
 };
 use tokio::{sync::mpsc::Sender, time::timeout};
 
@@ -68,6 +68,9 @@ pub(crate) struct Asker {
     models: Models,
     /// The model that servers may use, if the caller allows it; `None` if the caller asks its own.
     model: Option<String>,
+    /// What the caller sees of the tools.
+    visibility: Visibility,
+    tools: Arc<ToolManager>,
     /// The events of the call, if the caller reads them.
     events: Option<Sender<Event>>,
 }
@@ -95,6 +98,8 @@ impl Asker {
             feed: parts.feed.clone(),
             models: parts.models.clone(),
             model,
+            visibility: caller.visibility().clone(),
+            tools: parts.executor.tools().clone(),
             events,
         }))
     }
@@ -136,10 +141,12 @@ impl Asker {
         question: &ServerQuestion,
     ) -> Result<ElicitResult, ToolError> {
         let (now, expires) = times(PATIENCE);
+        let names = CallNames { tool: &asked.tool, ..CallNames::default() };
+        let tool = self.tools.shown_tool(&self.visibility, &names);
         let question = Question {
             id: new_id().map_err(|error| failed(format!("no random numbers: {error}")))?,
             call_id: asked.call_id.map(|id| id.to_string()),
-            tool: asked.tool.clone(),
+            tool: tool.unwrap_or_else(|| asked.tool.clone()),
             server: asked.server.to_string(),
             method: questions::method(question.kind).to_owned(),
             request: question.params.clone(),

@@ -15,6 +15,7 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use switchboard_access::Caller;
 use switchboard_approvals::{ApprovalDecision, ApprovalQueue, Decider, Error, RuleScope};
+use switchboard_runtime::{CallNames, ToolManager};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
@@ -81,14 +82,17 @@ pub(crate) async fn list(
 ) -> Result<Json<PendingApprovals>, ApiError> {
     let pending = on_queue(&parts, ApprovalQueue::pending).await?;
     let tools = parts.executor.tools();
-    let visible = pending.into_iter().filter(|pending| match caller.may_approve {
-        true => caller.may_see(&pending.tool, tools),
-        false => caller.knows_call(&pending.tool, pending.asked_by.as_deref(), tools),
-    });
-    // Callers who may decide see what will run; others see what records show.
-    let shown = visible.map(|pending| match caller.may_approve {
-        true => ShownApproval::from(pending),
-        false => ShownApproval::from(pending).redacted(),
+    let shown = pending.into_iter().filter_map(|pending| {
+        let asked_by = pending.asked_by.as_deref();
+        let names = CallNames { tool: &pending.tool, caller: asked_by, ..CallNames::default() };
+        let name = match caller.may_approve {
+            true => tools.shown_tool(caller.visibility(), &names)?,
+            false => caller.shown_call(&names, tools)?,
+        };
+        // Callers who may decide see what will run; others see what records show.
+        let shown = ShownApproval::from(pending);
+        let shown = if caller.may_approve { shown } else { shown.redacted(&name, &caller, tools) };
+        Some(shown.of_tool(name))
     });
     Ok(Json(PendingApprovals { approvals: shown.collect() }))
 }
@@ -116,6 +120,7 @@ pub(crate) async fn decide(
 ) -> Result<Json<DecidedApproval>, ApiError> {
     let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     may_approve(&caller)?;
+    let visibility = caller.visibility().clone();
     let word = word(&body?)?;
     let verdict = ApprovalDecision {
         allow: word.decision == DecisionAction::Allow,
@@ -134,12 +139,12 @@ pub(crate) async fn decide(
     let decided = on_queue(&parts, move |queue| {
         // A call that the caller may not see does not exist for it.
         let pending = queue.find(&id)?;
-        match caller.may_see(&pending.tool, &tools) {
+        match sees(&caller, &pending.tool, &tools) {
             true => queue.decide(&id, verdict),
             false => Err(Error::Unknown(id)),
         }
     });
-    Ok(Json(decided.await?.into()))
+    Ok(Json(DecidedApproval::from(decided.await?).for_caller(&visibility, parts.executor.tools())))
 }
 
 /// What people allowed for good, of tools that the caller may see; nothing for who neither decides nor watches, for
@@ -159,8 +164,11 @@ pub(crate) async fn rules(
     let rules = on_queue(&parts, ApprovalQueue::rules).await?;
     let tools = parts.executor.tools();
     let may_know = caller.may_approve || caller.visibility().watches();
-    let visible = rules.into_iter().filter(|rule| may_know && caller.may_see(&rule.tool, tools));
-    Ok(Json(StandingApprovals { rules: visible.map(ShownRule::from).collect() }))
+    let visible = rules.into_iter().filter_map(|rule| {
+        let name = shown_name(&caller, &rule.tool, tools).filter(|_| may_know)?;
+        Some(ShownRule::from(rule).of_tool(name))
+    });
+    Ok(Json(StandingApprovals { rules: visible.collect() }))
 }
 
 /// Removes a standing approval: such calls are held again.
@@ -182,15 +190,28 @@ pub(crate) async fn forget(
 ) -> Result<Json<ShownRule>, ApiError> {
     let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     may_approve(&caller)?;
+    let visibility = caller.visibility().clone();
     let tools = parts.executor.tools().clone();
     let forgotten = on_queue(&parts, move |queue| {
-        let is_visible = |tool: &str| caller.may_see(tool, &tools);
+        let is_visible = |tool: &str| sees(&caller, tool, &tools);
         match queue.rules()?.iter().any(|rule| rule.id == id && is_visible(&rule.tool)) {
             true => queue.forget(&id),
             false => Err(Error::UnknownRule(id)),
         }
     });
-    Ok(Json(forgotten.await?.into()))
+    let forgotten = forgotten.await?;
+    let names = CallNames { tool: &forgotten.tool, ..CallNames::default() };
+    let name = parts.executor.tools().shown_tool(&visibility, &names).unwrap_or_default();
+    Ok(Json(ShownRule::from(forgotten).of_tool(name)))
+}
+
+/// Returns what the caller calls the tool, as the config names it; `None` if it does not exist for the caller.
+fn shown_name(caller: &Caller, tool: &str, tools: &ToolManager) -> Option<String> {
+    tools.shown_tool(caller.visibility(), &CallNames { tool, ..CallNames::default() })
+}
+
+fn sees(caller: &Caller, tool: &str, tools: &ToolManager) -> bool {
+    shown_name(caller, tool, tools).is_some()
 }
 
 /// Runs `work` with the queue, off the serving threads.

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use switchboard_access::Caller;
 use switchboard_audit::{CallDetail, CallOutcome, Error, Filter, Reader, Record, Store};
-use switchboard_runtime::{ArtifactSource, CallHistory, RecordedCall};
+use switchboard_runtime::{CallHistory, RecordedCall};
 use switchboard_toolcall::{CallId, ErrorKind};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
@@ -26,6 +26,7 @@ use crate::{
     feed::timestamp,
     gateway::Parts,
     json_body::Json,
+    profile_view,
     rest::{
         openapi::responses::{FailedResponse, RejectedResponse, kind_or_none, outcomes},
         queued::{self, QueuedLookup, ShownQueuedCall},
@@ -38,6 +39,8 @@ use search::TextSearch;
 const DEFAULT: usize = 100;
 /// How many calls are shown at most.
 const MOST: usize = 10_000;
+/// How many calls of a profile are looked through.
+const PROFILE_MOST: usize = 10_000;
 /// How many calls are read from the store at once.
 const PAGE: usize = 1000;
 
@@ -64,6 +67,14 @@ pub(crate) struct ShownRecord {
     client: Option<String>,
     /// The conversation that it was part of.
     conversation: Option<String>,
+    /// The profile through which it was called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    profile: Option<String>,
+    /// What that profile calls the tool, if that differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    shown_as: Option<String>,
 }
 
 impl From<Record> for ShownRecord {
@@ -80,6 +91,8 @@ impl From<Record> for ShownRecord {
             caller: record.caller,
             client: record.client,
             conversation: record.conversation,
+            profile: record.profile,
+            shown_as: record.shown_as,
         }
     }
 }
@@ -108,10 +121,15 @@ pub(crate) async fn list(
     }
     let search = asked.text.as_deref().map(TextSearch::new);
     let filter = asked.filter(parts.executor.config().slow_call);
+    if let Some(mut records) = in_profile(&parts, &caller, &filter, PROFILE_MOST).await? {
+        records.retain(|record| search.as_ref().is_none_or(|text| text.is_in(&record.arguments)));
+        records.truncate(most);
+        return Ok(Json(records.into_iter().map(ShownRecord::from).collect()));
+    }
     let Some(filter) = known_to(&caller, filter) else { return Ok(Json(Vec::new())) };
     let tools = parts.executor.tools().clone();
     let visible =
-        move |record: &Record| caller.knows_call(&record.tool, record.caller.as_deref(), &tools);
+        move |record: &Record| caller.shown_call(&profile_view::names(record), &tools).is_some();
     let records = match &parts.store {
         Some(store) => {
             let store = store.clone();
@@ -170,16 +188,53 @@ pub(crate) async fn show(
     };
     match recorded(&parts, call).await? {
         // If the queue cannot be reached, other calls can still be shown.
-        Some((source, shown)) if knows(&parts, &caller, &source) => match away {
-            Some(away) if shown.pointer("/result/queued").is_some() => Err(away),
-            _ => Ok(Json(shown)),
-        },
-        _ => Err(away.unwrap_or_else(unknown)),
+        Some((record, mut shown)) => {
+            let tools = parts.executor.tools();
+            let name = caller.shown_call(&profile_view::names(&record), tools);
+            let Some(name) = name else { return Err(away.unwrap_or_else(unknown)) };
+            profile_view::rename(&mut shown, &name, &caller, tools);
+            match away {
+                Some(away) if shown.pointer("/result/queued").is_some() => Err(away),
+                _ => Ok(Json(shown)),
+            }
+        }
+        None => Err(away.unwrap_or_else(unknown)),
     }
 }
 
-fn knows(parts: &Parts, caller: &Caller, source: &ArtifactSource) -> bool {
-    caller.knows_call(&source.tool, source.caller.as_deref(), parts.executor.tools())
+/// Returns the latest calls that a caller with a profile may know of and that pass the filter, as the profile names them,
+/// newest first. `None` if the caller has no profile: the store answers faster.
+pub(super) async fn in_profile(
+    parts: &Parts,
+    caller: &Caller,
+    filter: &Filter,
+    most: usize,
+) -> Result<Option<Vec<Record>>, ApiError> {
+    if caller.visibility().profile().is_none() {
+        return Ok(None);
+    }
+    // Names mean what the profile says, so they are compared afterwards.
+    let named =
+        Filter { tool: filter.tool.clone(), tools: filter.tools.clone(), ..Filter::default() };
+    let passes = named.matcher().map_err(refused)?;
+    let unnamed = Filter { tool: None, tools: None, ..filter.clone() };
+    let Some(unnamed) = known_to(caller, unnamed) else { return Ok(Some(Vec::new())) };
+    let tools = parts.executor.tools();
+    let is_visible = {
+        let (caller, tools) = (caller.clone(), tools.clone());
+        move |record: &Record| caller.shown_call(&profile_view::names(record), &tools).is_some()
+    };
+    let found = match &parts.store {
+        Some(store) => {
+            let store = store.clone();
+            let found = spawn_blocking(move || stored(&store, unnamed, is_visible, most)).await;
+            found.map_err(|error| ApiError::Unavailable(error.to_string()))?
+        }
+        None => remembered(&**parts.executor.history(), &unnamed, is_visible, most).await,
+    };
+    let found = found.map_err(refused)?.into_iter();
+    let shown = found.filter_map(|record| profile_view::record(record, caller, tools));
+    Ok(Some(shown.filter(|record| passes(record)).collect()))
 }
 
 /// Limits a filter to calls that the caller may know of; returns `None` if none of those can pass it.
@@ -197,12 +252,9 @@ pub(super) fn known_to(caller: &Caller, mut filter: Filter) -> Option<Filter> {
     }
 }
 
-/// Returns a call's record, and what decides who may know of it.
-async fn recorded(
-    parts: &Parts,
-    call: CallId,
-) -> Result<Option<(ArtifactSource, Value)>, ApiError> {
-    let (source, shown) = match &parts.store {
+/// Returns a call's record, and everything known of it as JSON.
+async fn recorded(parts: &Parts, call: CallId) -> Result<Option<(Record, Value)>, ApiError> {
+    let (record, shown) = match &parts.store {
         Some(store) => {
             let store = store.clone();
             let found = spawn_blocking(move || store.ask(|reader| found(reader, call))).await;
@@ -212,23 +264,17 @@ async fn recorded(
             if let (Ok(Value::Object(shown)), Some(text)) = (&mut shown, detail.text()) {
                 shown.insert("text".to_owned(), Value::String(text));
             }
-            (source(&detail.record), shown)
+            (detail.record, shown)
         }
         None => {
             let records = recent(&**parts.executor.history(), MOST).await.map_err(refused)?;
             let record = records.into_iter().find(|record| record.id == call);
             let Some(record) = record else { return Ok(None) };
-            (source(&record), serde_json::to_value(&record))
+            let shown = serde_json::to_value(&record);
+            (record, shown)
         }
     };
-    Ok(Some((source, shown.unwrap_or_default())))
-}
-
-fn source(record: &Record) -> ArtifactSource {
-    ArtifactSource {
-        tool: record.tool.as_str().into(),
-        caller: record.caller.as_deref().map(Into::into),
-    }
+    Ok(Some((record, shown.unwrap_or_default())))
 }
 
 /// Returns the details of a call, with the numbers of its lines.
@@ -308,6 +354,8 @@ fn record(call: &RecordedCall) -> Record {
         caller: start.caller.as_deref().map(str::to_owned),
         client: start.client.as_deref().map(str::to_owned),
         conversation: start.conversation.as_deref().map(str::to_owned),
+        profile: start.profile.as_deref().map(str::to_owned),
+        shown_as: start.shown_as.as_deref().map(str::to_owned),
         arguments: start.arguments.clone(),
         outcome: match call.end {
             None => CallOutcome::Running,

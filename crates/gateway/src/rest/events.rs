@@ -23,6 +23,7 @@ use crate::{
     error::ApiError,
     feed::{EventSubscription, Feed, FeedEvent},
     gateway::Parts,
+    profile_view,
     rest::openapi::responses::{FailedResponse, RejectedResponse},
     sse::{answer, named},
 };
@@ -42,7 +43,8 @@ pub(crate) struct EventsQuery {
 
 /// An event for a watcher.
 enum WatchedEvent {
-    Event(Arc<FeedEvent>),
+    /// With its JSON if the caller's profile has other names for its tool.
+    Event(Arc<FeedEvent>, Option<String>),
     /// The number of events that were missed; `None` if unknown.
     Missed(Option<u64>),
 }
@@ -101,9 +103,9 @@ fn visible_events(
     // A caller that may only know of its own calls must not learn how many events others caused.
     let counts = caller.visibility().watches() && !caller.visibility().hides_tools();
     let missed = (missed != Some(0)).then_some(WatchedEvent::Missed(missed.filter(|_| counts)));
-    let past = past.into_iter().map(WatchedEvent::Event);
+    let past = past.into_iter().map(|event| WatchedEvent::Event(event, None));
     let live = BroadcastStream::new(live).map(move |event| match event {
-        Ok(event) => WatchedEvent::Event(event),
+        Ok(event) => WatchedEvent::Event(event, None),
         // A slow reader learns how much it missed.
         Err(BroadcastStreamRecvError::Lagged(missed)) => {
             WatchedEvent::Missed(Some(missed).filter(|_| counts))
@@ -111,29 +113,53 @@ fn visible_events(
     });
     let tools = parts.executor.tools().clone();
     let events = stream::iter(missed.into_iter().chain(past)).chain(live);
-    events.filter(move |event| {
+    events.filter_map(move |event| {
         future::ready(match event {
-            WatchedEvent::Event(event) => is_visible(event, &caller, &tools),
-            WatchedEvent::Missed(_) => true,
+            WatchedEvent::Event(event, _) => shown(event, &caller, &tools),
+            missed @ WatchedEvent::Missed(_) => Some(missed),
         })
     })
 }
 
-/// Whether the caller may know of the event. Events about held calls also go to callers that may decide about them;
+/// Returns the event as the caller may see it. Events about held calls also go to callers that may decide about them;
 /// questions go only to the caller of the call.
-fn is_visible(event: &FeedEvent, caller: &Caller, tools: &ToolManager) -> bool {
+fn shown(event: Arc<FeedEvent>, caller: &Caller, tools: &ToolManager) -> Option<WatchedEvent> {
+    let Some(names) = event.names() else {
+        let knows = knows_turn(caller, event.caller.as_ref());
+        return knows.then_some(WatchedEvent::Event(event, None));
+    };
     if event.is_private {
-        return event.caller == caller.name;
+        // The question has the name that its caller uses.
+        let is_own = event.caller == caller.name;
+        // All calls of a token are made through its profile; those of the owner are not.
+        let is_owner_in_profile = caller.name.is_none() && caller.visibility().profile().is_some();
+        let is_seen = !is_owner_in_profile || caller.may_see(names.tool, tools);
+        return (is_own && is_seen).then_some(WatchedEvent::Event(event, None));
     }
-    let Some(tool) = &event.tool else { return knows_turn(caller, event.caller.as_ref()) };
-    caller.knows_call(tool, event.caller.as_deref(), tools)
-        || (event.is_held && caller.may_approve && caller.may_see(tool, tools))
+    let decides = event.is_held && caller.may_approve;
+    let of_others = || decides.then(|| tools.shown_tool(caller.visibility(), &names)).flatten();
+    let name = caller.shown_call(&names, tools).or_else(of_others)?;
+    let json = profile_view::event(&event, &name, caller, tools);
+    Some(WatchedEvent::Event(event, json))
+}
+
+impl WatchedEvent {
+    /// Returns the JSON of an event.
+    fn json(&self) -> &str {
+        match self {
+            Self::Event(_, Some(json)) => json,
+            Self::Event(event, None) => &event.json,
+            Self::Missed(_) => "",
+        }
+    }
 }
 
 /// Returns one message.
 fn one(feed: &Feed, event: &WatchedEvent) -> sse::Event {
     match event {
-        WatchedEvent::Event(event) => sse::Event::default().id(feed.name(event)).data(&event.json),
+        WatchedEvent::Event(known, _) => {
+            sse::Event::default().id(feed.name(known)).data(event.json())
+        }
         WatchedEvent::Missed(missed) => named("missed", &json!({"missed": missed, "tool": null})),
     }
 }
@@ -145,9 +171,9 @@ fn batch(feed: &Feed, events: Vec<WatchedEvent>) -> Vec<sse::Event> {
     let mut last = None;
     for watched in &events {
         match watched {
-            WatchedEvent::Event(event) => {
+            WatchedEvent::Event(event, _) => {
                 array.push(if array.is_empty() { '[' } else { ',' });
-                array.push_str(&event.json);
+                array.push_str(watched.json());
                 last = Some(event);
             }
             WatchedEvent::Missed(_) => messages.push(one(feed, watched)),

@@ -152,8 +152,7 @@ pub(crate) async fn document(
     {
         model["enum"] = json!(models);
     }
-    let mut all = parts.executor.tools().listed();
-    all.retain(|tool| caller.sees(tool));
+    let all = parts.executor.tools().listed_for(caller.visibility());
     tools::add(&mut document, &all);
     Json(document)
 }

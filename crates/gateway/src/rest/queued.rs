@@ -10,7 +10,7 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use switchboard_access::Caller;
-use switchboard_runtime::{QueueState, QueuedCall, durable};
+use switchboard_runtime::{CallNames, QueueState, QueuedCall, durable};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ProgressUpdate, ToolCall, ToolResult};
 use utoipa::ToSchema;
 
@@ -131,7 +131,7 @@ fn accepted(id: CallId, state: QueueState, name: String) -> Response {
 /// Returns why a call cannot be queued if there is no queue.
 async fn refuse(parts: &Parts, call: ToolCall, cx: &CallContext) -> ToolResult {
     // The executor reports an unknown or hidden tool as it does for other calls.
-    match parts.executor.tools().get(&call.name).filter(|tool| tool.is_visible(&cx.visibility)) {
+    match parts.executor.tools().get_for(&call.name, &cx.visibility) {
         None => parts.executor.execute(call, cx).await,
         Some(tool) => {
             let error = durable::no_queue(tool.name());
@@ -154,11 +154,22 @@ pub(super) async fn find(
         ApiError::Unavailable(format!("the queue cannot be asked: {error}"))
     };
     let Some(call) = queue.look(id).await.map_err(away)? else { return Ok(QueuedLookup::Unknown) };
-    let is_known = caller.knows_call(&call.tool, call.caller.as_deref(), parts.executor.tools());
-    Ok(match is_known {
-        true => QueuedLookup::Own(Box::new(call)),
-        false => QueuedLookup::Foreign,
+    Ok(match shown(parts, caller, call) {
+        Some(call) => QueuedLookup::Own(Box::new(call)),
+        None => QueuedLookup::Foreign,
     })
+}
+
+/// Returns the call with the name that the caller has for its tool. `None` if the caller may not know of it.
+fn shown(parts: &Parts, caller: &Caller, mut call: QueuedCall) -> Option<QueuedCall> {
+    let asked_by = call.caller.as_deref();
+    let names = CallNames { tool: &call.tool, caller: asked_by, ..CallNames::default() };
+    let name: Arc<str> = caller.shown_call(&names, parts.executor.tools())?.into();
+    if let Some(result) = call.result.as_mut().filter(|_| name != call.tool) {
+        result.tool_name = name.clone();
+    }
+    call.tool = name;
+    Some(call)
 }
 
 /// The outcome of looking up an id.
@@ -207,5 +218,6 @@ pub(crate) async fn cancel(
         return Err(ApiError::Conflict(text));
     }
     let now = queue.look(call).await.map_err(away)?.ok_or_else(unknown)?;
+    let now = shown(&parts, &caller, now).ok_or_else(unknown)?;
     Ok(Json(now.into()))
 }

@@ -19,7 +19,7 @@ use crate::{
     gateway::Parts,
     json_body::Json,
     rest::{
-        calls::{ask, known_to, recent, refused},
+        calls::{ask, in_profile, known_to, recent, refused},
         openapi::responses::{FailedResponse, RejectedResponse},
     },
 };
@@ -109,6 +109,9 @@ async fn figures(
     filter: Filter,
     window: FigureWindow,
 ) -> Result<CallFigures, ApiError> {
+    if let Some(records) = in_profile(&parts, &caller, &filter, MOST).await? {
+        return CallFigures::of(&records, &filter, window).map_err(refused);
+    }
     let Some(mut filter) = known_to(&caller, filter) else {
         return CallFigures::of([], &Filter::default(), window).map_err(refused);
     };

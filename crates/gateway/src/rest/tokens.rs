@@ -13,7 +13,7 @@ use axum::{
 };
 use serde::{Deserialize, Serialize};
 use switchboard_access::{Caller, NewToken, Token, TokensError, oauth::Grant};
-use switchboard_runtime::{RegisteredTool, Verdict};
+use switchboard_runtime::Verdict;
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
@@ -21,6 +21,7 @@ use crate::{
     error::ApiError,
     gateway::Parts,
     json_body::Json,
+    profile_view,
     rest::openapi::responses::{FailedResponse, RejectedResponse},
 };
 
@@ -33,6 +34,10 @@ pub(crate) struct ShownToken {
     name: String,
     /// Patterns of the tools that it may see; unset if it may see all.
     tools: Option<Vec<String>>,
+    /// The profile through which it sees them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    profile: Option<String>,
     /// How many of the tools that there are now it may see.
     visible: usize,
     /// Its rate limit, such as `60/m`.
@@ -101,6 +106,9 @@ pub(crate) struct WantedToken {
     /// Patterns of the tools that it may see; all if unset.
     #[serde(default)]
     tools: Option<Vec<String>>,
+    /// The profile through which it sees them; none if unset.
+    #[serde(default)]
+    profile: Option<String>,
     #[serde(default)]
     #[schema(required = false)]
     admin: bool,
@@ -130,15 +138,16 @@ pub(crate) async fn list(
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<ShownTokens>, ApiError> {
     check(&caller)?;
-    let tools = parts.executor.tools().listed();
+    let manager = parts.executor.tools();
+    let tools = manager.listed();
     let shown = |token: &Arc<Token>| {
         let entry = token.entry();
-        let bearer = parts.access.bearer(token).ok();
-        let sees = |tool: &RegisteredTool| bearer.as_ref().is_some_and(|bearer| bearer.sees(tool));
+        let bearer = bearer(&parts, token);
         ShownToken {
             name: entry.name.clone(),
             tools: entry.tools.clone(),
-            visible: tools.iter().filter(|tool| sees(tool)).count(),
+            profile: entry.profile.clone(),
+            visible: bearer.map_or(0, |bearer| manager.listed_for(bearer.visibility()).len()),
             rate: entry.rate.map(|rate| rate.to_string()),
             concurrent: entry.concurrent,
             admin: entry.admin,
@@ -175,9 +184,9 @@ pub(crate) async fn tools(
         return Err(ApiError::NotFound(format!("there is no token `{name}`")));
     };
     let manager = parts.executor.tools();
-    let bearer = parts.access.bearer(token).ok();
-    let sees = |tool: &RegisteredTool| bearer.as_ref().is_some_and(|bearer| bearer.sees(tool));
-    let listed = manager.listed().into_iter().filter(|tool| sees(tool));
+    let bearer = bearer(&parts, token);
+    let listed = bearer.map(|bearer| manager.listed_for(bearer.visibility()));
+    let listed = listed.unwrap_or_default().into_iter();
     let shown = listed.map(|tool| VisibleTool {
         name: tool.name().to_string(),
         asks: manager
@@ -207,6 +216,7 @@ pub(crate) async fn create(
 ) -> Result<(StatusCode, Json<MadeToken>), ApiError> {
     check(&caller)?;
     check_alone(&parts)?;
+    let manager = parts.executor.tools();
     let wrong =
         |error| ApiError::BadRequest(format!("the body must be like {{\"name\": …}}: {error}"));
     let wanted: WantedToken = serde_json::from_slice(&body?).map_err(wrong)?;
@@ -222,8 +232,19 @@ pub(crate) async fn create(
             return Err(ApiError::Forbidden(text));
         }
     }
-    let WantedToken { name, tools, admin, approve, watch } = wanted;
-    let new = NewToken { name: name.clone(), tools, admin, approve, watch, ..NewToken::default() };
+    let WantedToken { name, tools, profile, admin, approve, watch } = wanted;
+    if let Some(profile) = profile.as_ref().filter(|name| manager.profile(name).is_none()) {
+        return Err(ApiError::BadRequest(format!("there is no profile `{profile}`")));
+    }
+    let new = NewToken {
+        name: name.clone(),
+        tools,
+        profile,
+        admin,
+        approve,
+        watch,
+        ..NewToken::default()
+    };
     let tokens = parts.access.tokens().clone();
     let token = at(move || tokens.create(new)).await?;
     tracing::info!(token = name, caller = caller.name.as_deref(), "asked to make a token");
@@ -267,6 +288,11 @@ pub(crate) async fn revoke(
     }
     tracing::info!(token = name, caller = caller.name.as_deref(), "asked to revoke a token");
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Returns the bearer of a token as it is admitted; `None` if it would not be.
+fn bearer(parts: &Parts, token: &Token) -> Option<Caller> {
+    profile_view::enter(parts, parts.access.bearer(token).ok()?, None).ok()
 }
 
 /// Fails unless the caller administers and sees all tools: otherwise it could create a token that sees more.

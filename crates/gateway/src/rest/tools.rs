@@ -130,12 +130,11 @@ pub(crate) async fn list(
         return Err(ApiError::BadRequest("denied may be 0 or 1".to_owned()));
     }
     let tools = parts.executor.tools();
-    let all = match asked.denied == 1 && caller.may_administer() {
-        true => tools.all(),
-        false => tools.listed(),
+    let visible = match asked.denied == 1 && caller.may_administer() {
+        true => tools.all_for(caller.visibility()),
+        false => tools.listed_for(caller.visibility()),
     };
-    let visible = all.iter().filter(|tool| caller.sees(tool));
-    Ok(Json(visible.map(|tool| ShownTool::new(tool, tools)).collect()))
+    Ok(Json(visible.iter().map(|tool| ShownTool::new(tool, tools)).collect()))
 }
 
 /// One of the tools.
@@ -169,7 +168,7 @@ pub(crate) async fn show(
     let servers = parts.servers.as_ref().filter(|_| server.is_some());
     let server = server.and_then(|name| servers?.get(name));
     let health = server.map_or("ready", |server| server.state().name());
-    let usage = usage::of(&parts, &caller, tool.name()).await?;
+    let usage = usage::of(&parts, &caller, &tool).await?;
     Ok(Json(ToolDetail { tool: ShownTool::new(&tool, parts.executor.tools()), health, usage }))
 }
 
@@ -181,6 +180,6 @@ fn find(
 ) -> Result<Arc<RegisteredTool>, ApiError> {
     let Path(name) = name.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     let tools = parts.executor.tools();
-    let tool = tools.get(&name).filter(|tool| caller.sees(tool) && !tools.is_denied(tool));
+    let tool = tools.get_for(&name, caller.visibility()).filter(|tool| !tools.is_denied(tool));
     tool.ok_or_else(|| ApiError::NotFound(format!("Tool '{name}' not found")))
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use switchboard_access::NewToken;
 use switchboard_runtime::{AddError, services};
 use switchboard_testkit::{Fake, until};
-use switchboard_toolcall::{Content, Part, ServerQuestions, ToolOutput};
+use switchboard_toolcall::{Content, Part, ProfileRules, ServerQuestions, ToolOutput};
 use tokio::task::JoinHandle;
 
 use crate::{TestGateway, answer};
@@ -27,10 +27,48 @@ struct Right {
     name: &'static str,
     /// Which of `TOOLS` it may see; all if unset.
     tools: Option<Vec<&'static str>>,
+    /// Which of `TOOLS` its profile shows under other names, if it is bound to one.
+    profile: Option<Vec<&'static str>>,
     watch: bool,
 }
 
+/// What profiles call `TOOLS`, if they rename them.
+const SHOWN: [&str; 6] = ["shown_a", "shown_b", "shown_c", "shown_d", "shown_e", "shown_f"];
+
 impl Right {
+    /// The profile that its token is bound to: with the tools that it sees, some under other names and with an argument that
+    /// callers neither see nor send.
+    fn rules(&self) -> Option<(String, ProfileRules)> {
+        let renamed = self.profile.as_ref()?;
+        let tools = self.tools.clone().unwrap_or_else(|| TOOLS.to_vec());
+        let change = |tool: &&'static str| {
+            let fixed = json!({"fixed": "fixed-by-the-profile"});
+            let change = json!({"name": self.shown(tool), "arguments": {"zone": fixed}});
+            (tool.to_string(), change)
+        };
+        let config = json!({
+            "tools": tools.iter().chain(&SERVICES).collect::<Vec<_>>(),
+            "tool": renamed.iter().map(change).collect::<serde_json::Map<_, _>>(),
+        });
+        let rules = ProfileRules::new(serde_json::from_value(config).unwrap()).unwrap();
+        Some((self.name.to_owned(), rules))
+    }
+
+    /// What it calls the tool.
+    fn shown(&self, tool: &'static str) -> &'static str {
+        let is_renamed = self.profile.as_ref().is_some_and(|renamed| renamed.contains(&tool));
+        match TOOLS.iter().position(|other| *other == tool) {
+            Some(at) if is_renamed && self.sees(tool) => SHOWN[at],
+            _ => tool,
+        }
+    }
+
+    /// The names of tools that it must never hear.
+    fn unheard(&self) -> Vec<&'static str> {
+        let all = TOOLS.into_iter();
+        all.filter(|tool| !self.sees(tool) || self.shown(tool) != *tool).collect()
+    }
+
     fn sees(&self, tool: &str) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.contains(&tool))
     }
@@ -44,10 +82,10 @@ impl Right {
             tools.iter().chain(&SERVICES).map(ToString::to_string).collect::<Vec<_>>()
         });
         let name = self.name.to_owned();
-        gateway
-            .tokens
-            .create(NewToken { name, tools, watch: self.watch, ..NewToken::default() })
-            .unwrap()
+        let profile = self.profile.as_ref().map(|_| name.clone());
+        let tools = tools.filter(|_| profile.is_none());
+        let new = NewToken { name, tools, profile, watch: self.watch, ..NewToken::default() };
+        gateway.tokens.create(new).unwrap()
     }
 }
 
@@ -64,7 +102,13 @@ struct Call {
 
 fn right(name: &'static str) -> impl Strategy<Value = Right> {
     let tools = prop::option::of(subsequence(TOOLS.to_vec(), 0..=TOOLS.len()));
-    (tools, any::<bool>()).prop_map(move |(tools, watch)| Right { name, tools, watch })
+    let profile = prop::option::of(subsequence(TOOLS.to_vec(), 0..=TOOLS.len()));
+    (tools, profile, any::<bool>()).prop_map(move |(tools, profile, watch)| Right {
+        name,
+        tools,
+        profile,
+        watch,
+    })
 }
 
 /// Who calls: the first token, the second, or somebody without one.
@@ -75,7 +119,7 @@ fn calls() -> impl Strategy<Value = Vec<(usize, usize)>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
-    // GW-5
+    // GW-5, FT-5
     #[test]
     fn nobody_observes_what_is_not_theirs(
         one in right("first-caller"),
@@ -91,8 +135,10 @@ proptest! {
 // GW-5: the hint of a refused call names tools that a watcher of that call may not see.
 #[tokio::test]
 async fn a_watcher_reads_no_names_of_tools_that_are_hidden_from_it() {
-    let watcher = Right { name: "first-caller", tools: Some(vec!["mail_read"]), watch: true };
-    let caller = Right { name: "second-caller", tools: Some(vec!["mail_send"]), watch: false };
+    let (profile, tools) = (None, Some(vec!["mail_read"]));
+    let watcher = Right { name: "first-caller", tools, profile, watch: true };
+    let (profile, tools) = (None, Some(vec!["mail_send"]));
+    let caller = Right { name: "second-caller", tools, profile, watch: false };
     let mail_read = TOOLS.iter().position(|tool| *tool == "mail_read").expect("it is one of them");
     check([watcher, caller], &[(1, mail_read)], true).await;
 }
@@ -100,6 +146,7 @@ async fn a_watcher_reads_no_names_of_tools_that_are_hidden_from_it() {
 async fn check(rights: [Right; 2], plan: &[(usize, usize)], records: bool) {
     let gateway = if records { TestGateway::recording().await } else { TestGateway::start().await };
     add_tools(&gateway);
+    gateway.executor.tools().set_profiles(rights.iter().filter_map(Right::rules).collect());
     let tokens = rights.each_ref().map(|right| right.make(&gateway));
     let streams = [follow(&gateway, &tokens[0]).await, follow(&gateway, &tokens[1]).await];
     let callers = [Some(&tokens[0]), Some(&tokens[1]), None];
@@ -107,10 +154,17 @@ async fn check(rights: [Right; 2], plan: &[(usize, usize)], records: bool) {
     let mut calls = Vec::new();
     for (number, (who, tool)) in plan.iter().enumerate() {
         let (tool, marker) = (TOOLS[*tool], format!("marker-{number}-of-{who}"));
+        let shown = rights.get(*who).map_or(tool, |right| right.shown(tool));
+        if shown != tool {
+            // Its old name finds nothing, and is not told of afterwards.
+            let marker = format!("by-the-old-name-of-{}", rights[*who].name);
+            let (id, _) = call(&gateway, tool, &marker, callers[*who]).await;
+            assert!(id.is_some());
+        }
         let made = match tool {
-            "delete_quux" => hold(&gateway, &marker, callers[*who]).await,
-            "mail_send" => be_asked(&gateway, &marker, callers[*who]).await,
-            _ => call(&gateway, tool, &marker, callers[*who]).await,
+            "delete_quux" => hold(&gateway, shown, &marker, callers[*who]).await,
+            "mail_send" => be_asked(&gateway, shown, &marker, callers[*who]).await,
+            _ => call(&gateway, shown, &marker, callers[*who]).await,
         };
         let (id, artifact) = made;
         calls.push(Call { tool, caller: names[*who], marker, id, artifact });
@@ -159,8 +213,8 @@ async fn call(gateway: &TestGateway, tool: &str, marker: &str, token: Option<&St
 }
 
 /// Makes a call that waits for a person, or is refused because its tool is hidden.
-async fn hold(gateway: &TestGateway, marker: &str, token: Option<&String>) -> Made {
-    let mut request = gateway.call("delete_quux", &json!({"note": marker}));
+async fn hold(gateway: &TestGateway, tool: &str, marker: &str, token: Option<&String>) -> Made {
+    let mut request = gateway.call(tool, &json!({"note": marker}));
     if let Some(token) = token {
         request = request.bearer_auth(token);
     }
@@ -174,12 +228,12 @@ async fn hold(gateway: &TestGateway, marker: &str, token: Option<&String>) -> Ma
 }
 
 /// Makes a call in which a server asks something that nobody answers, or which is refused because its tool is hidden.
-async fn be_asked(gateway: &TestGateway, marker: &str, token: Option<&String>) -> Made {
+async fn be_asked(gateway: &TestGateway, tool: &str, marker: &str, token: Option<&String>) -> Made {
     let with_token = |request: RequestBuilder| match token {
         Some(token) => request.bearer_auth(token),
         None => request,
     };
-    let request = gateway.call("mail_send", &json!({"note": marker}));
+    let request = gateway.call(tool, &json!({"note": marker}));
     let request = with_token(request.header("x-switchboard-answers", "elicitation"));
     let called = tokio::spawn(answer(request));
     until(async || {
@@ -291,7 +345,11 @@ async fn mcp(gateway: &TestGateway, token: &str, method: &str, mut params: Value
 }
 
 fn judge(right: &Right, rights: &[Right; 2], calls: &[Call], seen: &[(String, String)]) {
-    let hidden: Vec<_> = TOOLS.iter().filter(|tool| !right.sees(tool)).collect();
+    let own = format!("by-the-old-name-of-{}", right.name);
+    let mut hidden = right.unheard();
+    if right.profile.is_some() {
+        hidden.extend(["fixed-by-the-profile", &own]);
+    }
     for (asked, text) in seen {
         for call in calls.iter().filter(|call| !right.knows(call)) {
             // A picture comes as it is, and in records as base64.
@@ -305,7 +363,7 @@ fn judge(right: &Right, rights: &[Right; 2], calls: &[Call], seen: &[(String, St
             assert!(!text.contains(&asks), "{right:?} got {asks} by {asked}: {text}");
         }
         for tool in &hidden {
-            assert!(!text.contains(**tool), "{right:?} heard of {tool} by {asked}: {text}");
+            assert!(!text.contains(*tool), "{right:?} heard of {tool} by {asked}: {text}");
         }
         for other in rights.iter().filter(|other| other.name != right.name && !right.watch) {
             let is_told = text.contains(other.name);
@@ -339,7 +397,7 @@ async fn alike(gateway: &TestGateway, token: &str, right: &Right) {
         (status, body["error"].to_string().replace(tool, "NAME"), body["hint"].is_null())
     };
     let nothing = failure("zzzzzzzzzzzz").await;
-    for tool in TOOLS.iter().filter(|tool| !right.sees(tool)) {
+    for tool in right.unheard() {
         let (status, error, _) = failure(tool).await;
         assert_eq!((status, &error), (nothing.0, &nothing.1), "{tool}");
     }
@@ -350,7 +408,7 @@ async fn alike(gateway: &TestGateway, token: &str, right: &Right) {
 async fn an_artifact_of_two_callers_is_readable_by_both() {
     let gateway = TestGateway::recording().await;
     add_tools(&gateway);
-    let token = |name| Right { name, tools: None, watch: false }.make(&gateway);
+    let token = |name| Right { name, tools: None, profile: None, watch: false }.make(&gateway);
     let [one, two, three] = ["one", "two", "three"].map(token);
     let (_, first) = call(&gateway, "files_read", "the same", Some(&one)).await;
     let (_, second) = call(&gateway, "files_read", "the same", Some(&two)).await;
@@ -368,10 +426,10 @@ async fn an_approver_sees_held_calls_and_no_others() {
     add_tools(&gateway);
     let approver = NewToken { name: "ada".to_owned(), approve: true, ..NewToken::default() };
     let approver = gateway.tokens.create(approver).unwrap();
-    let agent = Right { name: "agent", tools: None, watch: false }.make(&gateway);
+    let agent = Right { name: "agent", tools: None, profile: None, watch: false }.make(&gateway);
     let stream = follow(&gateway, &approver).await;
     call(&gateway, "files_read", "private", Some(&agent)).await;
-    hold(&gateway, "to decide", Some(&agent)).await;
+    hold(&gateway, "delete_quux", "to decide", Some(&agent)).await;
     let (_, waiting) = answer(gateway.get("/api/approvals").bearer_auth(&approver)).await;
     assert_eq!(waiting["approvals"][0]["arguments"]["note"], "to decide");
     let (_, calls) = answer(gateway.get("/api/calls").bearer_auth(&approver)).await;
@@ -396,7 +454,7 @@ async fn a_name_of_more_than_a_kilobyte_is_refused_and_recorded_short() {
 #[tokio::test]
 async fn an_open_stream_ends_when_its_token_is_revoked() {
     let gateway = TestGateway::start().await;
-    let token = Right { name: "gone", tools: None, watch: true }.make(&gateway);
+    let token = Right { name: "gone", tools: None, profile: None, watch: true }.make(&gateway);
     let mut response = gateway.get("/api/events").bearer_auth(&token).send().await.unwrap();
     gateway.tokens.revoke("gone").unwrap();
     // Without an end this waits until the test is given up.
@@ -411,8 +469,8 @@ async fn readiness_tells_names_only_to_who_watches() {
     let config = switchboard_gateway::Config { require_token: true, ..Default::default() };
     let gateway = TestGateway::with_server(config, "exit 1").await;
     until(async || answer(gateway.get("/readyz")).await.1["status"] == "degraded").await;
-    let plain = Right { name: "plain", tools: None, watch: false }.make(&gateway);
-    let watcher = Right { name: "watcher", tools: None, watch: true }.make(&gateway);
+    let plain = Right { name: "plain", tools: None, profile: None, watch: false }.make(&gateway);
+    let watcher = Right { name: "watcher", tools: None, profile: None, watch: true }.make(&gateway);
     for request in [
         gateway.get("/readyz"),
         gateway.get("/readyz").bearer_auth(&plain),

@@ -9,7 +9,7 @@ use std::{
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value, json, value::RawValue};
 use switchboard_runtime::{RegisteredTool, ToolManager};
-use switchboard_toolcall::ToolSpec;
+use switchboard_toolcall::{ProfileRules, ToolSpec, Visibility};
 use tokio::sync::watch;
 
 use switchboard_mcp_wire::Method;
@@ -19,13 +19,15 @@ use switchboard_mcp_wire::headers::{self, ParameterHeader};
 pub(super) struct ToolCatalog {
     manager: Arc<ToolManager>,
     version: watch::Receiver<u64>,
-    listed: Mutex<Option<ToolListing>>,
+    listed: Mutex<Vec<ToolListing>>,
 }
 
 /// The listed tools of one version of the collection.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct ToolListing {
     version: u64,
+    /// The profile as which they are listed.
+    rules: Option<Arc<ProfileRules>>,
     tools: Arc<Vec<ListedTool>>,
     /// The tools that want parameters in headers; usually none.
     headers: Arc<HashMap<Arc<str>, Arc<Vec<ParameterHeader>>>>,
@@ -56,27 +58,47 @@ impl ToolCatalog {
         self.method(method, server).is_some_and(|tool| self.manager.is_denied(&tool))
     }
 
-    /// Returns all tools, in order.
-    pub(super) fn all(&self) -> Arc<Vec<ListedTool>> {
-        self.listed().tools
+    /// Returns all tools of the profile, if there is one, in order.
+    pub(super) fn all(&self, visibility: &Visibility) -> Arc<Vec<ListedTool>> {
+        self.listed(visibility).tools
     }
 
     /// Returns the headers that repeat parameters of the tool, if it has any.
-    pub(super) fn parameter_headers(&self, name: &str) -> Option<Arc<Vec<ParameterHeader>>> {
-        self.listed().headers.get(name).cloned()
+    pub(super) fn parameter_headers(
+        &self,
+        name: &str,
+        visibility: &Visibility,
+    ) -> Option<Arc<Vec<ParameterHeader>>> {
+        self.listed(visibility).headers.get(name).cloned()
     }
 
-    fn listed(&self) -> ToolListing {
+    fn listed(&self, visibility: &Visibility) -> ToolListing {
         let version = *self.version.borrow();
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*listed {
-            Some(known) if known.version == version => known.clone(),
-            _ => listed.insert(self.list(version)).clone(),
+        let rules = visibility.rules();
+        if visibility.profile().is_some() && rules.is_none() {
+            return ToolListing::default();
         }
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.retain(|known| known.version == version);
+        let own = rules.as_ref().map(Arc::as_ptr);
+        let known = listed.iter().find(|known| known.rules.as_ref().map(Arc::as_ptr) == own);
+        if let Some(known) = known {
+            return known.clone();
+        }
+        let profile = visibility.profile().cloned();
+        let whole = profile.map(Visibility::of_profile).unwrap_or_default();
+        let new = self.list(version, rules, &whole);
+        listed.push(new.clone());
+        new
     }
 
-    fn list(&self, version: u64) -> ToolListing {
-        let tools = self.manager.all();
+    fn list(
+        &self,
+        version: u64,
+        rules: Option<Arc<ProfileRules>>,
+        whole: &Visibility,
+    ) -> ToolListing {
+        let tools = self.manager.all_for(whole);
         let wanted = |tool: &Arc<RegisteredTool>| {
             let found = headers::of_schema(&tool.spec().parameters).ok();
             let found = found.filter(|found| !found.is_empty())?;
@@ -89,7 +111,7 @@ impl ToolCatalog {
         };
         let listed = tools.into_iter().filter(|tool| !self.manager.is_denied(tool));
         let tools = listed.filter_map(entry).collect();
-        ToolListing { version, tools: Arc::new(tools), headers: Arc::new(headers) }
+        ToolListing { version, rules, tools: Arc::new(tools), headers: Arc::new(headers) }
     }
 }
 

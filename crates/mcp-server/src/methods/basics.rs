@@ -41,7 +41,7 @@ pub(crate) enum ClientTransport {
 impl ServerInner {
     /// Answers `server/discover`, a modern client's first request.
     pub(super) fn discover(&self, caller: &McpCaller) -> MethodReply {
-        let mut capabilities = self.capabilities();
+        let mut capabilities = self.capabilities(caller);
         if self.tasks.is_some() {
             capabilities["extensions"] = json!({tasks::EXTENSION: {}});
         }
@@ -73,7 +73,7 @@ impl ServerInner {
         let version = spoken.copied().unwrap_or(eras::LATEST_LEGACY);
         let mut result = json!({
             "protocolVersion": version,
-            "capabilities": self.capabilities(),
+            "capabilities": self.capabilities(caller),
             "serverInfo": self.info,
         });
         if let Some(instructions) = self.instructions(caller) {
@@ -87,6 +87,7 @@ impl ServerInner {
             .ok_or_else(|| internal("no randomness for a session".to_owned()))?;
         let patience = self.config.hold.0;
         let session = Session::new(id, caller.clone(), init, scope, patience, outbox);
+        session.lists(self.catalog.digest(caller));
         match self.sessions.open(session.clone()) {
             Ok(Some(gone)) => self.end(&gone),
             Ok(None) => {}
@@ -107,7 +108,7 @@ impl ServerInner {
         let name = token::random()?;
         let seal = self.seal.as_ref().filter(|_| matches!(transport, ClientTransport::Http));
         let Some(seal) = seal else { return Some((name, SessionScope::Local)) };
-        let claims = SessionClaims::new(init, caller.name.as_deref());
+        let claims = SessionClaims::new(init, caller.name.as_deref(), caller.profile());
         match seal.seal(&name, &claims) {
             Some(id) => Some((id, SessionScope::Cluster { first: token::number()? })),
             None => {

@@ -11,6 +11,7 @@ use super::read;
 use crate::{
     ServerInner,
     exchange::Exchange,
+    list_changes::AnnouncedChange,
     reply::MethodReply,
     tasks::{EXTENSION, TaskFollower, not_known},
 };
@@ -67,9 +68,11 @@ impl ServerInner {
         let ListenParams { notifications: mut filter } = read(params)?;
         // Subscribes first, so that no change is missed.
         let mut changes = self.changes.subscribe();
+        let caller = &exchange.caller;
+        let mut listed = self.catalog.digest(caller);
         let mut following = self.follow_tasks(&mut filter, exchange).await?;
         let watching = self.watch_all(&mut filter, exchange).await;
-        if !self.catalog.has_upstreams() {
+        if !self.catalog.has_upstreams_for(caller) {
             filter.prompts_list_changed = false;
             filter.resources_list_changed = false;
         }
@@ -92,12 +95,17 @@ impl ServerInner {
             let changed = match changed {
                 Ok(changed) => vec![changed],
                 Err(RecvError::Lagged(_)) => {
-                    vec![ServerChange::Tools, ServerChange::Resources, ServerChange::Prompts]
+                    let all = [ServerChange::Tools, ServerChange::Resources, ServerChange::Prompts];
+                    all.map(AnnouncedChange::of_any).to_vec()
                 }
                 Err(RecvError::Closed) => break,
             };
-            for changed in changed.iter().filter(|changed| filter.wants(changed)) {
-                let (method, params) = changed.notification();
+            for change in changed.iter().filter(|change| filter.wants(&change.changed)) {
+                let lists = |now| std::mem::replace(&mut listed, now) != now;
+                if !self.concerns(change, caller, lists) {
+                    continue;
+                }
+                let (method, params) = change.changed.notification();
                 let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
                 tell(exchange, id, method, params.unwrap_or_else(|| json!({})));
             }

@@ -23,8 +23,8 @@ impl ServerInner {
         params: Map<String, Value>,
     ) -> Result<MethodReply, RpcError> {
         let params: ListParams = read(params)?;
-        let all = self.catalog.tools();
         let caller = &exchange.caller;
+        let all = self.catalog.tools(&caller.visibility);
         let (cursor, size) = (params.cursor()?, self.config.page_size);
         let (entries, next) = match self.discovery(caller) {
             Discovery::List => {
@@ -79,7 +79,10 @@ impl ServerInner {
         };
         match protocol_error(&result) {
             // The tool that the client called exists: what it says of another one is a result.
-            _ if is_through => Ok(MethodReply::Tool(Box::new(self.with_schema(result)))),
+            _ if is_through => {
+                let result = self.with_schema(result, &exchange.caller.visibility);
+                Ok(MethodReply::Tool(Box::new(result)))
+            }
             Some(error) => Err(error),
             None => Ok(MethodReply::Tool(Box::new(result))),
         }
@@ -93,9 +96,8 @@ impl ServerInner {
         exchange: &Exchange,
     ) -> Result<SubmitOutcome, RpcError> {
         // An unknown tool may belong to a server that is still connecting, and then cannot be queued.
-        let tool = self.executor.tools().get(&call.name);
         // Hidden tools are not queued; the executor reports them as unknown.
-        let tool = tool.filter(|tool| exchange.caller.sees(tool));
+        let tool = self.executor.tools().get_for(&call.name, &exchange.caller.visibility);
         let tasks = self.tasks.as_ref();
         let tasks = tasks.filter(|tasks| tool.as_ref().is_some_and(|tool| tasks.takes(tool, &cx)));
         match tasks {

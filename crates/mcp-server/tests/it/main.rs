@@ -19,6 +19,7 @@ mod tasks;
 mod session_adoption;
 mod upstreams;
 mod one_path;
+mod profiles;
 mod stdio;
 mod both_ends;
 mod garbage;

@@ -10,6 +10,8 @@ use crate::tools::RegisteredTool;
 /// out: they may differ from one `tools/list` to the next.
 pub(super) fn hash(tool: &RegisteredTool) -> [u8; 32] {
     *tool.definition.get_or_init(|| {
+        // A profile may show it in another way, but it does the same.
+        let tool = tool.original();
         let spec = tool.spec();
         let mut definition = json!({
             "name": &**tool.full_name(),

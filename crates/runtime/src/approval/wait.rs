@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     log,
-    policy::{ApprovalOptions, AskFirst},
+    policy::{self, ApprovalOptions, AskFirst},
     record::CallRecord,
     reuse,
     tools::RegisteredTool,
@@ -33,13 +33,13 @@ pub(crate) async fn until_allowed(
     cx: &CallContext,
     record: &CallRecord,
 ) -> Result<(), ToolError> {
-    let name = tool.name();
+    let (name, original) = (tool.name(), tool.original());
     let question = ApprovalRequest {
         call: record.id(),
-        tool: name.clone(),
+        tool: original.name().clone(),
         server: tool.spec().server().cloned(),
-        arguments: secrets::shown(args, &tool.spec().parameters, &asking.secret_arguments),
-        fingerprint: reuse::fingerprint(name, args),
+        arguments: secrets::shown(args, &original.spec().parameters, &asking.secret_arguments),
+        fingerprint: reuse::fingerprint(original.name(), args),
         definition: definition::hash(tool),
         four_eyes: asking.four_eyes,
         caller: cx.caller.clone(),
@@ -62,7 +62,7 @@ pub(crate) async fn until_allowed(
             .await?
             .map_err(unasked)?,
         AskOutcome::Nobody(what_to_do) => {
-            let rule = &ask.rule;
+            let rule = policy::shown_rule(tool, &ask.rule);
             let text = format!(
                 "Tool '{name}' was not run: a person must allow it ({rule}), and there is nobody to ask"
             );
@@ -158,7 +158,7 @@ impl<'a> ApprovalWait<'a> {
         CallHeld {
             start: self.record.start(),
             id: &self.id,
-            tool: self.tool.name(),
+            tool: self.tool.original().name(),
             rule: &self.ask.rule,
             expires: self.expires,
         }

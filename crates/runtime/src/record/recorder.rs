@@ -45,8 +45,12 @@ pub enum RecordClose<'a> {
 pub struct CallStart {
     /// The id of the execution.
     pub id: CallId,
-    /// The tool name that the caller used.
+    /// The tool name that the caller used; of a tool that a profile renames, its name in the config.
     pub tool: Arc<str>,
+    /// The name that the caller used for a tool that its profile renames.
+    pub shown_as: Option<Arc<str>>,
+    /// The profile through which the call was made.
+    pub profile: Option<Arc<str>>,
     /// The arguments as JSON, secrets redacted.
     pub arguments: String,
     /// Who made the call.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use switchboard_toolcall::{Annotations, CallContext, ErrorKind, Tool, ToolError, tool_fn};
 
 use crate::{
+    profiles::CallNames,
     record::{CallHistory, RecordedCall, store_unreachable},
     tools::ToolManager,
 };
@@ -46,27 +47,30 @@ async fn list(
 ) -> Result<Value, ToolError> {
     let recent = history.recent(LOOKED_THROUGH).await;
     let recent = recent.map_err(|error| store_unreachable("call_history", error, cx))?;
-    let knows = |call: &RecordedCall| {
-        let caller = call.start.caller.as_deref();
-        let own = cx.caller.as_deref();
-        tools.is_some_and(|tools| tools.knows_call(own, &cx.visibility, &call.start.tool, caller))
-    };
-    let wanted = |call: &&RecordedCall| {
-        request.tool.as_ref().is_none_or(|tool| *call.start.tool == **tool) && knows(call)
-    };
-    let calls: Vec<_> = recent.iter().filter(wanted).take(request.limit).map(show).collect();
-    Ok(json!({ "calls": calls }))
+    let known = recent.iter().filter_map(|call| {
+        let (own, names) = (cx.caller.as_deref(), CallNames::of(&call.start));
+        let name = tools?.shown_call(own, &cx.visibility, &names)?;
+        let is_wanted = request.tool.as_ref().is_none_or(|wanted| *wanted == name);
+        is_wanted.then_some((call, name))
+    });
+    let shown =
+        known.take(request.limit).filter_map(|(call, name)| Some(show(call, name, tools?, cx)));
+    Ok(json!({ "calls": shown.collect::<Vec<_>>() }))
 }
 
-fn show(call: &RecordedCall) -> Value {
+/// Returns the call as the caller knows its tool.
+fn show(call: &RecordedCall, name: String, tools: &ToolManager, cx: &CallContext) -> Value {
     let outcome = match call.end {
         Some((kind, _)) => kind.map_or("ok", ErrorKind::code),
         None => "running",
     };
-    let arguments: Value = serde_json::from_str(&call.start.arguments).unwrap_or_default();
+    let mut arguments: Value = serde_json::from_str(&call.start.arguments).unwrap_or_default();
+    if let Value::Object(arguments) = &mut arguments {
+        tools.shown_arguments(&cx.visibility, &name, arguments);
+    }
     json!({
         "id": call.start.id,
-        "tool": &*call.start.tool,
+        "tool": name,
         "server": call.server.as_deref(),
         "arguments": arguments,
         "outcome": outcome,

@@ -22,8 +22,7 @@ pub(super) fn tool(tools: Weak<ToolManager>) -> impl Tool {
 }
 
 fn status(tools: &ToolManager, cx: &CallContext) -> Vec<Value> {
-    let mut all = tools.all();
-    all.retain(|tool| tool.is_visible(&cx.visibility));
+    let all = tools.all_for(&cx.visibility);
     let seen = |server: &KnownServer| {
         all.iter().filter(|tool| tool.spec().server() == Some(&server.name)).count()
     };

@@ -31,6 +31,8 @@ pub struct RegisteredTool {
     pub(crate) definition_bytes: Arc<OnceLock<usize>>,
     /// Limits how many checks of arguments run besides the serving threads.
     pub(crate) check_slots: CheckSlots,
+    /// The tool as it is outside of the profile that shows this one; `None` if this is that.
+    pub(super) original: Option<Arc<RegisteredTool>>,
 }
 
 impl RegisteredTool {
@@ -44,20 +46,33 @@ impl RegisteredTool {
         &self.full
     }
 
-    /// Returns the shown, full and bare name, which may be the same. No other name finds it.
+    /// Returns the shown, full and bare name, which may be the same: those outside of a profile, where no other name finds it.
     pub fn names(&self) -> [&str; 3] {
-        [&self.name, &self.full, bare_name(self.spec())]
+        let original = self.original();
+        [&original.name, &original.full, bare_name(original.spec())]
+    }
+
+    /// Returns the tool as it is outside of profiles.
+    pub fn original(&self) -> &Self {
+        self.original.as_deref().unwrap_or(self)
+    }
+
+    /// Returns whether the tool exists for a caller: one of its names is visible. Whether it looks the same to the caller is
+    /// for [`ToolManager::view`](super::ToolManager::view) to say.
+    pub fn is_visible(&self, visibility: &Visibility) -> bool {
+        let original = self.original();
+        let shown = self.is_renamed().then_some(&*self.name);
+        visibility.sees_names(&[&original.name, &original.full], shown)
+    }
+
+    /// Returns whether a profile shows it under another name: then its other names find nothing there.
+    pub fn is_renamed(&self) -> bool {
+        self.name != self.original().name
     }
 
     /// Returns its definition.
     pub fn spec(&self) -> &ToolSpec {
         self.tool.spec()
-    }
-
-    /// Returns whether the tool exists for a caller: its shown or its full name is visible. Everything that lists,
-    /// finds or reports tools uses this, so that a caller sees the same everywhere.
-    pub fn is_visible(&self, visibility: &Visibility) -> bool {
-        visibility.sees_name(&self.name) || visibility.sees_name(&self.spec().name)
     }
 
     /// Returns whether a call with these arguments may pass validation, after renaming arguments. A check that takes
@@ -119,6 +134,27 @@ impl RegisteredTool {
             definition: self.definition.clone(),
             definition_bytes: self.definition_bytes.clone(),
             check_slots: self.check_slots.clone(),
+            original: self.original.clone(),
+        }
+    }
+
+    /// Returns the tool as a profile shows it.
+    pub(crate) fn of_profile(
+        original: &Arc<Self>,
+        name: Arc<str>,
+        tool: Arc<dyn Tool>,
+        check: Arc<SchemaCheck>,
+    ) -> Self {
+        Self {
+            name,
+            full: original.full.clone(),
+            tool,
+            check,
+            slots: original.slots.clone(),
+            definition: original.definition.clone(),
+            definition_bytes: Arc::default(),
+            check_slots: original.check_slots.clone(),
+            original: Some(original.clone()),
         }
     }
 }

@@ -10,6 +10,7 @@ mod logs;
 mod names;
 mod skipped;
 mod policy;
+mod profiles;
 mod questions;
 mod redaction;
 mod renames;

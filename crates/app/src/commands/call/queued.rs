@@ -54,7 +54,8 @@ impl CallCommand<'_> {
 
     /// Says why a call cannot be queued without a queue: its tool is local, or there is no cluster.
     fn unqueued(&self, name: &str, cx: &CallContext) -> ToolError {
-        match self.app.executor.tools().lookup(name) {
+        let tools = self.app.executor.tools();
+        match tools.get_for(name, self.seen).ok_or_else(|| tools.hidden(name, self.seen)) {
             Err(error) => error,
             Ok(_) if !self.has_cluster => durable::no_queue(name),
             Ok(tool) => match durable::takes(tool.spec(), cx.idempotency_key.is_some()) {

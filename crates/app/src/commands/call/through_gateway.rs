@@ -30,6 +30,10 @@ pub(super) fn run(
         false => Some(arguments::read(&call.arguments, None, &mut io::stdin().lock())?),
     };
     on_runtime(async {
+        if call.profile.is_some() {
+            // A tool of a profile may belong to any server, so the gateway cannot say which one to wait for.
+            gateway.servers_settled(loaded, None).await?;
+        }
         let args = arguments(call, gateway, early).await?;
         let label = ProgressLabel::new(&call.name);
         let channel = questions::here(Sampler::Usual(loaded.clone()));
@@ -41,6 +45,7 @@ pub(super) fn run(
             idempotency_key: call.idempotency_key.as_deref(),
             no_wait: call.no_wait,
             whole: false,
+            profile: call.profile.as_deref(),
         };
         let work = gateway.call(&request, &mut watch);
         let outcome = match is_watched(call.json) {
@@ -65,7 +70,8 @@ async fn arguments(
     if let Some(args) = early.as_ref().filter(|_| !io::stderr().is_terminal()) {
         return Ok(args.clone());
     }
-    let found = gateway.get(&format!("/api/tools/{}?wait=1", path(&call.name))).await;
+    let target = format!("/api/tools/{}?wait=1", path(&call.name));
+    let found = gateway.get_in(call.profile.as_deref(), &target).await;
     // An unknown name is reported by the gateway's executor.
     let spec = match found {
         Ok(tool) => Some(spec(&tool)),

@@ -157,6 +157,8 @@ pub(super) fn record(change: &JobChange) -> Record {
         caller: change.caller.clone(),
         client: None,
         conversation: None,
+        profile: None,
+        shown_as: None,
         arguments: "{}".to_owned(),
         outcome: match change.error_kind {
             _ if !change.state.is_over() => CallOutcome::Running,

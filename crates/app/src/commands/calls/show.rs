@@ -120,6 +120,8 @@ fn page(detail: &CallDetail, run: Option<String>, paint: Paint) -> String {
         ("took", record.duration.map(format::took)),
         ("node", record.node.as_ref().map(|node| format!("{} ({})", node.host, node.id))),
         ("server", record.server.clone()),
+        ("shown as", record.shown_as.clone()),
+        ("profile", record.profile.clone()),
         ("caller", record.caller.clone()),
         ("conversation", record.conversation.clone().filter(|_| run.is_none())),
         ("run", run),

@@ -4,7 +4,7 @@ use switchboard_local::{ImplementationType, ToolDefinition, builtins::control_sp
 use switchboard_mcp_server::Discovery;
 use switchboard_runtime::{Verdict, lookup::close_names};
 
-use super::{CheckStatus, DoctorCheck, disk};
+use super::{CheckStatus, DoctorCheck, disk, profiles};
 use crate::{
     assembly::{self, App},
     settings::Loaded,
@@ -17,6 +17,7 @@ pub(super) fn of_tools(loaded: &Loaded, app: &App) -> Vec<DoctorCheck> {
     checks.extend(handlers(loaded, app));
     checks.extend(programs(loaded));
     checks.extend(policy(loaded, app));
+    checks.extend(profiles::all(app));
     checks
 }
 

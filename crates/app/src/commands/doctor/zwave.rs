@@ -47,6 +47,7 @@ pub(super) async fn health_in_gateway(
         idempotency_key: None,
         no_wait: false,
         whole: false,
+        profile: None,
     };
     let mut watch = CallWatch::new(loaded, None, ProgressLabel::new(&name));
     match gateway.call(&request, &mut watch).await {

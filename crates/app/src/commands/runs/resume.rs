@@ -27,6 +27,7 @@ pub(super) fn run(resume: &ResumeRunArgs, loaded: Loaded, cli: &Cli) -> anyhow::
         model_args: ModelArgs {
             model: Some(start.model.clone()),
             tools: start.tools.clone(),
+            profile: start.profile.clone(),
             system: None,
             max_iterations: start.max_iterations,
         },

@@ -8,6 +8,7 @@ use std::{
 
 use switchboard_audit::Filter;
 use switchboard_runtime::tool_cost::{ToolCost, ToolCosts};
+use switchboard_toolcall::Visibility;
 
 use crate::{
     assembly::App,
@@ -20,8 +21,17 @@ use crate::{
 /// How far back calls are counted.
 const LATELY: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-pub(super) fn print(tools: &ToolsArgs, app: &App, loaded: &Loaded) -> anyhow::Result<ExitCode> {
-    let cost = ToolCosts::count(&app.executor.tools().listed(), &calls_lately(loaded)?);
+pub(super) fn print(
+    tools: &ToolsArgs,
+    app: &App,
+    loaded: &Loaded,
+    seen: &Visibility,
+) -> anyhow::Result<ExitCode> {
+    let manager = app.executor.tools();
+    let mut cost = ToolCosts::count(&manager.listed_for(seen), &calls_lately(loaded)?);
+    if seen.profile().is_none() {
+        cost.count_profiles(manager);
+    }
     let shown = match tools.json {
         true => serde_json::to_string(&cost)?,
         false => table(&cost),
@@ -59,6 +69,10 @@ fn table(cost: &ToolCosts) -> String {
         };
         lines.extend(tools.into_iter().map(row));
     }
+    lines.extend(cost.profiles.iter().map(|profile| {
+        let (name, tokens) = (text::one_line(&profile.profile), profile.tokens);
+        format!("profile {name}: {}, about {tokens} tokens", counted(profile.tools, "tool"))
+    }));
     let unused = cost.unused_tokens();
     lines.push(format!(
         "in all about {} tokens (most estimates are less than 10 % off), {unused} of them for tools that nobody called in 30 days",

@@ -19,9 +19,9 @@ pub(super) async fn print(
     cli: &Cli,
     app: &App,
     rules: &RulePolicy,
+    seen: &Visibility,
 ) -> anyhow::Result<ExitCode> {
-    let everything = Visibility::default();
-    let found = app.executor.tools().search(query, tools.limit, &[], &everything).await;
+    let found = app.executor.tools().search(query, tools.limit, &[], seen).await;
     if tools.json {
         let found: Vec<Value> = found.iter().map(described).collect();
         terminal::print(&Value::Array(found).to_string())?;

@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
+use switchboard_access::Caller;
 use switchboard_approvals::{PendingApproval, ResolvedApproval};
-use switchboard_runtime::redact;
+use switchboard_runtime::{CallNames, ToolManager, redact};
+use switchboard_toolcall::Visibility;
 use utoipa::ToSchema;
 
-use crate::feed::timestamp;
+use crate::{feed::timestamp, profile_view::RULE};
 
 /// A call that waits for a person.
 #[derive(Serialize, ToSchema)]
@@ -34,9 +36,19 @@ pub(crate) struct ShownApproval {
 }
 
 impl ShownApproval {
-    /// Redacts what looks like a secret in the arguments.
-    pub(super) fn redacted(mut self) -> Self {
-        let arguments: Value = serde_json::from_str(self.arguments.get()).unwrap_or_default();
+    /// Sets what the caller calls the tool.
+    pub(super) fn of_tool(self, tool: String) -> Self {
+        let reason = if self.tool == tool { self.reason } else { RULE.to_owned() };
+        Self { tool, reason, ..self }
+    }
+
+    /// Redacts what looks like a secret in the arguments, and leaves out what the caller does not see; `name` is what it calls
+    /// the tool.
+    pub(super) fn redacted(mut self, name: &str, caller: &Caller, tools: &ToolManager) -> Self {
+        let mut arguments: Value = serde_json::from_str(self.arguments.get()).unwrap_or_default();
+        if let Value::Object(arguments) = &mut arguments {
+            tools.shown_arguments(caller.visibility(), name, arguments);
+        }
         let redacted = RawValue::from_string(redact::value(&arguments));
         self.arguments = redacted.unwrap_or_else(|_| RawValue::NULL.to_owned());
         self
@@ -90,6 +102,17 @@ pub(crate) struct DecidedApproval {
     rule: Option<ShownRule>,
 }
 
+impl DecidedApproval {
+    /// Sets what the caller calls the tool.
+    pub(super) fn for_caller(self, visibility: &Visibility, tools: &ToolManager) -> Self {
+        let names = CallNames { tool: &self.tool, ..CallNames::default() };
+        let tool = tools.shown_tool(visibility, &names).unwrap_or_default();
+        let rule = self.rule.map(|rule| rule.of_tool(tool.clone()));
+        let reason = if self.tool == tool { self.reason } else { RULE.to_owned() };
+        Self { tool, rule, reason, ..self }
+    }
+}
+
 impl From<ResolvedApproval> for DecidedApproval {
     fn from(decided: ResolvedApproval) -> Self {
         let ResolvedApproval { pending, outcome: answer, rule } = decided;
@@ -135,6 +158,13 @@ pub(crate) struct ShownRule {
     /// Who allowed it.
     by: String,
     created: String,
+}
+
+impl ShownRule {
+    /// Sets what the caller calls the tool.
+    pub(super) fn of_tool(self, tool: String) -> Self {
+        Self { tool, ..self }
+    }
 }
 
 impl From<switchboard_approvals::AllowRule> for ShownRule {

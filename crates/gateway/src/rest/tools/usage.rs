@@ -1,20 +1,18 @@
 //! How a tool was used recently.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use switchboard_access::Caller;
 use switchboard_audit::{CallFigure, CallFigures, FigureWindow, Filter, GroupBy, Record};
+use switchboard_runtime::RegisteredTool;
 use utoipa::ToSchema;
 
 use crate::{
     error::ApiError,
     feed::timestamp,
     gateway::Parts,
-    rest::calls::{ask, known_to, recent, refused},
+    rest::calls::{self, ask, known_to, recent, refused},
 };
 
 /// How far back uses are counted.
@@ -47,12 +45,16 @@ struct LastCall {
 pub(super) async fn of(
     parts: &Parts,
     caller: &Caller,
-    tool: &Arc<str>,
+    tool: &RegisteredTool,
 ) -> Result<ToolUsage, ApiError> {
     let from = SystemTime::now().checked_sub(LATELY).unwrap_or(SystemTime::UNIX_EPOCH);
     // One more step than the window needs: calls that begin now count too.
     let window = FigureWindow { from, step: LATELY, steps: 2, by: GroupBy::Tool };
-    let filter = Filter { tools: Some(vec![tool.to_string()]), ..Filter::default() };
+    let filter = Filter { tools: Some(vec![tool.name().to_string()]), ..Filter::default() };
+    if let Some(records) = calls::in_profile(parts, caller, &filter, MOST).await? {
+        let figures = CallFigures::of(&records, &filter, window).map_err(refused)?;
+        return Ok(ToolUsage::new(from, figures.total, records.first()));
+    }
     let filter = known_to(caller, filter);
     let (CallFigures { total, .. }, last) = match (&parts.store, filter) {
         (_, None) => (CallFigures::of([], &Filter::default(), window).map_err(refused)?, None),
@@ -71,9 +73,15 @@ pub(super) async fn of(
             (figures, records.into_iter().find(|record| passes(record)))
         }
     };
-    let CallFigure { calls, failures, p50_ms, p95_ms, .. } = total;
-    let last = last.as_ref().map(LastCall::from);
-    Ok(ToolUsage { since: timestamp(from), calls, failures, p50_ms, p95_ms, last })
+    Ok(ToolUsage::new(from, total, last.as_ref()))
+}
+
+impl ToolUsage {
+    fn new(from: SystemTime, total: CallFigure, last: Option<&Record>) -> Self {
+        let CallFigure { calls, failures, p50_ms, p95_ms, .. } = total;
+        let last = last.map(LastCall::from);
+        Self { since: timestamp(from), calls, failures, p50_ms, p95_ms, last }
+    }
 }
 
 impl From<&Record> for LastCall {

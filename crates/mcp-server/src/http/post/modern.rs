@@ -93,7 +93,8 @@ fn checked(
             let name = rpc.text("name").unwrap_or("");
             // An error about a hidden tool's parameters would reveal that it exists.
             let is_visible = || inner.executor.tools().is_visible(name, &caller.visibility);
-            let parameters = inner.catalog.parameter_headers(name).filter(|_| is_visible());
+            let parameters = inner.catalog.parameter_headers(name, &caller.visibility);
+            let parameters = parameters.filter(|_| is_visible());
             if let Some(parameters) = parameters {
                 let args = rpc.params.get("arguments").unwrap_or(&Value::Null);
                 headers::check_parameters(head, &parameters, args)?;

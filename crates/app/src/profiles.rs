@@ -1,0 +1,67 @@
+//! The profiles of the config: checked, and chosen by `--profile` (SPEC FT-5).
+
+use anyhow::bail;
+use switchboard_runtime::lookup::close_names;
+use switchboard_toolcall::{ProfileRules, Visibility};
+
+use crate::{assembly::App, settings::Loaded};
+
+/// Returns the profiles of the config, by name.
+///
+/// # Errors
+/// Some cannot be used; the texts say why.
+pub(crate) fn rules(loaded: &Loaded) -> Result<Vec<(String, ProfileRules)>, Vec<String>> {
+    let (mut profiles, mut problems) = (Vec::new(), Vec::new());
+    for (name, config) in &loaded.settings.profiles {
+        let compiled = match is_name(name) {
+            true => ProfileRules::new(config.clone()).map_err(|error| error.to_string()),
+            false => Err("its name may have letters, digits, `-`, `_` and `.`".to_owned()),
+        };
+        match compiled {
+            Ok(rules) => profiles.push((name.clone(), rules)),
+            Err(problem) => {
+                let place = loaded.place_of_profile(name);
+                problems.push(format!("{place}: profile `{name}`: {problem}"));
+            }
+        }
+    }
+    if problems.is_empty() { Ok(profiles) } else { Err(problems) }
+}
+
+/// Whether a profile may have this name, which stands in the address of its MCP server.
+fn is_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain)
+}
+
+/// Checks that the config has the profile that `--profile` names.
+///
+/// # Errors
+/// It has none of this name; the text says which is similar.
+pub(crate) fn check(loaded: &Loaded, name: Option<&str>) -> anyhow::Result<()> {
+    let Some(name) = name else { return Ok(()) };
+    let known = &loaded.settings.profiles;
+    if known.contains_key(name) {
+        return Ok(());
+    }
+    let close = close_names(name, known.keys().map(String::as_str));
+    let way_out = match (close.first(), known.is_empty()) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, true) => "the config has no [profiles.*]".to_owned(),
+        (None, false) => {
+            let known: Vec<_> = known.keys().map(String::as_str).collect();
+            format!("the config has {}", known.join(", "))
+        }
+    };
+    bail!("there is no profile `{name}`; {way_out}")
+}
+
+impl App {
+    /// Returns what a caller with this profile sees. If all tools are those of the running gateway, that has applied the
+    /// profile already.
+    pub(crate) fn visibility(&self, loaded: &Loaded, profile: Option<&str>) -> Visibility {
+        let profile = profile.filter(|_| !loaded.is_attached);
+        let profile = profile.and_then(|name| self.executor.tools().profile(name));
+        profile.map(Visibility::of_profile).unwrap_or_default()
+    }
+}
