@@ -171,6 +171,7 @@ impl TestGateway {
             executor: executor.clone(),
             mcp,
             servers: servers.clone(),
+            apis: None,
             feed,
             store,
             access,
