@@ -63,6 +63,7 @@ async fn every_route_is_documented() {
         "/api/servers/{name}/stop",
         "/api/servers/{name}/start",
         "/api/servers/{name}/sign-in",
+        "/api/servers/{name}/trust",
         "/api/servers/{name}/enable",
         "/api/servers/{name}/disable",
         "/api/gateway",

@@ -129,10 +129,9 @@ fn nobody_is_offered_a_change_in_the_middle_of_a_session() {
     let serving = Serving::start(&library.place, &["--listen", "127.0.0.1:0"]);
     let tools = || {
         let (_, tools) = serving.ask("GET", "/api/tools", "", "");
-        let names = tools.as_array().unwrap().iter().map(|tool| tool.clone());
-        names
-            .filter(|tool| tool["name"].as_str().unwrap().starts_with("books__"))
-            .collect::<Vec<_>>()
+        let mut tools = tools.as_array().unwrap().clone();
+        tools.retain(|tool| tool["name"].as_str().unwrap().starts_with("books__"));
+        tools
     };
     wait_until("it is connected", || tools().len() == 2);
     let call = |tool: &str| {
