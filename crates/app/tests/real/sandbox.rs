@@ -181,8 +181,8 @@ fn servers_of_pypi_work_in_a_sandbox() {
         use std::io::{Read, Write};
         for mut link in server.incoming().map_while(Result::ok) {
             let _ = link.read(&mut [0; 4096]);
-            let text = "<html><body><p>A page about bees</p></body></html>";
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\ncontent-length:";
+            let text = "A page about bees";
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\ncontent-length:";
             let _ = link.write_all(format!("{head} {}\r\n\r\n{text}", text.len()).as_bytes());
         }
     });
