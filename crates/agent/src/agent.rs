@@ -171,7 +171,7 @@ impl Agent {
         self
     }
 
-    /// The same agent, for a caller who sees the tools like this; its profile also holds for runs whose context has none.
+    /// The same agent, for a caller who sees the tools like this; it also holds for runs whose context says nothing of it.
     #[must_use]
     pub fn seeing(mut self, visibility: Visibility) -> Self {
         self.visibility = visibility;
@@ -292,11 +292,18 @@ impl Agent {
         outcome
     }
 
-    /// Returns the context with the agent's profile, unless it has one.
+    /// Returns the context with what the agent's caller sees, unless the context says it, and with its profile.
     fn in_profile(&self, cx: &CallContext) -> CallContext {
         let mut cx = cx.clone();
-        if let (None, Some(profile)) = (cx.visibility.profile(), self.visibility.profile()) {
-            cx.visibility = cx.visibility.within(profile.clone());
+        match self.visibility.profile() {
+            _ if !cx.visibility.hides_tools() => {
+                let watches = cx.visibility.watches();
+                cx.visibility = self.visibility.clone().watching(watches);
+            }
+            Some(profile) if cx.visibility.profile().is_none() => {
+                cx.visibility = cx.visibility.within(profile.clone());
+            }
+            _ => {}
         }
         cx
     }

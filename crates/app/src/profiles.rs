@@ -60,7 +60,10 @@ impl App {
     /// Returns what a caller with this profile sees. If all tools are those of the running gateway, that has applied the
     /// profile already.
     pub(crate) fn visibility(&self, loaded: &Loaded, profile: Option<&str>) -> Visibility {
-        let profile = profile.filter(|_| !loaded.is_attached);
+        if loaded.is_attached && profile.is_some() {
+            // What is not there is not found, whichever server its name begins with.
+            return Visibility::of_tools(|_| true);
+        }
         let profile = profile.and_then(|name| self.executor.tools().profile(name));
         profile.map(Visibility::of_profile).unwrap_or_default()
     }

@@ -16,11 +16,32 @@ impl ToolManager {
     /// Sets the arguments that the tool's definition fixes and removes hidden ones, so that the record shows what is sent.
     pub(crate) fn fix(&self, name: &str, args: &mut Map<String, Value>, visibility: &Visibility) {
         // Most configs fix nothing, and then nothing needs to be looked up.
-        if (self.fixes.load(Ordering::Relaxed) || visibility.profile().is_some())
-            && let Some(tool) = self.get_for(name, visibility)
-        {
-            strip(&tool, args);
-            put(tool.spec(), args);
+        if !self.fixes.load(Ordering::Relaxed) && visibility.profile().is_none() {
+            return;
+        }
+        match self.get_for(name, visibility) {
+            Some(tool) => {
+                strip(&tool, args);
+                put(tool.spec(), args);
+            }
+            None => fix_unknown(name, args, visibility),
+        }
+    }
+}
+
+/// Sets and removes what the caller's profile fixes and hides of a tool whose server is not connected yet.
+fn fix_unknown(name: &str, args: &mut Map<String, Value>, visibility: &Visibility) {
+    let Some(rules) = visibility.rules() else { return };
+    let Some((_, change)) = rules.resolve(name).and_then(|original| rules.change(&[original]))
+    else {
+        return;
+    };
+    for (argument, change) in &change.arguments {
+        if change.hidden || change.fixed.is_some() {
+            args.shift_remove(argument);
+        }
+        if let Some(value) = &change.fixed {
+            args.insert(argument.clone(), value.clone());
         }
     }
 }

@@ -63,6 +63,7 @@ fn check_command_line(place: &Place) {
         let refused = place.call(&["--profile", "desk", name, "{}"]);
         assert_eq!(refused["error"], format!("Tool '{name}' not found"), "{refused}");
         let told = refused.to_string().replace(&format!("'{name}'"), "");
+        let told = told.replace(&format!("\"{name}\""), "");
         assert!(!told.contains("s__echo") && !told.contains("math_eval"), "{refused}");
     }
     let found = place.run(&["tools", "--profile", "desk", "--search", "evaluate", "--json"]);
