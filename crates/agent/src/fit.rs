@@ -295,7 +295,8 @@ impl AgentRun<'_> {
         let said = said.join(", and ");
         let text =
             format!("to fit the model's window of {window} tokens, {said}; what they were is kept");
-        tracing::info!("{text}");
+        // Programs and pipes have no other place to hear of it.
+        tracing::warn!("{text}");
         (self.events)(AgentEvent::Warning(text));
     }
 

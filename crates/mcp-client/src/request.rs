@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{Era, RpcError};
 use switchboard_oauth::SignInNeeded;
+use switchboard_runtime::durable;
 use switchboard_toolcall::{CallContext, ErrorKind, ToolError, ToolOutput, ToolSpec};
 
 use super::{
@@ -56,7 +57,12 @@ impl Server {
     where
         H: Fn() -> Vec<(String, String)>,
     {
-        let call = CallOrigin::new(spec, cx);
+        // A gateway of our own would give the outcome of a read that was cancelled, which may just as well run again.
+        let reads_again = self.config().socket.is_some() && durable::may_repeat(spec);
+        let call = match reads_again {
+            true => CallOrigin::new(spec, &CallContext { call_key: None, ..cx.clone() }),
+            false => CallOrigin::new(spec, cx),
+        };
         let before = self.refusals();
         let result = self.send_part_of(&call, spec, request, cx).await;
         let result = result.and_then(|result| read(&result));

@@ -70,7 +70,7 @@ impl AgentRun<'_> {
         let (summary, usage) = match self.ask_for_summary(&messages, most, available).await {
             Ok(summary) => summary,
             Err(error) => {
-                tracing::warn!(%error, "the oldest turns are listed, because no model gave a summary of them");
+                tracing::info!(%error, "the oldest turns are listed, because no model gave a summary of them");
                 (list(&messages, most), Usage::default())
             }
         };
