@@ -75,6 +75,7 @@ pub(crate) fn run_recording(loaded: &Loaded, model: &str) -> Option<RunRecording
         store: runs(loaded)?,
         model: model.to_owned(),
         tools: Vec::new(),
+        profile: None,
         max_iterations: None,
         chat: None,
         id: None,

@@ -151,7 +151,7 @@ impl ToolExecutor {
             Ok(()) => act.await,
             Err(error) => Err(error),
         };
-        self.end(record, outcome).await
+        self.end(record, outcome, cx).await
     }
 
     /// Runs the tool `name` with `args`, without a caller.

@@ -9,7 +9,7 @@ use switchboard_toolcall::{Strictness, ToolOrigin, ToolSpec, Visibility};
 use crate::{
     rename,
     tools::{AddError, RegisteredTool, ToolManager},
-    validate::{self, SchemaCheck},
+    validate::SchemaCheck,
 };
 
 impl ToolManager {

@@ -137,10 +137,12 @@ impl fmt::Debug for BeforeRun {
     }
 }
 
+type ResultListener = dyn Fn(&ToolResult) + Send + Sync;
+
 /// Notified by the executor of a result before the record of the call is closed, so that nobody finds the end of a call in
 /// the records that its caller has not written down; does nothing without a listener.
 #[derive(Clone, Default)]
-pub struct BeforeClose(Option<Arc<dyn Fn(&ToolResult) + Send + Sync>>);
+pub struct BeforeClose(Option<Arc<ResultListener>>);
 
 impl BeforeClose {
     /// Calls `listener`. It must not block for long: the call waits for it.

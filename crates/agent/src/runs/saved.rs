@@ -75,6 +75,9 @@ pub struct RunSummary {
     /// The chat that it is a turn of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat: Option<String>,
+    /// The profile that it ran in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -124,6 +127,7 @@ impl RunDetail {
             client: start.client.clone(),
             caller: start.caller.clone(),
             chat: start.chat.clone(),
+            profile: start.profile.clone(),
             error: error.map(|error| redact::text(error).into_owned()),
         };
         let last = run.turns.last().filter(|turn| turn.message.tool_calls.is_empty());

@@ -16,6 +16,7 @@ fn recording(folder: &Path) -> RunRecording {
         store: RunStore::within(folder),
         model: "m".to_owned(),
         tools: Vec::new(),
+        profile: None,
         max_iterations: None,
         chat: None,
         id: None,

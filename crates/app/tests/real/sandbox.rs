@@ -175,6 +175,17 @@ fn servers_of_pypi_work_in_a_sandbox() {
             refused: None,
         },
     );
+}
+
+#[test]
+fn more_servers_of_pypi_work_in_a_sandbox() {
+    if !can_confine() {
+        return;
+    }
+    let folder = place();
+    let bin = |name: &str| part(&format!("mcp-python/venv/bin/{name}"));
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let write = format!("write = [{:?}]", path("work"));
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
     thread::spawn(move || {

@@ -106,6 +106,10 @@ async fn an_outage_loses_no_tokens() {
 }
 
 // AU-3: of several gateways one finishes a sign-in, and a page ends by itself.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "pages end by the wall clock, which cannot be paused"
+)]
 #[tokio::test(start_paused = true)]
 async fn a_page_is_taken_once() {
     let test_cluster = TestCluster::signed();

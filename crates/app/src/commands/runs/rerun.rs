@@ -86,6 +86,7 @@ fn again(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<RunFac
         tools: Vec::new(),
         system: None,
         max_iterations: None,
+        profile: run.summary.profile.clone(),
     };
     let mut conversation = question(run)?;
     let app = App::build(&loaded)?;

@@ -87,6 +87,10 @@ pub(super) fn shown(server: &Server, caller: &Caller) -> Vec<ShownPending> {
 
 /// Returns what waits, without the tools that do not exist for the caller.
 fn visible(server: &Server, caller: &Caller) -> Vec<PendingDefinition> {
+    // In a profile tools have other names, and what is outside it is not there.
+    if caller.visibility().profile().is_some() {
+        return Vec::new();
+    }
     let separator = server.gate().locks().separator().to_owned();
     let mut pending = server.pending_definitions();
     pending.retain(|one| {
