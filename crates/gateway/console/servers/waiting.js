@@ -12,7 +12,8 @@ import { toast } from '../widgets.js';
  * @param {Server} server
  */
 export function skippedOtherwise(server) {
-  const waits = (/** @type {string} */ why) => server.waiting?.some(({ name }) => why.startsWith(`'${name}' `)) ?? false;
+  const waits = (/** @type {string} */ why) =>
+    server.waiting?.some(({ name }) => why.startsWith(`'${name}' `)) ?? false;
   return (server.skipped_tools ?? []).filter((why) => !waits(why));
 }
 
@@ -57,7 +58,12 @@ function entry(server, one, done) {
     ),
     ...one.findings.map((finding) => h('p', { class: 'note' }, finding)),
     lines.length > 0 &&
-      h('details', {}, h('summary', {}, 'What it says'), h('pre', { class: 'stderr', tabindex: '0' }, lines.join('\n'))),
+      h(
+        'details',
+        {},
+        h('summary', {}, 'What it says'),
+        h('pre', { class: 'stderr', tabindex: '0' }, lines.join('\n')),
+      ),
   ];
 }
 
