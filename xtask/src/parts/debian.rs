@@ -45,6 +45,8 @@ pub(super) const PACKAGES: &[&str] = &[
     "prometheus",
     // A terminal that a test can type on and look at, for `chat`.
     "tmux",
+    // What `sandbox learn` watches servers with.
+    "strace",
     // Shells that complete by our scripts.
     "fish",
     "zsh",

@@ -101,6 +101,7 @@ fn place(more: &str) -> Place {
         .file("theirs.json", theirs.to_string())
         .file("copy.toml", &config)
         .file("bad.toml", format!("[servers.\"{}\"]\nnonsense = 1\n", escaped))
+        .file("calls.jsonl", "{\"tool\": \"t\", \"arguments\": {}}\n{\"tool\": \"bidi\"}\n")
         .file("said.wav", wav(&[silence(0.5), babble(1.5, 0.3), silence(2.0)].concat()))
 }
 
@@ -247,6 +248,11 @@ const CASES: &[(&str, &[&str], Says)] = &[
     ("runs", &[], Nothing),
     ("runs show", &[HOSTILE], Something),
     ("runs resume", &[HOSTILE], Nothing),
+    ("runs rerun", &[HOSTILE], Nothing),
+    ("runs diff", &[HOSTILE, HOSTILE], Nothing),
+    ("runs export", &[HOSTILE], Nothing),
+    ("sandbox", &["learn", HOSTILE], Nothing),
+    ("sandbox learn", &["h", "--calls", "calls.jsonl"], Nothing),
     // From here on the lock applies.
     ("lock", &["--json"], Something),
     ("lock", &["--check"], Nothing),
