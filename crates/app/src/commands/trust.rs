@@ -4,7 +4,7 @@ mod config;
 
 use std::{path::Path, process::ExitCode};
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use serde_json::{Value, json};
 use switchboard_lock::{Change, ChangeKind, Definition, FILE_NAME, LockFile, LockMode};
 
@@ -48,7 +48,8 @@ fn is_path(wanted: &TrustArgs, cli: &Cli) -> bool {
 fn trust_server(wanted: &TrustArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = overrides::load(cli)?;
     let server = wanted.what.as_str();
-    known_server(&loaded, server)?;
+    known_server(&loaded, server)
+        .map_err(|error| anyhow!("{error}, and no file or folder of that name"))?;
     let store = store(&loaded)?;
     let own_mode = loaded.settings.servers.get(server).and_then(|config| config.lock);
     let mode = own_mode.or(loaded.settings.lock.mode);

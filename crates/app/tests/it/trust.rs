@@ -136,7 +136,10 @@ fn what_cannot_be_trusted_is_told() {
     let place = Place::new().file("other.toml", HELPER).file("wrong/switchboard.toml", "a = \n");
     for (path, says) in [
         (".", "there is no switchboard.toml in `.`"),
-        ("nowhere", "there is no file or folder `nowhere`"),
+        (
+            "nowhere",
+            "there is no server `nowhere` in the config, and no file or folder of that name",
+        ),
         (
             "other.toml",
             "only a switchboard.toml is found by itself; name `other.toml` with --config",
