@@ -110,8 +110,9 @@ fn events(events: &[Value]) -> Reply {
 }
 
 fn with_model(model: &ProviderServer) -> String {
+    // With its window, which it would be asked for otherwise.
     format!(
-        "[models.local]\nprovider = 'openai'\nmodel = 'local'\nbase_url = '{}/v1'\napi_key = 'none'\n",
+        "[models.local]\nprovider = 'openai'\nmodel = 'local'\ncontext = 100_000\nbase_url = '{}/v1'\napi_key = 'none'\n",
         model.url()
     )
 }
