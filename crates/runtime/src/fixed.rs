@@ -24,24 +24,7 @@ impl ToolManager {
                 strip(&tool, args);
                 put(tool.spec(), args);
             }
-            None => fix_unknown(name, args, visibility),
-        }
-    }
-}
-
-/// Sets and removes what the caller's profile fixes and hides of a tool whose server is not connected yet.
-fn fix_unknown(name: &str, args: &mut Map<String, Value>, visibility: &Visibility) {
-    let Some(rules) = visibility.rules() else { return };
-    let Some((_, change)) = rules.resolve(name).and_then(|original| rules.change(&[original]))
-    else {
-        return;
-    };
-    for (argument, change) in &change.arguments {
-        if change.hidden || change.fixed.is_some() {
-            args.shift_remove(argument);
-        }
-        if let Some(value) = &change.fixed {
-            args.insert(argument.clone(), value.clone());
+            None => self.fix_unknown(name, args, visibility),
         }
     }
 }

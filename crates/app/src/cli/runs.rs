@@ -10,13 +10,13 @@ use crate::completion;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchboard runs                            the latest 50
-  switchboard runs show 01M7Q                 one, turn by turn; its id may be cut
-  switchboard runs resume 01M7Q               go on with one whose process ended
-  switchboard runs rerun 01M7Q -m local       the same question, another model
-  switchboard runs rerun --since 7d -m local  all questions of a week, as a table
+  switchboard runs               the latest 50
+  switchboard runs show 01M7Q    one, turn by turn; its id may be cut
+  switchboard runs resume 01M7Q  go on with one whose process ended
+  switchboard runs rerun 01M7Q -m local       with another model
+  switchboard runs rerun --since 7d -m local  all of a week, as a table
   switchboard runs diff 01M7Q 01M8A           what differs between two
-  switchboard runs export 01M7Q --format otlp  a trace for OpenTelemetry
+  switchboard runs export 01M7Q --format otlp a trace for OpenTelemetry
 
 A run is one question of `ask`, one turn of `chat` or one spoken request. It is written down as it goes, \
  so that it can go on after a crash: calls that ended keep their results, and no call that may have had an effect \
