@@ -27,6 +27,23 @@ impl ToolManager {
             None => self.fix_unknown(name, args, visibility),
         }
     }
+
+    /// Sets and removes what the caller's profile fixes and hides of a tool whose server is not connected yet. Of a tool that is
+    /// there and that the caller may not see, nothing is set: nobody who watches is to read it in the record.
+    fn fix_unknown(&self, name: &str, args: &mut Map<String, Value>, visibility: &Visibility) {
+        let Some(rules) = visibility.rules() else { return };
+        let Some(original) = rules.resolve(name) else { return };
+        let Some((_, change)) = rules.change(&[original]) else { return };
+        let is_there = self.get(original).is_some();
+        for (argument, change) in &change.arguments {
+            if change.hidden || change.fixed.is_some() {
+                args.shift_remove(argument);
+            }
+            if let Some(value) = change.fixed.as_ref().filter(|_| !is_there) {
+                args.insert(argument.clone(), value.clone());
+            }
+        }
+    }
 }
 
 /// Sets the fixed arguments.
