@@ -57,6 +57,10 @@ impl ToolManager {
         if !visibility.knows_caller(own, call.caller) || (own != call.caller && is_cut()) {
             return None;
         }
+        // In a profile, even who watches sees no calls of others: their errors and hints name what is outside of it.
+        if visibility.profile().is_some() && own != call.caller {
+            return None;
+        }
         self.shown_tool(visibility, call)
     }
 
