@@ -119,7 +119,7 @@ pub enum StopCause {
 }
 
 impl StopCause {
-    /// Returns why there is no answer, if the cause is none of the model's; `invalid` says what is wrong with the answer.
+    /// Returns why there is no answer, unless the model is the cause; `invalid` says what is wrong with the answer.
     pub(crate) fn failure(self, invalid: Option<&str>) -> Option<String> {
         let text = match self {
             Self::Answer | Self::Cancelled | Self::Foreign | Self::ModelFailed => return None,

@@ -74,7 +74,7 @@ impl Conversation {
         }
     }
 
-    /// Replaces the text of a reply. Returns `false` if there is none to this call.
+    /// Replaces the text of a reply. Returns `false` if this call has no reply.
     pub(crate) fn shorten(&mut self, tool_call_id: &str, line: String) -> bool {
         let reply = self.messages.iter_mut().rev().find_map(|message| match message {
             Message::Tool(reply) if reply.tool_call_id == tool_call_id => Some(reply),

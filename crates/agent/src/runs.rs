@@ -105,7 +105,7 @@ impl RunStore {
     /// Finds a run by its id, or the beginning of one.
     ///
     /// # Errors
-    /// There is none, or there are several.
+    /// Fails if no run has this id, or several begin with it.
     pub fn find(&self, which: &str) -> Result<CallId, RunError> {
         let which = which.to_ascii_uppercase();
         let mut ids = self.ids()?;

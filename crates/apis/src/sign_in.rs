@@ -150,7 +150,9 @@ impl ApiSignIn {
             ServerAuth::User if caller.principal == Principal::Owner => {
                 format!("Sign in with `switchboard login {name}`.")
             }
-            ServerAuth::User => "Callers sign in at a gateway, and this is none.".to_owned(),
+            ServerAuth::User => {
+                "Callers sign in at a gateway: call through `switchboard serve`.".to_owned()
+            }
             ServerAuth::Exchange if self.is_per_caller() => format!(
                 "Call through a gateway with a JWT that it takes ([serve.jwt]), or check [apis.{name}.oauth]."
             ),

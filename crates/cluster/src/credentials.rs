@@ -1,6 +1,6 @@
-//! Sign-ins that all gateways use: each is one entry of a bucket, encrypted, with the lock of whoever changes it now.
+//! Sign-ins that all gateways use: each is one entry of a bucket, encrypted, with the lock of the gateway that changes it now.
 //!
-//! The lock and the sign-in are in one entry, so that whoever has lost the lock can no longer write. A lock that nobody frees
+//! The lock and the sign-in are in one entry, so that a gateway that has lost the lock can no longer write. A lock that nobody frees
 //! lapses after a time that is longer than any renewal, measured by the clock of the one that waits.
 
 mod lock;

@@ -89,7 +89,7 @@ impl ClusterSessions {
         let secrets = secrets.map_err(|error| self.refused("read a secret", error.into()))?;
         let (first, older) = secrets
             .split_first()
-            .ok_or_else(|| self.refused("read a secret", "there is none".into()))?;
+            .ok_or_else(|| self.refused("read a secret", "the bucket has none".into()))?;
         Seal::new(first, older.iter().map(Vec::as_slice))
             .map_err(|error| self.refused("read a secret", error.into()))
     }

@@ -108,7 +108,7 @@ impl LoadedTls {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&certificate).collect();
         let chain = chain.map_err(|error| unusable("certificate", &config.certificate, error))?;
         if chain.is_empty() {
-            let reason = "there is none; it should begin with `-----BEGIN CERTIFICATE-----`";
+            let reason = "it has no certificate, which begins with `-----BEGIN CERTIFICATE-----`";
             return Err(unusable("certificate", &config.certificate, reason));
         }
         let key = read("private key", &config.key)?;

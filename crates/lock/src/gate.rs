@@ -97,7 +97,7 @@ impl Locks {
     /// Reads the file again. Returns whether it has changed.
     ///
     /// # Errors
-    /// It cannot be read, or is gone: whoever could delete it would otherwise switch it off. Then everything stays as it was.
+    /// It cannot be read, or is gone: deleting the file must not switch the lock off. Then everything stays as it was.
     pub fn reload(&self) -> Result<bool, StoreError> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(store) = state.store else { return Ok(false) };

@@ -225,7 +225,7 @@ impl Driver {
         Err(format!("{tool}: wants a sign-in again and again").into())
     }
 
-    /// Calls every tool that was not set aside.
+    /// Calls every tool that was not skipped.
     async fn call_all(&self, args: &Value) -> Outcome {
         for tool in self.executor.tools().all() {
             let tool = tool.name().trim_start_matches(SERVER).trim_start_matches("__");

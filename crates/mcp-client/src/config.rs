@@ -16,7 +16,7 @@ use switchboard_toolcall::{HumanDuration, HumanSize, Normalize, Strictness, Tool
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct McpConfig {
-    /// How often a connection is tried before it is given up.
+    /// How often a connection is tried before the server counts as failed.
     pub retry_attempts: u32,
     /// How long the second attempt waits; each further one waits twice as long.
     pub retry_base_delay: HumanDuration,

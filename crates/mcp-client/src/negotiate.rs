@@ -26,8 +26,8 @@ use super::{
 /// that they do not know.
 pub(crate) const SILENCE: Duration = Duration::from_secs(2);
 
-/// The same for a server that is known to understand the probe, and for HTTP, where every request gets a response: if there
-/// is none yet, the server is slow.
+/// The same for a server that is known to understand the probe, and for HTTP, where every request gets a response: without
+/// one yet, the server is slow.
 pub(crate) const SLOWNESS: Duration = Duration::from_secs(15);
 
 /// Which message a server gets first.

@@ -50,7 +50,7 @@ pub trait SessionPeers: Send + Sync {
 const FOR_STREAMS: &str = "notifications/resources/updated";
 
 impl Server {
-    /// Delivers a message that another gateway had no recipient for; has no effect if there is none here either.
+    /// Delivers a message that another gateway had no recipient for; has no effect if this one has none either.
     pub fn deliver(&self, session: &str, message: &[u8]) {
         let Some(session) = self.inner.sessions.named(session) else { return };
         match wire::parse(message) {

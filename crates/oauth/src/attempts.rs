@@ -24,7 +24,7 @@ impl<'a> RequestAttempts<'a> {
     /// Takes the token of the sign-in, if there is one.
     ///
     /// # Errors
-    /// The request must not go out without a token, and there is none.
+    /// Fails if the caller must have a token and has none.
     pub async fn begin(authorizer: &'a Authorizer) -> Result<Self, SignInNeeded> {
         let mut token = authorizer.token().await;
         if token.is_none() && authorizer.is_personal() {
@@ -49,7 +49,7 @@ impl<'a> RequestAttempts<'a> {
     /// Gets another token, as the server asks for one. The request is then to be sent again.
     ///
     /// # Errors
-    /// There is none, or the server has refused it too.
+    /// Nobody has signed in, or the server has refused the new token too.
     pub async fn refused(&mut self, challenge: Challenge) -> Result<(), SignInNeeded> {
         let remedy = self.authorizer.refused(challenge, self.token.as_ref()).await;
         let (retry, is_again) = match remedy {

@@ -36,7 +36,7 @@ impl CredentialKey {
     /// The sign-in that all callers share.
     ///
     /// # Errors
-    /// The address is none.
+    /// Fails if `url` is not an address.
     pub fn shared(server: &str, url: &str) -> Result<Self, Error> {
         let url = Url::parse(url)
             .map_err(|error| Error::Metadata(format!("`{url}` is not an address: {error}")))?;
@@ -46,7 +46,7 @@ impl CredentialKey {
     /// One caller's own sign-in. `caller` must be a text that no other caller has.
     ///
     /// # Errors
-    /// The address is none.
+    /// Fails if `url` is not an address.
     pub fn of_caller(server: &str, url: &str, caller: String) -> Result<Self, Error> {
         Ok(Self { owner: Owner::Caller(caller), ..Self::shared(server, url)? })
     }

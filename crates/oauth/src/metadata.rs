@@ -84,7 +84,7 @@ fn check_resource(resource: &str, server: &Url) -> Result<(), Error> {
 /// Finds the metadata of an issuer at every place that it may be, in MCP's order.
 ///
 /// # Errors
-/// A request fails, there is none, or it is that of another issuer.
+/// Fails if a request fails, if no document is found, or if it names another issuer.
 pub(super) async fn authorization_server(
     http: &HttpClient,
     issuer: &str,

@@ -37,7 +37,7 @@ pub trait Keyring: Debug + Send + Sync {
 /// Why a keyring is of no use now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
-    /// There is none in this session.
+    /// This session has no keyring.
     #[error("no keyring answers: {0}")]
     Absent(String),
     /// A person has to unlock it first.

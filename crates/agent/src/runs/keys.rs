@@ -61,7 +61,7 @@ impl RunStore {
         let (id, path) = (CallId::generate(), self.key_file(key));
         let write = || {
             let new = self.write_new(key, id)?;
-            // Whoever comes second fails here, and never reads half a file.
+            // A second process fails here, and never reads half a file.
             let linked = fs::hard_link(&new, &path);
             fs::remove_file(&new)?;
             linked

@@ -272,7 +272,7 @@ pub(super) fn take(store: &RunStore, id: CallId) -> io::Result<Option<Unfinished
     if !lock(&file)? {
         return Ok(None);
     }
-    // Whoever had the lock may have ended the run meanwhile.
+    // The process that had the lock may have ended the run meanwhile.
     if !path.exists() {
         return Ok(None);
     }

@@ -135,7 +135,7 @@ async fn make_calls_until_interrupted(server: &str, app: &App) -> anyhow::Result
     }
 }
 
-/// Makes the call of a line; returns 1 if it failed. An empty line is none.
+/// Makes the call of a line; returns 1 if it failed. Empty lines are skipped.
 async fn call(server: &str, app: &App, line: &str) -> anyhow::Result<usize> {
     if line.trim().is_empty() {
         return Ok(0);

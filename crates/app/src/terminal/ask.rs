@@ -68,7 +68,7 @@ pub(crate) fn secret_alone(question: &str) -> io::Result<String> {
     thread::spawn(move || {
         runtime.block_on(interrupts.recv());
         _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
-        // Whoever asks has locked stderr.
+        // The caller of this function has locked stderr.
         _ = rustix::io::write(io::stderr(), b"\n");
         process::exit(INTERRUPTED);
     });

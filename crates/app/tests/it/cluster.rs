@@ -16,7 +16,7 @@ fn server(version: &'static str, lets_in: bool) -> String {
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // Whoever hangs up has seen enough.
+            // A client that hangs up has read what it wanted.
             thread::spawn(move || _ = greet(stream, version, lets_in));
         }
     });

@@ -31,7 +31,7 @@ async fn an_ollama_is_asked_in_every_way() {
     block_in_place(|| {
         ollama.all();
         // Ctrl-C, and a client of `/v1` that hangs up: Ollama hears of both.
-        wait_until("both are given up", || server.abandoned() == 2);
+        wait_until("both requests are abandoned", || server.abandoned() == 2);
     });
     let fails = |model: &str| {
         let ollama = steps::Ollama { url: server.url(), model: model.to_owned() };

@@ -1,4 +1,4 @@
-//! Servers: who waits for them, which one answers, and what is said of those that are given up.
+//! Servers: who waits for them, which one answers, and what is said of those that failed.
 
 use std::{
     io::{BufRead, BufReader},

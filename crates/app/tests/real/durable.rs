@@ -98,7 +98,7 @@ fn calls_are_queued_followed_and_given_up_from_everywhere() {
     assert_eq!(status, Some(1));
     assert!(said.contains("only tools of workers can"), "{said}");
 
-    // Given up in the middle: the tool hears of it.
+    // Cancelled while it runs: the tool is told.
     let long = id(&submit(&gateway, "look", &timed("long", 600.0), None));
     place.saw("begun long");
     let path = format!("/api/calls/{long}");

@@ -41,7 +41,7 @@ async fn nobody_else_may_read_it() {
     assert!(!fs::read_to_string(decided).unwrap().contains("hush"));
 }
 
-// Whoever waited has died: the lock is gone with the process.
+// The process that waited has died, and its lock with it.
 #[tokio::test(start_paused = true)]
 async fn the_approval_of_a_dead_process_is_removed() {
     let gateway = TestGateway::new();

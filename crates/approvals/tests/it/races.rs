@@ -34,7 +34,7 @@ async fn of_many_who_decide_one_wins() {
     }
 }
 
-// Whoever decides at the very end has either decided or is told that it was too late: never both, never neither.
+// A decision at the very end either counts or is told that it came too late: never both, never neither.
 #[tokio::test(start_paused = true)]
 async fn a_decision_at_the_last_moment_counts_or_is_refused() {
     for millis in [299_999, 300_000, 300_001, 300_300] {

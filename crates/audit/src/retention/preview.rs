@@ -30,7 +30,7 @@ pub fn preview(path: &Path, config: &Config) -> Result<GcReport, Error> {
     let manifest = Manifest::read(&store.layout)?;
     let age = u64::try_from(config.max_age.0.as_micros()).unwrap_or(u64::MAX);
     let oldest_wanted = microseconds(SystemTime::now()).saturating_sub(age);
-    // The index forgets for a moment, to see which artifacts nobody would name any more.
+    // The index forgets for a moment, to see which artifacts no record would name any more.
     store.begin()?;
     for entry in manifest.kept() {
         let Some(end) = &entry.end else { continue };

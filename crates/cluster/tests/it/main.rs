@@ -36,7 +36,7 @@ impl TestCluster {
         Self { servers: MemoryServers::default(), key: None, folder: TempDir::new().unwrap() }
     }
 
-    /// As [`new`](Self::new); whoever connects has the key of the cluster.
+    /// As [`new`](Self::new); all connections have the key of the cluster.
     fn signed() -> Self {
         Self { key: Some("a secret that all nodes of the cluster have".into()), ..Self::new() }
     }

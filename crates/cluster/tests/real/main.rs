@@ -49,7 +49,7 @@ impl TestCluster {
         Self { nats: Nats::start(&parts, &folder.path().join("nats")), key: None, folder }
     }
 
-    /// As [`new`](Self::new); whoever connects has the key of the cluster.
+    /// As [`new`](Self::new); all connections have the key of the cluster.
     fn signed() -> Self {
         Self { key: Some("a secret that all nodes of the cluster have".into()), ..Self::new() }
     }
@@ -58,7 +58,7 @@ impl TestCluster {
         self.connect(self.key.clone()).await
     }
 
-    /// Whoever gets in at the broker and has no key.
+    /// A client of the broker without the cluster's key.
     async fn stranger(&self) -> Cluster {
         self.connect(None).await
     }

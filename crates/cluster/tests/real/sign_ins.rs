@@ -1,4 +1,4 @@
-//! Whoever signs in at one gateway has signed in at all.
+//! A sign-in at one gateway is valid at all of them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whoever gets in at the broker, but has no key, becomes nobody, allows nothing and brings nothing back.
+//! A client of the broker without the cluster's key can act as no caller, allow no held call and restore no token.
 
 use std::{sync::Arc, time::Duration};
 

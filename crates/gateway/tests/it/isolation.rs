@@ -461,7 +461,7 @@ async fn an_open_stream_ends_when_its_token_is_revoked() {
     let token = Right { name: "gone", tools: None, profile: None, watch: true }.make(&gateway);
     let mut response = gateway.get("/api/events").bearer_auth(&token).send().await.unwrap();
     gateway.tokens.revoke("gone").unwrap();
-    // Without an end this waits until the test is given up.
+    // If it never ends, the test runner ends the test.
     while let Some(chunk) = response.chunk().await.unwrap() {
         assert!(!String::from_utf8_lossy(&chunk).contains("call_started"));
     }

@@ -47,7 +47,7 @@ async fn what_runs_may_finish_when_we_are_told_to_stop() {
 // GW-4
 #[tokio::test]
 async fn who_only_watches_holds_nobody_up() {
-    // Longer than any test: whoever waits for it fails.
+    // Longer than any test may take: a test that waits for it fails.
     let drain = HumanDuration(Duration::from_secs(3600));
     let mut gateway = TestGateway::configured(Config { drain, ..Config::default() }).await;
     let post = |body: serde_json::Value| {

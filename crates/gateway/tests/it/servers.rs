@@ -14,7 +14,7 @@ use switchboard_toolcall::{BoxFuture, ToolError};
 
 use crate::{TestGateway, answer};
 
-/// A server in a few lines of shell: it has a tool, and another that is none.
+/// A server in a few lines of shell: it has one valid tool and one with an invalid schema.
 pub(crate) const TINY: &str = r#"
 echo "tiny begins at http://ada:hunter2@127.0.0.1" >&2
 while read -r line; do

@@ -132,7 +132,7 @@ fn another_process_may_change_the_file_meanwhile() {
     assert!(place.gate.pending().is_empty());
 }
 
-// LK-2: whoever can delete the file must not switch it off.
+// LK-2: deleting the file must not switch the lock off.
 #[test]
 fn a_file_that_vanishes_still_applies() {
     let place = Place::with(&one_of_each(), LockMode::Enforce);

@@ -88,7 +88,9 @@ impl Server {
                 None | Some(Principal::Owner) => {
                     format!("Sign in with `switchboard login {name}`.")
                 }
-                Some(_) => "Callers sign in at a gateway, and this is none.".to_owned(),
+                Some(_) => {
+                    "Callers sign in at a gateway: call through `switchboard serve`.".to_owned()
+                }
             },
             ServerAuth::Exchange if self.config().is_per_caller() => format!(
                 "Call through a gateway with a JWT that it takes ([serve.jwt]), or check [servers.{name}.oauth]."

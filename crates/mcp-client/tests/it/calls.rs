@@ -72,7 +72,7 @@ async fn progress_comes_in_order() {
     test.servers.close().await;
 }
 
-// EX-3, EX-4: the server is told that the call was given up.
+// EX-3, EX-4: the server is told that the call was cancelled.
 #[tokio::test]
 async fn a_timeout_reaches_the_server() {
     let log = std::env::temp_dir().join(format!("switchboard-cancel-{}", std::process::id()));

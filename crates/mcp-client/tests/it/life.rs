@@ -14,7 +14,7 @@ pub(crate) fn missing() -> ServerConfig {
     ServerConfig { command: Some("no-such-program-anywhere".to_owned()), ..Default::default() }
 }
 
-// MC-2, MC-3: a server that is given up fails its calls at once, and nobody else's.
+// MC-2, MC-3: calls of a failed server fail at once, other servers' calls do not.
 #[tokio::test(start_paused = true)]
 async fn a_dead_server_fails_fast_and_alone() {
     let test = TestServers::with(Duration::from_secs(2), [("ghost", missing())]);

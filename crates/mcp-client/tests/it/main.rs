@@ -20,7 +20,7 @@ use switchboard_mcp_client::{ServerConfig, ServerDeps, ServerFailure, Servers};
 use switchboard_runtime::{ToolExecutor, toolcall::HumanDuration};
 use switchboard_testkit::parts::example;
 
-/// An executor with servers, and what was said of those given up.
+/// An executor with servers, and what was said of those that failed.
 struct TestServers {
     executor: ToolExecutor,
     servers: Servers,

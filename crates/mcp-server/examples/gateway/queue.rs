@@ -15,7 +15,7 @@ use switchboard_runtime::{
     },
 };
 
-/// The calls in the queue. Tools lay theirs in; whoever serves them asks after them.
+/// The calls in the queue. Tools add theirs; the gateway asks how they stand.
 #[derive(Clone, Default)]
 pub(crate) struct Calls(Arc<Mutex<HashMap<CallId, Entry>>>);
 

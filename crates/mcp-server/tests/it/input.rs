@@ -33,7 +33,7 @@ async fn an_answer_that_asks() {
     assert_eq!(first["resultType"], "input_required");
     assert_eq!(first["inputRequests"]["name"]["method"], "elicitation/create");
     assert_eq!(first["inputRequests"]["color"]["params"], json!({"message": "color"}));
-    // Half an answer is asked again, for the handle is good for one time.
+    // Half an answer is asked again, since a handle is valid once.
     let half = json!({"requestState": first["requestState"], "inputResponses": {"name": {"a": 1}, "x": 1}});
     let second = ask(half.clone()).await["result"].clone();
     assert_eq!(second["resultType"], "input_required");
@@ -58,7 +58,7 @@ async fn a_handle_is_good_for_its_own_call_only() {
     };
     let state = begin(asking(&["a"], json!({})), &caller).await["result"]["requestState"].clone();
     let answered = json!({"requestState": state, "inputResponses": {"a": {}}});
-    // Somebody else, another tool, a handle that is none.
+    // Another caller, another tool, an invalid handle.
     let other = begin(asking(&["a"], answered.clone()), &sees("a")).await;
     assert_eq!(other["error"]["code"], -32602);
     let mut params = asking(&["a"], answered.clone());
@@ -151,7 +151,7 @@ async fn a_session_is_asked_on_the_stream_of_its_call() {
 async fn people_may_take_their_time() {
     let hold = HumanDuration(Duration::from_secs(600));
     let test = TestServer::with(Config { hold, ..Config::default() });
-    // In the new era the call is set aside meanwhile.
+    // In the new era the call waits meanwhile.
     let ask = async |extra: Value| test.alone("tools/call", asking(&["a"], extra)).await.last();
     let asked = ask(json!({})).await["result"]["requestState"].clone();
     tokio::time::sleep(Duration::from_secs(300)).await;

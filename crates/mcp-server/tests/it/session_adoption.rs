@@ -403,7 +403,7 @@ async fn a_held_call_goes_on_at_another_gateway() {
     let done = call(&there, whole.clone(), &nobody).await["result"].clone();
     assert_eq!(done["structuredContent"]["name"].to_string(), r#"{"a":1.50}"#);
     assert_eq!(done["resultType"], "complete");
-    // It is good for one time, and what is no handle is none anywhere.
+    // It is valid once; an invalid handle is invalid at every gateway.
     assert_eq!(call(&there, whole, &nobody).await["error"]["code"], -32602);
     let gone = format!("{}.{}", "0".repeat(32), "1".repeat(32));
     for handle in [gone.as_str(), "nonsense", "a.b", "*.>"] {

@@ -54,7 +54,7 @@ impl TestResponse {
         self.messages().pop().unwrap_or_else(|| panic!("no message: {self:?}"))
     }
 
-    /// The status and the error's code; zero, where it is none.
+    /// The status and the error's code; zero if it is not an error.
     pub(crate) fn refusal(&self) -> (u16, i64) {
         let code = serde_json::from_str::<Value>(&self.text).unwrap_or_default();
         (self.status.as_u16(), code["error"]["code"].as_i64().unwrap_or(0))

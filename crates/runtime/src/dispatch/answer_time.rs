@@ -29,7 +29,7 @@ impl AnswerTime {
         clock.since.get_or_insert_with(Instant::now);
     }
 
-    /// Counts a question that was answered or given up by its asker.
+    /// Counts a question that was answered or withdrawn by its asker.
     pub(super) fn end(&self) {
         let mut clock = self.lock();
         clock.open = clock.open.saturating_sub(1);

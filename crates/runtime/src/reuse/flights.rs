@@ -58,7 +58,7 @@ enum FlightProgress {
 
 /// The outcome of joining a flight.
 pub(crate) enum JoinOutcome {
-    /// There is none: the call has to run.
+    /// No result can be reused: the call has to run.
     Lead(Flight),
     /// The call is in flight.
     Follow(Flight),

@@ -47,7 +47,7 @@ const KERNEL: &[&str] = &[
     "/proc/version",
 ];
 
-/// Devices that hold nothing of anybody. A terminal is none of them: what is written to one may become a command.
+/// Devices that hold nobody's data. Terminals are left out: what is written to one may become a command.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Returns the paths with what may be done with them.

@@ -10,7 +10,7 @@ pub(super) enum Hello {
     Incomplete,
     /// It is whole, and names this server, or none.
     Name(Option<String>),
-    /// It is none.
+    /// It is no `ClientHello`.
     Invalid,
 }
 

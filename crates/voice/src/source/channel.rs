@@ -64,7 +64,7 @@ impl Blocks for Pieces {
                 return Some(self.pcm.push(&bytes));
             }
             Some(wav::read(bytes.as_slice()).unwrap_or_else(|error| {
-                tracing::warn!(%error, "a sound that begins like a WAV is none");
+                tracing::warn!(%error, "a sound that begins like a WAV file cannot be read as one");
                 Vec::new()
             }))
         })

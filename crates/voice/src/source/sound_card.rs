@@ -87,14 +87,16 @@ fn start(
 fn find(name: Option<&str>) -> Result<Device, String> {
     let host = cpal::default_host();
     let Some(name) = name else {
-        return host.default_input_device().ok_or_else(|| "there is none".to_owned());
+        return host
+            .default_input_device()
+            .ok_or_else(|| "this machine has no microphone".to_owned());
     };
     let is_it = |device: &Device| {
         device.id().is_ok_and(|id| id.to_string().ends_with(name))
             || device.description().is_ok_and(|description| description.name() == name)
     };
     let mut devices = host.input_devices().map_err(|error| error.to_string())?;
-    devices.find(is_it).ok_or_else(|| format!("there is none of the name '{name}'"))
+    devices.find(is_it).ok_or_else(|| format!("no microphone is called '{name}'"))
 }
 
 fn stream<T>(

@@ -217,7 +217,7 @@ async fn what_may_run_once_begins_once_even_if_its_request_reaches_two_workers()
         assert!(result.is_success(), "{}", result.text());
         assert_eq!(runs.load(Ordering::SeqCst), call);
     }
-    // What waited for a word has given up by then.
+    // The call that waited for a signal has timed out by then.
     sleep(Duration::from_secs(6)).await;
     assert_eq!(runs.load(Ordering::SeqCst), 20);
 }

@@ -19,7 +19,7 @@ pub(super) struct LoginTarget<'a> {
 /// Returns the sign-in of the server or API with this name.
 ///
 /// # Errors
-/// There is none, or nobody signs in to it.
+/// Fails if no server or API has this name, or if nobody signs in to it.
 pub(super) fn find<'a>(loaded: &'a Loaded, name: &str) -> anyhow::Result<LoginTarget<'a>> {
     let (servers, apis) = (&loaded.settings.servers, &loaded.settings.apis);
     match (servers.get(name), apis.get(name)) {

@@ -62,7 +62,7 @@ fn a_server_that_crashes_is_listed_with_the_reason_and_can_be_started_again() {
         sections.concat()
     ));
     let _serving = serve(&place);
-    wait_until("it is given up", || row(&place, "dead")["state"] == "failed");
+    wait_until("it has failed", || row(&place, "dead")["state"] == "failed");
     let dead = row(&place, "dead");
     assert!(dead["error"].as_str().unwrap().contains("exited with status 1"), "{dead}");
     assert!(place.run(&["logs", "dead"]).stdout.contains("fatal: the device is not there"));

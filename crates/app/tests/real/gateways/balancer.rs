@@ -18,7 +18,7 @@ pub(super) fn before(gateways: Vec<String>) -> String {
     thread::spawn(move || {
         for client in listener.incoming().flatten() {
             let (gateways, next) = (gateways.clone(), next.clone());
-            // Whoever goes away in the midst of it is seen by the other side.
+            // If one side hangs up meanwhile, the other sees it.
             thread::spawn(move || _ = pass(client, &gateways, &next));
         }
     });
