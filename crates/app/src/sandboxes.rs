@@ -1,6 +1,7 @@
 //! How programs are confined, and what they were refused: kept in the state folder for `doctor`.
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -10,7 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use switchboard_runtime::private_files;
-use switchboard_sandbox::{LearnedProfile, SandboxDeps, SandboxRefusal};
+use switchboard_sandbox::{LearnedProfile, ProfileOwner, SandboxDeps, SandboxRefusal};
 
 use crate::{environment, records, settings::Loaded};
 
@@ -42,12 +43,13 @@ pub(crate) fn deps(loaded: &Loaded) -> Option<SandboxDeps> {
             tracing::debug!(%error, "a refusal is not kept");
         }
     };
-    let learner = |owner: &str, profile: &LearnedProfile| match keep_learned(owner, profile) {
-        Ok(Some(file)) => {
-            tracing::info!("what '{owner}' needs in a sandbox is in {}", file.display())
-        }
-        Ok(None) => {}
-        Err(error) => tracing::warn!(%error, "what '{owner}' needs in a sandbox cannot be kept"),
+    let servers: BTreeSet<_> = loaded.settings.servers.keys().cloned().collect();
+    let learner = move |name: &str, profile: &LearnedProfile| {
+        let owner = match servers.contains(name) {
+            true => ProfileOwner::Server(name),
+            false => ProfileOwner::Tool(name),
+        };
+        tell_learned(name, keep_learned(name, &profile.to_toml(owner)));
     };
     Some(SandboxDeps {
         home: environment::path("HOME"),
@@ -90,13 +92,22 @@ fn keep(owner: &str, refusal: &SandboxRefusal) -> io::Result<()> {
     fs::rename(part, file)
 }
 
+fn tell_learned(owner: &str, kept: io::Result<Option<PathBuf>>) {
+    match kept {
+        Ok(Some(file)) => {
+            tracing::info!("what '{owner}' needs in a sandbox is in {}", file.display())
+        }
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "what '{owner}' needs in a sandbox cannot be kept"),
+    }
+}
+
 /// Writes what a watched program needs; returns the file.
-fn keep_learned(owner: &str, profile: &LearnedProfile) -> io::Result<Option<PathBuf>> {
+fn keep_learned(owner: &str, text: &str) -> io::Result<Option<PathBuf>> {
     let Some(file) = learned_file(owner) else { return Ok(None) };
     if let Some(folder) = file.parent() {
         private_files::create_dir(folder)?;
     }
-    let text = profile.to_toml(&format!("servers.{owner}"));
     private_files::create(&file)?.write_all(text.as_bytes())?;
     Ok(Some(file))
 }

@@ -92,8 +92,38 @@ impl CommandTemplate {
     }
 
     /// The same program in a sandbox.
-    pub(crate) fn confined(self, sandbox: SandboxConfig) -> Self {
-        Self { sandbox, ..self }
+    ///
+    /// # Errors
+    /// What the sandbox allows would depend on the arguments of a call: a relative path, in a folder that callers choose.
+    pub(crate) fn confined(self, sandbox: SandboxConfig) -> Result<Self, DefinitionProblem> {
+        let is_free = self.cwd.as_ref().is_some_and(|cwd| cwd.arguments().next().is_some());
+        if sandbox.mode.is_off() || !is_free {
+            return Ok(Self { sandbox, ..self });
+        }
+        let is_relative = |path: &str| !path.starts_with(['/', '~']);
+        if self.program.contains('/') && is_relative(&self.program) {
+            let problem = "in a sandbox its path has to be absolute, since callers choose `cwd`";
+            return Err(DefinitionProblem::new("program", problem));
+        }
+        let allow = &sandbox.allow;
+        let run = allow.run.iter().filter(|named| named.contains('/'));
+        let mut paths = allow.read.iter().chain(&allow.write).chain(run);
+        match paths.find(|path| is_relative(path)) {
+            Some(path) => Err(DefinitionProblem::new(
+                "sandbox_allow",
+                format!("`{path}` has to be absolute, since callers choose `cwd`"),
+            )),
+            None => Ok(Self { sandbox, ..self }),
+        }
+    }
+
+    /// The arguments that its sandbox may depend on: what a caller chooses must not widen it.
+    fn trusted_args(&self) -> Vec<String> {
+        let mut args = self.line.fixed();
+        if self.cwd.as_ref().is_some_and(|cwd| cwd.arguments().next().is_some()) {
+            args.retain(|arg| arg.starts_with(['/', '-']));
+        }
+        args
     }
 
     /// Returns whether the program is there; one in a folder that a call names is left to the call.
@@ -143,7 +173,7 @@ impl CommandTemplate {
         let confined = SandboxedProgram {
             owner: tool,
             command: &program.command,
-            args: &program.args,
+            args: &self.trusted_args(),
             env: &program.env,
             cwd: program.cwd.as_deref(),
         };

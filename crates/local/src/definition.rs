@@ -164,7 +164,7 @@ impl ToolDefinition {
                 let program = implementation.program.as_deref();
                 let program = program.ok_or_else(|| needs("program"))?;
                 let command = CommandTemplate::new(implementation, program, &self.names())
-                    .map(|command| command.confined(self.sandbox()));
+                    .and_then(|command| command.confined(self.sandbox()));
                 command.map(CheckedImplementation::Runs).map_err(|wrong| wrong.of(&self.name))
             }
             ImplementationType::Http => {

@@ -65,3 +65,22 @@ fn whether_a_prompt_may_be_got(bencher: Bencher<'_, '_>) {
     let (gate, _) = gate(&folder);
     bencher.bench_local(|| gate.allows(black_box(DefinitionKind::Tool), black_box("tool_500")));
 }
+
+#[divan::bench]
+fn whether_a_call_is_held_back_where_nothing_waits(bencher: Bencher<'_, '_>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (gate, tools) = gate(&folder);
+    let instance = gate.instance();
+    assert_eq!(instance.admit(DefinitionKind::Tool, tools).len(), 1000);
+    bencher.bench_local(|| instance.held_back(black_box("tool_500")));
+}
+
+#[divan::bench]
+fn whether_a_call_is_held_back_where_a_tool_waits(bencher: Bencher<'_, '_>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (gate, mut tools) = gate(&folder);
+    let instance = gate.instance();
+    tools.push(tool(1000));
+    assert_eq!(instance.admit(DefinitionKind::Tool, tools).len(), 1000);
+    bencher.bench_local(|| instance.held_back(black_box("tool_500")));
+}

@@ -71,7 +71,7 @@ impl SandboxAllow {
             SandboxRefusal::Write(path) => below(&self.write, path),
             SandboxRefusal::Run(path) => below(&self.run, path),
             SandboxRefusal::Connect(host) => self.connect.contains(host),
-            SandboxRefusal::Secret(_) => false,
+            SandboxRefusal::Secret(_) | SandboxRefusal::Memory(_) => false,
         }
     }
 
@@ -85,7 +85,7 @@ impl SandboxAllow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxLimits {
-    /// The memory of its data.
+    /// The memory of all its processes together.
     pub memory: HumanSize,
     /// Its processes and threads together.
     pub processes: u64,

@@ -12,6 +12,7 @@ use tokio::{
 use crate::{
     policy::{BoxPolicy, BoxReport},
     proxy::Proxy,
+    refusals::{Refusals, SandboxRefusal},
 };
 
 /// The largest report that is read.
@@ -31,10 +32,11 @@ pub(crate) fn serve(
     mut proxy: Proxy,
 ) -> io::Result<AbortHandle> {
     let listener = UnixListener::bind(socket)?;
+    let memory = policy.memory;
     let policy = serde_json::to_vec(policy).map_err(io::Error::other)?;
     let owner = owner.to_owned();
     let serving = tokio::spawn(async move {
-        let (report, socket) = match exchange(&listener, &policy).await {
+        let (report, socket, process) = match exchange(&listener, &policy).await {
             Ok(exchanged) => exchanged,
             Err(error) => return tracing::debug!(owner, %error, "no sandbox was set up"),
         };
@@ -46,20 +48,45 @@ pub(crate) fn serve(
         if report.has_own_network {
             proxy.token = None;
         }
-        match socket {
-            Some(socket) => Arc::new(proxy).serve(socket).await,
-            None => std::future::pending().await,
+        let refusals = Arc::clone(&proxy.refusals);
+        let serving = async {
+            match socket {
+                Some(socket) => Arc::new(proxy).serve(socket).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = serving => {}
+            () = watch_memory(process, memory, &refusals) => {}
         }
     });
     Ok(serving.abort_handle())
 }
 
-/// Sends the policy and receives the report, with the proxy's socket.
+/// Ends the program when its processes have more memory than they may; returns never if they do not.
+#[cfg(target_os = "linux")]
+async fn watch_memory(process: Option<i32>, limit: u64, refusals: &Refusals) {
+    let Some(process) = process else { return std::future::pending().await };
+    let taken = crate::memory::ProcessTree::of(process).exceeds(limit).await;
+    let (taken, limit) = (taken >> 20, limit >> 20);
+    let text = format!(
+        "{taken} MiB of memory for all its processes, where {limit} MiB are allowed, and ended"
+    );
+    refusals.saw(SandboxRefusal::Memory(text));
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn watch_memory(_: Option<i32>, _: u64, _: &Refusals) {
+    std::future::pending().await
+}
+
+/// Sends the policy and receives the report, with the proxy's socket and the number of the process.
 async fn exchange(
     listener: &UnixListener,
     policy: &[u8],
-) -> io::Result<(BoxReport, Option<TcpListener>)> {
+) -> io::Result<(BoxReport, Option<TcpListener>, Option<i32>)> {
     let (mut link, _) = listener.accept().await?;
+    let process = link.peer_cred()?.pid();
     let length = u32::try_from(policy.len()).map_err(io::Error::other)?;
     link.write_all(&length.to_be_bytes()).await?;
     link.write_all(policy).await?;
@@ -69,7 +96,7 @@ async fn exchange(
         socket.set_nonblocking(true)?;
         TcpListener::from_std(socket)
     });
-    Ok((report, socket.transpose()?))
+    Ok((report, socket.transpose()?, process))
 }
 
 /// Reads a message and the socket that comes with it.

@@ -31,6 +31,8 @@ use rustix::{
 use crate::policy::{BoxPolicy, BoxReport, FileAccess};
 
 pub(crate) use files::landlock_abi;
+use network::BoxNetwork;
+use syscalls::FilterScope;
 pub(crate) use syscalls::can_filter;
 
 /// The argument by which our binary knows that it is to confine itself and become a program.
@@ -82,6 +84,7 @@ fn confine(socket: &Path, command: &mut Command) -> Result<(), String> {
     let tasks = task_group::join(&policy);
     let mut missing: Vec<_> = network.problem.iter().cloned().collect();
     missing.extend(tasks.problem);
+    let is_protected = protect(&policy, &network, &mut missing)?;
     let report = BoxReport { has_own_network: network.is_own, missing, task_groups: tasks.folders };
     send(&link, &report, network.listener.as_ref()).map_err(failed)?;
     for (name, value) in policy.env.iter().chain(&network.variables(&policy.network)) {
@@ -89,18 +92,49 @@ fn confine(socket: &Path, command: &mut Command) -> Result<(), String> {
             command.env(name, value);
         }
     }
-    let writable = policy.files.iter().filter(|rule| rule.access == FileAccess::Write);
-    let writable: Vec<_> = writable.map(|rule| rule.path.as_path()).collect();
-    // Where it cannot be, modes and owners stay as they are everywhere.
-    let is_protected =
-        network.has_own_mounts && own_mounts::protect(&writable, &policy.temp).is_ok();
     let files = files::ruleset(&policy, &network.ports(&policy.network))?;
     limits::set(&policy).map_err(failed)?;
     privileges::drop_all().map_err(failed)?;
     files::enforce(files, policy.is_required)?;
-    match syscalls::filter(policy.unix_sockets, is_protected) {
+    let scope = FilterScope {
+        has_unix_sockets: policy.unix_sockets,
+        has_own_network: network.is_own,
+        is_protected,
+    };
+    match syscalls::filter(scope) {
         Err(reason) if policy.is_required => Err(reason),
         _ => Ok(()),
+    }
+}
+
+/// Makes read-only what the program may not write; returns whether that was done. Where it was not, the program can change the
+/// permissions of nothing, and what is not kept is told.
+///
+/// # Errors
+/// It could be done here, failed, and is needed.
+fn protect(
+    policy: &BoxPolicy,
+    network: &BoxNetwork,
+    missing: &mut Vec<String>,
+) -> Result<bool, String> {
+    if let Err(reason) = &network.own_mounts {
+        missing.push(format!(
+            "its temporary files may fill the disk, and it can change the times of files: {reason}"
+        ));
+        return Ok(false);
+    }
+    let writable = policy.files.iter().filter(|rule| rule.access == FileAccess::Write);
+    let writable: Vec<_> = writable.map(|rule| rule.path.as_path()).collect();
+    match own_mounts::protect(&writable, &policy.temp) {
+        Ok(()) => Ok(true),
+        Err(error) => {
+            let problem = format!("what it may not write cannot be made read-only: {error}");
+            if policy.is_required {
+                return Err(problem);
+            }
+            missing.push(problem);
+            Ok(false)
+        }
     }
 }
 

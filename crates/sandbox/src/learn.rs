@@ -18,7 +18,7 @@ use crate::{
     refusals::{Refusals, SandboxRefusal},
 };
 
-pub use profile::LearnedProfile;
+pub use profile::{LearnedProfile, ProfileOwner};
 
 /// The calls that are watched.
 const WATCHED: &str = "trace=?open,openat,openat2,?creat,?mkdir,mkdirat,?rename,?renameat,renameat2,?unlink,unlinkat,?rmdir,\

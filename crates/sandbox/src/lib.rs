@@ -12,6 +12,8 @@ mod enter;
 mod files;
 mod hints;
 mod learn;
+#[cfg(target_os = "linux")]
+mod memory;
 mod policy;
 mod proxy;
 mod refusals;
@@ -21,7 +23,7 @@ mod support;
 pub use config::{SandboxAllow, SandboxConfig, SandboxLimits, SandboxMode};
 #[cfg(target_os = "linux")]
 pub use enter::{ARGUMENT, run as enter};
-pub use learn::LearnedProfile;
+pub use learn::{LearnedProfile, ProfileOwner};
 pub use refusals::{RefusalObserver, SandboxRefusal};
 pub use start::{ProfileObserver, Sandbox, SandboxDeps, SandboxedProgram, missing};
 pub use support::{SandboxSupport, network_problem};

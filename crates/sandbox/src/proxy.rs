@@ -2,20 +2,22 @@
 //!
 //! It speaks `CONNECT`, and passes on plain HTTP requests one by one. It looks names up itself, at the moment it connects, so a
 //! name cannot mean one address when it is judged and another when it is used. What is said inside of a tunnel has to be for
-//! the host that the tunnel is for: the name in a TLS handshake, and the `Host` of a plain request.
+//! the host that the tunnel is for: the name in a TLS handshake, and the `Host` of each plain request.
 
 mod address;
 mod destination;
 mod head;
 mod inspect;
+mod requests;
 mod tls;
 
 use std::{io, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, copy},
     net::{TcpListener, TcpStream},
+    sync::oneshot,
     task::JoinSet,
     time::timeout,
 };
@@ -24,6 +26,8 @@ use crate::refusals::{Refusals, SandboxRefusal};
 
 pub(crate) use destination::{ConnectList, Destination};
 use head::{RequestHead, RequestTarget};
+use inspect::FirstWords;
+use requests::{Stopped, TunnelHost};
 
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(30);
@@ -191,7 +195,7 @@ impl Proxy {
         ProxyError::Refused(text)
     }
 
-    /// Passes on what both say, after what the program says first was judged.
+    /// Passes on what both say, as far as what the program says is for the host of the tunnel.
     async fn tunnel(
         &self,
         client: &mut TcpStream,
@@ -202,17 +206,31 @@ impl Proxy {
     ) -> Result<(), ProxyError> {
         let (mut from_client, mut to_client) = client.split();
         let (mut from_server, mut to_server) = server.split();
+        let (switched, first_response) = oneshot::channel();
         let up = async {
             match inspect::first_words(&mut from_client, rest, host).await? {
-                Ok(words) => to_server.write_all(&words).await?,
-                Err(other) => {
-                    self.refusals.saw(SandboxRefusal::Connect(destination::text(&other, port)));
-                    return Err(io::Error::other("a tunnel to one host with a request to another"));
+                FirstWords::Other(words) => {
+                    to_server.write_all(&words).await?;
+                    Ok(finish(&mut from_client, &mut to_server).await?)
                 }
+                FirstWords::Request(words) => {
+                    let mut said = BufReader::new(words.chain(&mut from_client));
+                    let tunnel = TunnelHost { host, port };
+                    requests::pass_on(&mut said, &mut to_server, tunnel, first_response).await
+                }
+                FirstWords::For(other) => Err(Stopped::For(other)),
             }
-            finish(&mut from_client, &mut to_server).await
         };
-        let down = finish(&mut from_server, &mut to_client);
+        let up = async {
+            up.await.map_err(|stopped| match stopped {
+                Stopped::Gone(error) => error,
+                Stopped::For(other) => {
+                    self.refusals.saw(SandboxRefusal::Connect(destination::text(&other, port)));
+                    io::Error::other("a tunnel to one host with a request to another")
+                }
+            })
+        };
+        let down = requests::responses(&mut from_server, &mut to_client, switched);
         tokio::try_join!(up, down)?;
         Ok(())
     }

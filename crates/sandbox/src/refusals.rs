@@ -24,6 +24,8 @@ pub enum SandboxRefusal {
     Connect(String),
     /// Reading or changing what no sandbox allows.
     Secret(String),
+    /// More memory than it may have, which ended it.
+    Memory(String),
 }
 
 impl SandboxRefusal {
@@ -34,7 +36,8 @@ impl SandboxRefusal {
             | Self::Write(what)
             | Self::Run(what)
             | Self::Connect(what)
-            | Self::Secret(what) => what,
+            | Self::Secret(what)
+            | Self::Memory(what) => what,
         }
     }
 
@@ -46,6 +49,7 @@ impl SandboxRefusal {
             Self::Run(_) => "run",
             Self::Connect(_) => "connect",
             Self::Secret(_) => return "no sandbox allows it".to_owned(),
+            Self::Memory(_) => return "to allow it: raise sandbox_limits.memory".to_owned(),
         };
         format!("to allow it: sandbox_allow.{key} += {:?}", self.what())
     }

@@ -67,7 +67,8 @@ pub struct SandboxedProgram<'a> {
     pub owner: &'a str,
     /// The program, looked for in `PATH` if it is a bare name.
     pub command: &'a str,
-    /// Its arguments.
+    /// Its arguments, of these only those that its settings have as they are: an interpreter may read a script that is named
+    /// here, so nothing that a caller chooses may be among them.
     pub args: &'a [String],
     /// The names of the variables that its settings set, and `PATH` if that is one of them.
     pub env: &'a std::collections::BTreeMap<String, String>,
@@ -305,7 +306,8 @@ fn warn_of_direct(owner: &str, config: &SandboxConfig) {
         let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
         let ports = ports.join(", ");
         tracing::warn!(
-            "'{owner}' may connect to port {ports} of every host (sandbox_allow.connect_direct)"
+            "'{owner}' may connect to port {ports} of every host, and to port 53 to look up names \
+             (sandbox_allow.connect_direct)"
         );
     }
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use switchboard_mcp_client::{Start, TransportKind};
-use switchboard_sandbox::{LearnedProfile, Sandbox, SandboxMode};
+use switchboard_sandbox::{LearnedProfile, ProfileOwner, Sandbox, SandboxMode};
 use switchboard_toolcall::{CallContext, ToolCall};
 use tokio::{signal, sync::mpsc};
 
@@ -65,6 +65,14 @@ fn learn(args: &LearnSandboxArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 /// The config with the server to be watched, started at once.
 fn watched(server: &str, mut loaded: Loaded) -> anyhow::Result<Loaded> {
     let name = text::one_line(server);
+    if !loaded.settings.servers.contains_key(server)
+        && loaded.settings.tools.iter().any(|tool| tool.name == server)
+    {
+        bail!(
+            "`{name}` is a tool: with `sandbox = \"learn\"` in its definition, a call of it is watched, and `switchboard \
+             doctor` names the file with what it needed"
+        );
+    }
     let Some(config) = loaded.settings.servers.get_mut(server) else {
         bail!("there is no server `{name}` in the config; `switchboard servers` lists them");
     };
@@ -170,7 +178,5 @@ fn print(args: &LearnSandboxArgs, profile: &LearnedProfile) -> anyhow::Result<()
         });
         return Ok(terminal::print(&shown.to_string())?);
     }
-    let is_bare = server.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    let key = if is_bare { server.clone() } else { format!("{server:?}") };
-    Ok(terminal::print(profile.to_toml(&format!("servers.{key}")).trim_end())?)
+    Ok(terminal::print(profile.to_toml(ProfileOwner::Server(server)).trim_end())?)
 }

@@ -142,6 +142,59 @@ sandbox_limits = { memory = "1GiB", processes = 32, files = 64 }
     assert!(hint.contains("sandbox_allow.read += "), "{refused}");
 }
 
+// SB-1, TK-1
+#[test]
+fn an_argument_of_a_call_does_not_widen_a_sandbox() {
+    if !can_confine() {
+        return;
+    }
+    let tool = |name: &str, program: &str, args: &str| {
+        format!(
+            "[[tools]]\nname = \"{name}\"\ndescription = \"Shows a file\"\n\
+             parameters = {{ type = \"object\", properties = {{ path = {{ type = \"string\" }} }}, required = [\"path\"] }}\n\
+             implementation = {{ type = \"command\", program = \"{program}\", args = {args} }}\n\
+             sandbox = \"on\"\nsandbox_allow = {{ read = [\"open\"] }}\n"
+        )
+    };
+    let tools = tool("check", "python3", "[\"-m\", \"json.tool\", \"{path}\"]")
+        + &tool("script", "python3", "[\"{path}\"]")
+        + &tool("shell", "sh", "[\"-c\", \"cat \\\"$1\\\"\", \"sh\", \"{path}\"]")
+        + &tool("source", "sh", "[\"{path}\"]");
+    let (open, closed) = ("print('[\\'\\']')", "[\"secret\"]");
+    let place = Place::with_config(&tools).file("open/a", open).file("closed/a", closed);
+    let place = place.file("open/b", "[\"readable\"]");
+    let call = |tool: &str, path: &str| place.run(&["call", tool, path, "--json"]).json();
+    for tool in ["check", "shell"] {
+        assert_eq!(call(tool, "open/b")["success"], true, "{tool}: {}", call(tool, "open/b"));
+    }
+    assert_eq!(call("script", "open/a")["success"], true, "{}", call("script", "open/a"));
+    for tool in ["check", "script", "shell", "source"] {
+        let refused = call(tool, "closed/a");
+        assert_eq!(refused["success"], false, "{tool}: {refused}");
+        assert!(!refused.to_string().contains("secret\\\""), "{tool}: {refused}");
+    }
+}
+
+// SB-1, TK-1
+#[test]
+fn what_a_sandbox_allows_does_not_depend_on_a_folder_that_callers_choose() {
+    let tool = |program: &str, allow: &str| {
+        format!(
+            "[[tools]]\nname = \"show\"\ndescription = \"Shows files\"\n\
+             parameters = {{ type = \"object\", properties = {{ folder = {{ type = \"string\" }} }}, required = [\"folder\"] }}\n\
+             implementation = {{ type = \"command\", program = \"{program}\", cwd = \"{{folder}}\" }}\n\
+             sandbox = \"on\"\nsandbox_allow = {{ read = [\"{allow}\"] }}\n"
+        )
+    };
+    for (program, allow, word) in
+        [("ls", ".", "sandbox_allow"), ("./show", "/srv", "program"), ("ls", "~", "")]
+    {
+        let ran = Place::with_config(&tool(program, allow)).run(&["tools"]);
+        assert_eq!(ran.status, if word.is_empty() { 0 } else { 2 }, "{program} {allow} {ran:?}");
+        assert!(ran.stderr.contains(word), "{program} {allow} {ran:?}");
+    }
+}
+
 // SB-1
 #[test]
 fn keys_that_cannot_be_meant_are_named() {
@@ -202,4 +255,38 @@ fn only_a_program_is_watched() {
         let ran = place.run(&["sandbox", "learn", server]);
         assert!(ran.status == 2 && ran.stderr.contains(word), "{ran:?}");
     }
+}
+
+// SB-2, TK-1
+#[test]
+fn what_a_command_tool_needs_is_learned_from_its_calls() {
+    let tool = r#"
+[[tools]]
+name = "show"
+description = "Shows a file"
+parameters = { type = "object", properties = { path = { type = "string" } }, required = ["path"] }
+implementation = { type = "command", program = "cat", args = ["--", "{path}"] }
+sandbox = "learn"
+"#;
+    let place = Place::with_config(tool).file("open/a", "readable");
+    let ran = place.run(&["sandbox", "learn", "show"]);
+    assert!(ran.status == 2 && ran.stderr.contains("`show` is a tool"), "{ran:?}");
+    let called = place.run(&["call", "show", "open/a", "--json"]).json();
+    if !std::path::Path::new("/usr/bin/strace").exists() {
+        assert!(called.to_string().contains("needs `strace`"), "{called}");
+        return;
+    }
+    assert_eq!(called["result"], "readable", "{called}");
+    let doctor = place.run(&["doctor"]).stdout;
+    let file = doctor.split("needed last is in ").nth(1).unwrap_or_else(|| panic!("{doctor}"));
+    let learned = fs::read_to_string(file.lines().next().unwrap().trim()).unwrap();
+    assert!(learned.contains("# for the entry of [[tools]] with name = \"show\"\n"), "{learned}");
+    if !can_confine() {
+        return;
+    }
+    // What was learned goes into the entry as it is.
+    let config = tool.replace("sandbox = \"learn\"\n", &learned);
+    fs::write(place.path().join("switchboard.toml"), config).unwrap();
+    let called = place.run(&["call", "show", "open/a", "--json"]).json();
+    assert_eq!(called["result"], "readable", "{called}");
 }

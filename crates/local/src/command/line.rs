@@ -86,6 +86,13 @@ impl CommandLine {
         }
     }
 
+    /// The arguments in which nothing of a caller's stands. What a sandbox allows depends on these alone.
+    pub(super) fn fixed(&self) -> Vec<String> {
+        let elements = self.parts.iter().flat_map(|CommandPart(templates)| templates);
+        let fixed = elements.filter(|template| template.arguments().next().is_none());
+        fixed.filter_map(|template| template.fill(&TemplateArguments::new())).collect()
+    }
+
     /// Fills in the arguments of a call of `program`.
     ///
     /// # Errors

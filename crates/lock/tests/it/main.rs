@@ -8,6 +8,7 @@ mod file;
 mod gate;
 mod identity;
 mod mutations;
+mod real_tools;
 mod screen;
 
 use std::sync::Arc;

@@ -17,8 +17,8 @@ pub(super) struct BoxNetwork {
     pub(super) listener: Option<TcpListener>,
     /// Whether nobody else is in it.
     pub(super) is_own: bool,
-    /// Whether its mounts are its own.
-    pub(super) has_own_mounts: bool,
+    /// Whether its mounts are its own; if not, why.
+    pub(super) own_mounts: Result<(), String>,
     /// What is not confined.
     pub(super) problem: Option<String>,
 }
@@ -34,19 +34,19 @@ pub(super) fn open(rule: &NetworkRule, is_required: bool) -> Result<BoxNetwork, 
             .map_err(|error| format!("its proxy has no socket: {error}"))
     };
     let NetworkRule::Proxy { has_destinations, .. } = rule else {
-        let has_own_mounts = own_network::enter(false).is_ok();
+        let own_mounts = own_network::enter(false);
         let listener = listen(0)?;
-        return Ok(BoxNetwork { listener, is_own: false, has_own_mounts, problem: None });
+        return Ok(BoxNetwork { listener, is_own: false, own_mounts, problem: None });
     };
     let reason = match own_network::enter(true) {
         Ok(()) => {
             let listener = listen(PROXY_PORT)?;
-            return Ok(BoxNetwork { listener, is_own: true, has_own_mounts: true, problem: None });
+            return Ok(BoxNetwork { listener, is_own: true, own_mounts: Ok(()), problem: None });
         }
         Err(reason) => reason,
     };
-    let without =
-        |listener, problem| BoxNetwork { listener, is_own: false, has_own_mounts: false, problem };
+    let own_mounts = Err(reason.clone());
+    let without = |listener, problem| BoxNetwork { listener, is_own: false, own_mounts, problem };
     if !has_destinations {
         // Without any port there is nothing to get around.
         return Ok(without(None, None));

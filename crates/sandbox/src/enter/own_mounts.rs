@@ -12,7 +12,7 @@ use nix::{
     mount::{MsFlags, mount},
 };
 
-/// From how many paths on the program has no view of its own: each is a mount.
+/// How many paths may be written at most: each is a mount.
 const MOST: usize = 64;
 
 /// The options of a mount that have to stay.
@@ -40,10 +40,12 @@ pub(super) fn protect(writable: &[&Path], temp: &Path) -> io::Result<()> {
         |path: &Path| path.ancestors().skip(1).any(|folder| writable.contains(&folder));
     let outermost: Vec<_> = writable.iter().filter(|path| !is_below_other(path)).collect();
     if outermost.len() > MOST {
-        return Err(io::Error::other("too many paths may be written"));
+        let count = outermost.len();
+        let problem =
+            format!("{count} paths may be written, and {MOST} can be: allow fewer folders");
+        return Err(io::Error::other(problem));
     }
     let here = env::current_dir();
-    mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE)?;
     for path in &outermost {
         mount(Some(**path), **path, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?;
     }

@@ -2,6 +2,7 @@
 
 use std::{fs, io};
 
+use nix::mount::{MsFlags, mount};
 use rustix::{
     io::Errno,
     net::{
@@ -12,7 +13,9 @@ use rustix::{
     thread::UnshareFlags,
 };
 
-/// Moves this process into mounts of its own, and if `with_network` into a network of its own. Without the right to do so, it
+const NONE: Option<&str> = None;
+
+/// Moves this process into mounts of its own, of which nobody else hears, and if `with_network` into a network of its own. Without the right to do so, it
 /// takes it from a namespace of its own users, in which it is still the same user.
 ///
 /// # Errors
@@ -38,12 +41,15 @@ pub(super) fn enter(with_network: bool) -> Result<(), String> {
         }
         Err(error) => return Err(not_allowed(error)),
     }
-    if !with_network {
-        return Ok(());
-    }
-    loopback().map_err(|error| {
-        format!("user namespaces are restricted here (kernel.apparmor_restrict_unprivileged_userns?): {error}")
-    })
+    let restricted = |error: io::Error| {
+        format!(
+            "user namespaces are restricted here (kernel.apparmor_restrict_unprivileged_userns?): {error}"
+        )
+    };
+    // Some systems hand out namespaces without the rights that belong to them.
+    mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE)
+        .map_err(|error| restricted(error.into()))?;
+    if with_network { loopback().map_err(restricted) } else { Ok(()) }
 }
 
 fn not_allowed(error: Errno) -> String {

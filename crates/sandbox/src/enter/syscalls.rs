@@ -22,17 +22,27 @@ fn processor() -> Option<TargetArch> {
     std::env::consts::ARCH.try_into().ok()
 }
 
-/// Installs the filters, for good. If what must not change `is_protected` otherwise, permissions and owners may be changed.
+/// What decides how much is refused.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FilterScope {
+    /// Whether Unix sockets may be opened.
+    pub(super) has_unix_sockets: bool,
+    /// Whether nobody else is in the program's network, so that nobody can connect to what listens there.
+    pub(super) has_own_network: bool,
+    /// Whether mounts keep what must not change, so that permissions and owners of the rest may be changed.
+    pub(super) is_protected: bool,
+}
+
+/// Installs the filters, for good.
 ///
 /// # Errors
 /// The system cannot filter calls.
-pub(super) fn filter(has_unix_sockets: bool, is_protected: bool) -> Result<(), String> {
+pub(super) fn filter(scope: FilterScope) -> Result<(), String> {
     let failed = |error: seccompiler::Error| format!("seccomp does not confine it: {error}");
     let wrong = |error: seccompiler::BackendError| failed(error.into());
     // What programs have a way around is said not to be there; the rest is forbidden.
-    let absent = compile(rules::absent().map_err(wrong)?, libc::ENOSYS).map_err(wrong)?;
-    let forbidden =
-        compile(rules::forbidden(has_unix_sockets, is_protected).map_err(wrong)?, libc::EPERM);
+    let absent = compile(rules::absent(), libc::ENOSYS).map_err(wrong)?;
+    let forbidden = compile(rules::forbidden(scope).map_err(wrong)?, libc::EPERM);
     let forbidden = other_numbering(forbidden.map_err(wrong)?);
     apply_filter(&absent).map_err(failed)?;
     apply_filter(&forbidden).map_err(failed)
@@ -80,9 +90,11 @@ mod tests {
     #[test]
     fn the_filters_fit_into_the_kernel() {
         for (has_unix_sockets, is_protected) in [(false, true), (true, false)] {
-            let forbidden = rules::forbidden(has_unix_sockets, is_protected).unwrap();
+            let has_own_network = is_protected;
+            let scope = FilterScope { has_unix_sockets, has_own_network, is_protected };
+            let forbidden = rules::forbidden(scope).unwrap();
             let forbidden = compile(forbidden, libc::EPERM);
-            let absent = compile(rules::absent().unwrap(), libc::ENOSYS);
+            let absent = compile(rules::absent(), libc::ENOSYS);
             let length = other_numbering(forbidden.unwrap()).len() + absent.unwrap().len();
             assert!(length < 4096, "{length} steps");
         }

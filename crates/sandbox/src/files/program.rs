@@ -18,6 +18,19 @@ const INTERPRETERS: &[&str] = &[
     "python", "ruby", "sh", "ts-node", "tsx", "zsh",
 ];
 
+/// The letters of options, of some interpreters, after which no file is the program: code follows, or the name of a module.
+const CODE_OPTIONS: [(&[&str], &str); 6] = [
+    (&["ash", "bash", "dash", "sh", "zsh"], "c"),
+    (&["pypy", "python"], "cm"),
+    (&["bun", "node", "nodejs", "ts-node", "tsx"], "ep"),
+    (&["perl"], "eE"),
+    (&["lua", "ruby"], "e"),
+    (&["php"], "r"),
+];
+
+/// The same options in words.
+const CODE_WORDS: [&str; 2] = ["--eval", "--print"];
+
 /// Programs that are another one under a name of their own.
 const OTHERS: [(&str, &str); 3] = [("uvx", "uv"), ("bunx", "bun"), ("pnpx", "pnpm")];
 
@@ -57,8 +70,9 @@ pub(super) fn needs(
             needs.add_program(&file, DEEPEST);
         }
     }
-    if is_interpreter(command) {
-        let scripts = args.iter().filter(|arg| !arg.starts_with('-'));
+    if let Some(interpreter) = interpreter_name(command) {
+        let before_code = args.iter().take_while(|arg| !is_code_option(interpreter, arg));
+        let scripts = before_code.filter(|arg| !arg.starts_with('-'));
         let mut scripts = scripts.map(|arg| places.cwd().join(arg));
         if let Some(script) = scripts.find(|path| path.is_file()) {
             needs.add_package(&script);
@@ -117,10 +131,22 @@ impl ProgramNeeds<'_> {
     }
 }
 
-fn is_interpreter(command: &str) -> bool {
+/// The name of an interpreter without its version; `None` if the program is none.
+fn interpreter_name(command: &str) -> Option<&str> {
     let name = command.rsplit('/').next().unwrap_or_default();
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    INTERPRETERS.contains(&name)
+    INTERPRETERS.contains(&name).then_some(name)
+}
+
+/// Whether the program is what follows this option, or nothing: what stands behind is not a script, but an argument of it.
+fn is_code_option(interpreter: &str, arg: &str) -> bool {
+    if CODE_WORDS.iter().any(|word| arg.split('=').next() == Some(word)) {
+        return true;
+    }
+    let letters = CODE_OPTIONS.iter().find(|(names, _)| names.contains(&interpreter));
+    let Some((_, letters)) = letters else { return false };
+    let options = arg.strip_prefix('-').filter(|options| !options.starts_with('-'));
+    options.is_some_and(|options| options.contains(|c| letters.contains(c)))
 }
 
 /// The words of a script's first line, `#!/usr/bin/env node`, that are programs.
@@ -233,5 +259,18 @@ mod tests {
         let script = check("node", &["--flag", "work/script.py", "work/secret"]);
         assert_eq!(script, ["node", "node/bin/node", "work/script.py"]);
         assert_eq!(check("tool", &["work/secret"]), ["home/bin/tool"]);
+    }
+
+    // SB-1
+    #[test]
+    fn what_follows_code_or_a_module_is_no_script() {
+        for args in [["-e", "work/secret"], ["-pe", "work/secret"], ["--eval=1", "work/secret"]] {
+            assert_eq!(check("node", &args), ["node", "node/bin/node"], "{args:?}");
+        }
+        for args in [["-m", "json.tool", "work/secret"], ["-Ic", "print()", "work/secret"]] {
+            assert_eq!(check("home/venv/bin/python", &args).last().unwrap(), "node", "{args:?}");
+        }
+        assert!(!check("sh", &["-c", "cat", "sh", "work/secret"]).contains(&"work/secret".into()));
+        assert!(check("sh", &["-e", "work/script.py"]).contains(&"work/script.py".into()));
     }
 }

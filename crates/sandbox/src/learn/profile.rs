@@ -64,18 +64,18 @@ pub struct LearnedProfile {
 }
 
 impl LearnedProfile {
-    /// Writes it as a part of a config, for the section `section`.
-    pub fn to_toml(&self, section: &str) -> String {
+    /// Writes it as a part of a config. Paths may be named by whoever made them, so that none ends its line.
+    pub fn to_toml(&self, owner: ProfileOwner<'_>) -> String {
         let notes = [
             ("guessed", &self.guessed),
             ("dangerous", &self.dangerous),
             ("never allowed", &self.never),
         ];
-        let notes = notes
-            .into_iter()
-            .flat_map(|(kind, notes)| notes.iter().map(move |note| format!("# {kind}: {note}\n")));
+        let notes = notes.into_iter().flat_map(|(kind, notes)| {
+            notes.iter().map(move |note| format!("# {kind}: {}\n", visible(note)))
+        });
         let list = |texts: &[String]| {
-            let texts: Vec<_> = texts.iter().map(|text| format!("{text:?}")).collect();
+            let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
             texts.join(", ")
         };
         let ports: Vec<_> = self.allow.connect_direct.iter().map(ToString::to_string).collect();
@@ -91,8 +91,49 @@ impl LearnedProfile {
         let allow =
             if keys.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", keys.join(", ")) };
         let notes: String = notes.collect();
-        format!("{notes}[{section}]\nsandbox = \"on\"\nsandbox_allow = {allow}\n")
+        let section = match owner {
+            ProfileOwner::Server(name) if is_bare_key(name) => format!("[servers.{name}]"),
+            ProfileOwner::Server(name) => format!("[servers.{}]", quoted(name)),
+            ProfileOwner::Tool(name) => {
+                format!("# for the entry of [[tools]] with name = {}", quoted(name))
+            }
+        };
+        format!("{notes}{section}\nsandbox = \"on\"\nsandbox_allow = {allow}\n")
     }
+}
+
+/// Whose settings a profile is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProfileOwner<'a> {
+    /// A server, which has a section of its own.
+    Server(&'a str),
+    /// A command tool, which is one of a list.
+    Tool(&'a str),
+}
+
+/// Whether a key of TOML needs no quotes.
+fn is_bare_key(key: &str) -> bool {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    !key.is_empty() && key.chars().all(is_bare)
+}
+
+/// A string of TOML, on one line.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", visible(&text.replace('\\', "\\\\").replace('"', "\\\"")))
+}
+
+/// A text in which what ends a line, or cannot be seen, is an escape of TOML.
+fn visible(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        // `escape_debug` knows what has no shape of its own, as characters that turn the direction of writing.
+        let is_hidden = c.is_control() || c.escape_debug().to_string().starts_with("\\u");
+        match is_hidden {
+            true => out += &format!("\\U{:08X}", u32::from(c)),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 /// What was done, sorted by what would allow it.
@@ -342,7 +383,53 @@ mod tests {
             seen: Arc::new(Refusals::new("x", None)),
         };
         let hosts = vec!["b.example:443".to_owned(), "a.example:443".to_owned()];
-        make(&watch, events(&home), hosts).to_toml("servers.x")
+        make(&watch, events(&home), hosts).to_toml(ProfileOwner::Server("x"))
+    }
+
+    // SB-2
+    #[test]
+    fn a_hostile_name_stays_a_name() {
+        let name = "~/a\n[servers.evil]\ncommand = \"x\" # \u{202e}\u{1b}[2J\u{7f}\\'\"\"\"";
+        let allow = SandboxAllow {
+            read: vec![name.to_owned()],
+            connect: vec![format!("unix:{name}")],
+            ..SandboxAllow::default()
+        };
+        let notes = vec![format!("all of {name}")];
+        let profile = LearnedProfile {
+            allow: allow.clone(),
+            guessed: notes.clone(),
+            dangerous: notes.clone(),
+            never: notes,
+        };
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Written {
+            servers: BTreeMap<String, WrittenServer>,
+        }
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct WrittenServer {
+            sandbox: String,
+            sandbox_allow: SandboxAllow,
+        }
+        for server in ["x", "x.y", "x]\n[y", ""] {
+            let text = profile.to_toml(ProfileOwner::Server(server));
+            assert_eq!(text.lines().count(), 6, "{text}");
+            let is_plain = |c: char| c == '\n' || !c.is_control() && c != '\u{202e}';
+            assert!(text.chars().all(is_plain), "{text}");
+            let written: Written = toml::from_str(&text).unwrap();
+            let (found, settings) = written.servers.first_key_value().unwrap();
+            assert_eq!((found.as_str(), settings.sandbox.as_str()), (server, "on"));
+            assert_eq!((written.servers.len(), &settings.sandbox_allow), (1, &allow));
+        }
+        let text = profile.to_toml(ProfileOwner::Tool("a\"\nb"));
+        assert!(
+            text.contains("# for the entry of [[tools]] with name = \"a\\\"\\U0000000Ab\"\n"),
+            "{text}"
+        );
+        let written: WrittenServer = toml::from_str(&text).unwrap();
+        assert_eq!(written.sandbox_allow, allow);
     }
 
     // SB-2

@@ -15,6 +15,16 @@ pub(super) enum RequestTarget {
     Request { host: String, port: u16, path: String },
 }
 
+/// What follows the head of a request in a tunnel.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    None,
+    Sized(u64),
+    Chunked,
+    /// Another protocol, if the server agrees.
+    WebSocket,
+}
+
 /// A request line and the headers.
 pub(super) struct RequestHead {
     method: String,
@@ -43,21 +53,24 @@ impl RequestHead {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, ProxyError> {
         let bad = || ProxyError::Bad("this is no request of HTTP/1.1");
         let text = std::str::from_utf8(bytes).map_err(|_| bad())?;
-        let mut lines = text.trim_end_matches("\r\n").split("\r\n");
+        let mut lines = text.strip_suffix("\r\n\r\n").ok_or_else(bad)?.split("\r\n");
         let mut words = lines.next().unwrap_or_default().split(' ');
         let (Some(method), Some(target), Some(version), None) =
             (words.next(), words.next(), words.next(), words.next())
         else {
             return Err(bad());
         };
-        if !version.starts_with("HTTP/1.") || method.is_empty() || text.contains('\0') {
+        // Servers may take a lone line feed, or another control character, for the end of a line.
+        let is_strange = |c: char| c.is_control() && c != '\t';
+        let is_one_line = |line: &str| !line.contains(is_strange);
+        let is_known = matches!(version, "HTTP/1.0" | "HTTP/1.1");
+        if !is_known || !is_token(method) || target.contains(char::is_control) {
             return Err(bad());
         }
         let header = |line: &str| {
             let (name, value) = line.split_once(':').ok_or_else(bad)?;
-            let is_name = |c: char| c.is_ascii_graphic();
-            match !name.is_empty() && name.chars().all(is_name) && !value.contains(['\r', '\n']) {
-                true => Ok((name.to_ascii_lowercase(), value.trim().to_owned())),
+            match is_token(name) && is_one_line(value) {
+                true => Ok((name.to_ascii_lowercase(), value.trim_matches([' ', '\t']).to_owned())),
                 false => Err(bad()),
             }
         };
@@ -105,7 +118,9 @@ impl RequestHead {
         let length = match self.only_value("content-length")? {
             None => 0,
             Some(length) => {
-                length.parse().map_err(|_| ProxyError::Bad("this is no length of a body"))?
+                let is_number = length.bytes().all(|byte| byte.is_ascii_digit());
+                let length = is_number.then(|| length.parse().ok()).flatten();
+                length.ok_or(ProxyError::Bad("this is no length of a body"))?
             }
         };
         if !self.is_for(host, port)? {
@@ -128,20 +143,59 @@ impl RequestHead {
         Ok((length, head.into_bytes()))
     }
 
+    /// Returns what its body is, if it may go to the host of a tunnel, as it is.
+    ///
+    /// # Errors
+    /// The other host that it is for, or what cannot be judged.
+    pub(super) fn in_tunnel(&self, host: &str, port: u16) -> Result<Body, String> {
+        let unreadable = |_: ProxyError| "a request that cannot be read".to_owned();
+        if !self.is_for(host, port).map_err(unreadable)? {
+            return Err(normal(self.value("host").unwrap_or_default()));
+        }
+        let (target, wanted) = (self.target.as_str(), (normal(host), port));
+        let absolute = target.strip_prefix("http://");
+        let absolute = absolute.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+        match absolute {
+            Some(name) if authority(name, Some(80)).is_ok_and(|named| named == wanted) => {}
+            Some(name) => return Err(normal(name)),
+            None if target.starts_with('/') => {}
+            None if target == "*" && self.method == "OPTIONS" => {}
+            None => return Err(target.to_owned()),
+        }
+        let lengths = (self.only_value("content-length"), self.only_value("transfer-encoding"));
+        let lengths = (lengths.0.map_err(unreadable)?, lengths.1.map_err(unreadable)?);
+        match (lengths, self.only_value("upgrade").map_err(unreadable)?) {
+            ((None, None), Some(protocol)) if protocol.eq_ignore_ascii_case("websocket") => {
+                Ok(Body::WebSocket)
+            }
+            (_, Some(_)) => Err("another protocol than HTTP/1.1".to_owned()),
+            ((None, None), None) => Ok(Body::None),
+            ((Some(length), None), None) if length.bytes().all(|byte| byte.is_ascii_digit()) => {
+                let wrong = |_| "a request that cannot be read".to_owned();
+                length.parse().map(Body::Sized).map_err(wrong)
+            }
+            ((None, Some(coding)), None) if coding.eq_ignore_ascii_case("chunked") => {
+                Ok(Body::Chunked)
+            }
+            _ => Err("a request that cannot be read".to_owned()),
+        }
+    }
+
     /// Whether its `Host` names this host; HTTP/1.1 demands one.
     pub(super) fn is_for(&self, host: &str, port: u16) -> Result<bool, ProxyError> {
         let Some(named) = self.only_value("host")? else { return Ok(false) };
         Ok(authority(named, Some(port)).is_ok_and(|named| named == (normal(host), port)))
     }
+}
 
-    /// The host that it names.
-    pub(super) fn host(&self) -> String {
-        normal(self.value("host").unwrap_or_default())
-    }
+/// Whether a text is what methods and names of headers are made of.
+fn is_token(text: &str) -> bool {
+    let is_of_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    !text.is_empty() && text.chars().all(is_of_token)
 }
 
 /// Where the body begins.
-pub(super) fn end_of_head(bytes: &[u8]) -> Option<usize> {
+fn end_of_head(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|window| window == b"\r\n\r\n").map(|at| at + 4)
 }
 
@@ -180,6 +234,18 @@ mod tests {
 
     // SB-1
     #[test]
+    fn a_line_feed_alone_ends_nothing() {
+        for head in [
+            "GET http://a.example/x\nHost:b.example HTTP/1.1\r\nHost: a.example\r\n\r\n",
+            "GET http://a.example/ HTTP/1.1\nHost:b.example\r\nHost: a.example\r\n\r\n",
+            "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nX: y\nHost: b.example\r\n\r\n",
+        ] {
+            assert!(RequestHead::parse(head.as_bytes()).is_err(), "{head}");
+        }
+    }
+
+    // SB-1
+    #[test]
     fn a_request_is_for_one_host() {
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(check("CONNECT A.example:443 HTTP/1.1\n\n"), some("tunnel a.example 443"));
@@ -209,6 +275,12 @@ mod tests {
             "POST http://a.example/ HTTP/1.1\nHost: a.example\nTransfer-Encoding: chunked\n\n",
             "POST http://a.example/ HTTP/1.1\nHost: a.example\nContent-Length: 1\nContent-Length: 2\n\n",
             "GET http://a.example/ HTTP/1.1\nHost: a.example\n folded\n\n",
+            "GET http://a.example/\u{b}x HTTP/1.1\nHost: a.example\n\n",
+            "GET http://a.example/x\rHost:b.example HTTP/1.1\nHost: a.example\n\n",
+            "GET http://a.example/ HTTP/1.1\rHost:b.example\nHost: a.example\n\n",
+            "GET http://a.example/ HTTP/1.1\nHost: a.example\nX: y\rHost: b.example\n\n",
+            "GET http://a.example/ HTTP/1.1\nHost: a.example\nHost : b.example\n\n",
+            "POST http://a.example/ HTTP/1.1\nHost: a.example\nContent-Length: +1\n\n",
             "hello\n\n",
         ] {
             assert_eq!(check(wrong), None, "{wrong}");

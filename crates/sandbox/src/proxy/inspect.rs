@@ -1,6 +1,6 @@
 //! What a program says first in a tunnel.
 
-use std::{io, time::Duration};
+use std::{io, net::IpAddr, time::Duration};
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
@@ -9,7 +9,6 @@ use tokio::{
 
 use super::{
     destination::normal,
-    head::{RequestHead, end_of_head},
     tls::{self, Hello},
 };
 
@@ -19,39 +18,45 @@ const LARGEST: usize = 64 * 1024;
 /// How long the rest of a first message may take.
 const REST: Duration = Duration::from_secs(30);
 
-/// How requests of HTTP begin.
-const METHODS: [&str; 10] = [
-    "GET ", "HEAD ", "POST ", "PUT ", "DELETE ", "OPTIONS ", "PATCH ", "TRACE ", "CONNECT ", "PRI ",
-];
-
-/// What is known of first words.
-enum FirstWords {
-    /// More is needed.
-    Incomplete,
-    /// They are for the tunnel's host, or name none.
-    Fine,
+/// What first words are.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FirstWords {
+    /// Those of a protocol that names no host, or a TLS handshake with the host of the tunnel.
+    Other(Vec<u8>),
+    /// A request of HTTP, which has to be judged as all that follow it.
+    Request(Vec<u8>),
     /// They name another host.
     For(String),
 }
 
-/// Returns what the program says first, or the other host that it is for. Protocols whose server speaks first wait for
-/// nothing.
+/// What is known of first words.
+enum Known {
+    /// More is needed.
+    Incomplete,
+    Other,
+    Request,
+    For(String),
+}
+
+/// Returns what the program says first. Protocols whose server speaks first wait for nothing.
 pub(super) async fn first_words(
     client: &mut (impl AsyncRead + Unpin),
     mut words: Vec<u8>,
     host: &str,
-) -> io::Result<Result<Vec<u8>, String>> {
+) -> io::Result<FirstWords> {
     if words.is_empty() && client.read_buf(&mut words).await? == 0 {
-        return Ok(Ok(words));
+        return Ok(FirstWords::Other(words));
     }
     loop {
         match judge(&words, host) {
-            FirstWords::Fine => return Ok(Ok(words)),
-            FirstWords::For(other) => return Ok(Err(other)),
-            FirstWords::Incomplete if words.len() > LARGEST => {
-                return Ok(Err("a message that is too large to be judged".to_owned()));
+            Known::Other => return Ok(FirstWords::Other(words)),
+            Known::Request => return Ok(FirstWords::Request(words)),
+            Known::For(other) => return Ok(FirstWords::For(other)),
+            Known::Incomplete if words.len() > LARGEST => {
+                let other = "a message that is too large to be judged".to_owned();
+                return Ok(FirstWords::For(other));
             }
-            FirstWords::Incomplete => {
+            Known::Incomplete => {
                 let read = timeout(REST, client.read_buf(&mut words)).await;
                 if read.map_err(|_| io::ErrorKind::TimedOut)?? == 0 {
                     return Err(io::ErrorKind::UnexpectedEof.into());
@@ -61,65 +66,108 @@ pub(super) async fn first_words(
     }
 }
 
-fn judge(words: &[u8], host: &str) -> FirstWords {
+fn judge(words: &[u8], host: &str) -> Known {
+    if words[0] != tls::HANDSHAKE {
+        return judge_line(words);
+    }
     let host = normal(host);
-    if words[0] == tls::HANDSHAKE {
-        return match tls::server_name(words) {
-            Hello::Incomplete => FirstWords::Incomplete,
-            Hello::Name(Some(name)) if normal(&name) != host => FirstWords::For(normal(&name)),
-            Hello::Name(_) => FirstWords::Fine,
-            Hello::Invalid => FirstWords::For("a TLS handshake that cannot be read".to_owned()),
-        };
+    match tls::server_name(words) {
+        Hello::Incomplete => Known::Incomplete,
+        Hello::Name(Some(name)) if normal(&name) == host => Known::Other,
+        Hello::Name(Some(name)) => Known::For(normal(&name)),
+        // Addresses are not named in handshakes.
+        Hello::Name(None) if host.parse::<IpAddr>().is_ok() => Known::Other,
+        Hello::Name(None) => Known::For("a TLS handshake that names no server".to_owned()),
+        Hello::Invalid => Known::For("a TLS handshake that cannot be read".to_owned()),
     }
-    let is_method = |method: &&str| {
-        let length = method.len().min(words.len());
-        method.as_bytes()[..length] == words[..length]
-    };
-    if !METHODS.iter().any(is_method) {
-        return FirstWords::Fine;
+}
+
+/// Tells requests of HTTP from other protocols by their first line, as servers do: they skip empty lines before it, know
+/// methods of any name, and end it at a line feed.
+fn judge_line(words: &[u8]) -> Known {
+    let start = words.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
+    let Some(start) = start else { return Known::Incomplete };
+    let words = &words[start..];
+    let method = words.iter().take_while(|byte| is_of_method(**byte)).count();
+    match words.get(method) {
+        None => return Known::Incomplete,
+        Some(b' ' | b'\t') if method > 0 => {}
+        Some(_) => return Known::Other,
     }
-    let Some(end) = end_of_head(words) else { return FirstWords::Incomplete };
-    if words.starts_with(b"PRI ") {
-        return FirstWords::For("HTTP/2 without TLS".to_owned());
+    let end = words.iter().position(|&byte| byte == b'\n');
+    let line = &words[..end.unwrap_or(words.len())];
+    let is_strange = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\r' | b'\t');
+    if line.iter().any(is_strange) {
+        return Known::For("a request that cannot be read".to_owned());
     }
-    match RequestHead::parse(&words[..end]) {
-        Ok(head)
-            if head.host().rsplit_once(':').map_or(head.host(), |(name, _)| normal(name))
-                == host =>
-        {
-            FirstWords::Fine
-        }
-        Ok(head) => FirstWords::For(head.host()),
-        Err(_) => FirstWords::For("a request that cannot be read".to_owned()),
+    let has_version = line.windows(5).any(|part| part.eq_ignore_ascii_case(b"HTTP/"));
+    match end {
+        None => Known::Incomplete,
+        Some(_) if !has_version => Known::Other,
+        Some(_) => Known::Request,
     }
+}
+
+/// Whether a byte can be part of a method's name.
+fn is_of_method(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    async fn check(words: &[u8]) -> Result<usize, String> {
+    async fn check_for(words: &[u8], host: &str) -> Result<&'static str, String> {
         let mut rest = &words[1..];
-        let words = first_words(&mut rest, words[..1].to_vec(), "a.example").await;
-        words.map_err(|error| error.to_string())?.map(|words| words.len())
+        match first_words(&mut rest, words[..1].to_vec(), host).await {
+            Ok(FirstWords::Other(_)) => Ok("other"),
+            Ok(FirstWords::Request(_)) => Ok("request"),
+            Ok(FirstWords::For(other)) => Err(other),
+            Err(error) => Err(error.kind().to_string()),
+        }
+    }
+
+    async fn check(words: &[u8]) -> Result<&'static str, String> {
+        check_for(words, "a.example").await
     }
 
     // SB-1
     #[tokio::test]
-    async fn a_tunnel_is_for_one_host() {
-        assert_eq!(check(b"SSH-2.0-x\r\n").await, Ok(1));
-        assert_eq!(check(b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\nmore").await, Ok(39));
-        for (words, other) in [
-            (&b"GET / HTTP/1.1\r\nHost: b.example\r\n\r\n"[..], "b.example"),
-            (b"GET / HTTP/1.1\r\n\r\n", ""),
-            (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/2 without TLS"),
-        ] {
-            assert_eq!(check(words).await, Err(other.to_owned()));
-        }
+    async fn a_handshake_is_for_the_host_of_the_tunnel() {
         let hello = |name| tls::tests::client_hello(name);
-        let own = hello(Some("A.example"));
-        assert_eq!(check(&own).await, Ok(own.len()));
-        assert!(check(&hello(None)).await.is_ok());
+        assert_eq!(check(&hello(Some("A.example"))).await, Ok("other"));
         assert_eq!(check(&hello(Some("b.example"))).await, Err("b.example".to_owned()));
+        let none = Err("a TLS handshake that names no server".to_owned());
+        assert_eq!(check(&hello(None)).await, none);
+        assert_eq!(check_for(&hello(None), "192.0.2.1").await, Ok("other"));
+        assert_eq!(check_for(&hello(None), "2001:db8::1").await, Ok("other"));
+    }
+
+    // SB-1
+    #[tokio::test]
+    async fn a_request_is_known_by_its_first_line() {
+        for words in [
+            &b"GET / HTTP/1.1\r\n"[..],
+            b"\r\nGET / HTTP/1.1\r\n",
+            b"\n\n\nGET / HTTP/1.1\r\n",
+            b"PROPFIND / HTTP/1.1\r\n",
+            b"x-any /\thttp/1.0\n",
+            b"PRI * HTTP/2.0\r\n",
+        ] {
+            assert_eq!(check(words).await, Ok("request"), "{}", words.escape_ascii());
+        }
+        for words in [
+            &b"SSH-2.0-x\r\n"[..],
+            b"EHLO a.example\r\n",
+            b"*1\r\n$4\r\nPING\r\n",
+            b"CONNECT {\"verbose\":false}\r\n",
+            b"AMQP\0\0\x09\x01",
+            b"\0\0\0\x08\x04\xd2\x16\x2f",
+            b"\x10\x0c\0\x04MQTT",
+        ] {
+            assert_eq!(check(words).await, Ok("other"), "{}", words.escape_ascii());
+        }
+        let strange = check(b"GET /\0 HTTP/1.1\r\n").await;
+        assert_eq!(strange, Err("a request that cannot be read".to_owned()));
     }
 }

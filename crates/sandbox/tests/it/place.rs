@@ -6,7 +6,7 @@ use std::{
     os::{
         linux::net::SocketAddrExt,
         unix::{
-            fs::PermissionsExt,
+            fs::{PermissionsExt, chown},
             net::{SocketAddr, UnixDatagram, UnixListener},
         },
     },
@@ -47,6 +47,9 @@ struct Sockets {
 /// Where the proxy listens in a network of the program's own.
 const PROXY_PORT: u16 = 3128;
 
+/// A user who is not us.
+const NOBODY: u32 = 65534;
+
 impl Place {
     pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -69,6 +72,11 @@ impl Place {
         std::os::unix::fs::symlink(base.join("home/.ssh/id"), base.join("shared/link")).unwrap();
         fs::copy("/bin/true", base.join("outside/program")).unwrap();
         fs::set_permissions(base.join("outside/program"), fs::Permissions::from_mode(0o755))
+            .unwrap();
+        // Only root can have a program run as somebody else.
+        fs::copy("/usr/bin/id", base.join("shared/as_owner")).unwrap();
+        let _ = chown(base.join("shared/as_owner"), Some(NOBODY), None);
+        fs::set_permissions(base.join("shared/as_owner"), fs::Permissions::from_mode(0o4755))
             .unwrap();
         let other = Command::new("sleep")
             .arg("600")
@@ -124,6 +132,7 @@ impl Place {
         SandboxAllow {
             read: texts([&self.path("shared"), &self.path("home"), Path::new(WAYS)]),
             write: texts([&self.path("work")]),
+            run: texts([&self.path("shared/as_owner")]),
             connect: [self.http, self.echo].map(|port| format!("127.0.0.1:{port}")).into(),
             ..SandboxAllow::default()
         }

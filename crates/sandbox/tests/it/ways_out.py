@@ -8,7 +8,7 @@ X86 = {"ptrace": 101, "process_vm_readv": 310, "io_uring_setup": 425, "bpf": 321
        "perf_event_open": 298, "userfaultfd": 323, "open_by_handle_at": 304, "memfd_create": 319, "mount": 165,
        "kexec_load": 246, "init_module": 175, "unshare": 272, "setns": 308, "pidfd_open": 434,
        "pidfd_send_signal": 424, "pidfd_getfd": 438, "fchmodat2": 452, "clone": 56, "clone3": 435, "execveat": 322,
-       "fsopen": 430, "open_tree": 428, "getpid": 39, "capget": 125, "sethostname": 170, "prlimit64": 302, "shmget": 29}
+       "fsopen": 430, "open_tree": 428, "getpid": 39, "openat2": 437, "capget": 125, "sethostname": 170, "prlimit64": 302, "shmget": 29}
 ARM = dict(X86, ptrace=117, process_vm_readv=270, bpf=280, add_key=217, keyctl=219, perf_event_open=241,
            userfaultfd=282, open_by_handle_at=265, memfd_create=279, mount=40, kexec_load=104, init_module=105,
            unshare=97, setns=268, clone=220, execveat=281, getpid=172, capget=90, sethostname=161, prlimit64=261, shmget=194)
@@ -61,6 +61,25 @@ def ask_proxy(request, then=b""):
                 raise OSError("hung up")
 
 
+def reaches(request, then=b""):
+    """Fails unless a server is told of the other host; this one repeats what it is told."""
+    with proxy() as link:
+        link.sendall(request)
+        if then:
+            link.recv(4096)
+            link.sendall(then)
+        answer = b""
+        while b"other.example" not in answer:
+            more = link.recv(4096)
+            if not more:
+                raise OSError(answer.decode())
+            answer += more
+
+
+def in_tunnel(said):
+    reaches(f"CONNECT 127.0.0.1:{place['echo']} HTTP/1.1\r\n\r\n".encode(), said)
+
+
 def hello(name):
     """The first message of a TLS connection to this name."""
     name = name.encode()
@@ -87,6 +106,28 @@ def memory_file():
     with open("/bin/true", "rb") as source:
         os.write(handle, source.read())
     os.execv(f"/proc/self/fd/{handle}", ["x"])
+
+
+def made_as_owner(make):
+    """Makes a file that runs as its owner, or group."""
+    path = f"{work}/as_owner"
+    try:
+        make(path)
+        if not os.stat(path).st_mode & 0o6000:
+            raise OSError("an ordinary file")
+    finally:
+        if os.path.exists(path):
+            os.remove(path)
+
+
+def become_another():
+    """Runs a program that is to run as its owner, who is somebody else if the test is root's."""
+    if int(subprocess.check_output([f"{shared}/as_owner", "-u"])) == os.getuid():
+        raise OSError("the same user")
+
+
+def failed():
+    raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def fork_bomb():
@@ -177,6 +218,8 @@ def mapped(name, *args):
 
 
 home, work, outside, shared = place["home"], place["work"], place["outside"], place["shared"]
+echo = f"127.0.0.1:{place['echo']}"
+OTHER = b"GET / HTTP/1.1\r\nHost: other.example\r\n\r\n"
 WAYS = {
     # Reading.
     "read ssh key": lambda: read(f"{home}/.ssh/id"),
@@ -211,12 +254,17 @@ WAYS = {
     "fchmodat2": lambda: mapped("fchmodat2", -100, f"{shared}/readable".encode(), 0o777, 0),
     "chown": lambda: os.chown(f"{shared}/readable", os.getuid(), os.getgid()),
     "chmod setuid": lambda: (write(f"{work}/tool"), os.chmod(f"{work}/tool", 0o4755)),
+    "make a setuid file": lambda: made_as_owner(lambda path: os.open(path, os.O_WRONLY | os.O_CREAT, 0o4755)),
+    "make a setgid file": lambda: made_as_owner(lambda path: os.open(path, os.O_WRONLY | os.O_CREAT, 0o2755)),
+    "make a setuid file by openat2": lambda: made_as_owner(
+        lambda path: call("openat2", -100, path.encode(), struct.pack("QQQ", os.O_WRONLY | os.O_CREAT, 0o4755, 0), 24)),
     "set an attribute": lambda: os.setxattr(f"{shared}/readable", "user.x", b"x"),
     # Programs.
     "run what was written": lambda: executable(f"{work}/written"),
     "run from memory": memory_file,
     "run a program elsewhere": lambda: subprocess.run([f"{outside}/program"], check=True),
     "have capabilities": capabilities,
+    "become another user": become_another,
     # Other processes.
     "ptrace": attached,
     "read another's memory": remote_read,
@@ -269,14 +317,31 @@ WAYS = {
         f"GET http://127.0.0.1:{place['http']}/ HTTP/1.1\r\nHost: other.example\r\n\r\n"),
     "tunnel with another host": lambda: ask_proxy(
         f"CONNECT 127.0.0.1:{place['http']} HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nHost: other.example\r\n\r\n"),
+    "later request of a tunnel": lambda: in_tunnel(f"GET / HTTP/1.1\r\nHost: {echo}\r\n\r\n".encode() + OTHER),
+    "request of a tunnel with another address": lambda: in_tunnel(
+        f"GET http://other.example/ HTTP/1.1\r\nHost: {echo}\r\n\r\n".encode()),
+    "request of a tunnel with two hosts": lambda: in_tunnel(
+        f"GET / HTTP/1.1\r\nHost: {echo}\r\nHost: other.example\r\n\r\n".encode()),
+    "request of a tunnel after an empty line": lambda: in_tunnel(b"\r\n" + OTHER),
+    "request of a tunnel by another method": lambda: in_tunnel(OTHER.replace(b"GET", b"PROPFIND")),
+    "request of a tunnel after a body": lambda: in_tunnel(
+        f"POST / HTTP/1.1\r\nHost: {echo}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".encode() + OTHER),
+    "request with a line feed": lambda: reaches(
+        f"GET http://{echo}/x\nHost:other.example HTTP/1.1\r\nHost: {echo}\r\n\r\n".encode()),
     "tunnel with another server name": lambda: ask_proxy(
         f"CONNECT 127.0.0.1:{place['echo']} HTTP/1.1\r\n\r\n", hello("other.example")),
     # Limits.
     "memory": lambda: reads_address(10 << 30),
     "fill the disk of the temporary folder": fill,
+    "memory that is a file": lambda: call("memfd_create", b"x", 8),
+    "hide from /proc": lambda: libc.prctl(4, 0, 0, 0, 0) and failed(),
     "fork bomb": fork_bomb,
     "files": many_files,
 }
+
+
+# Ways that matter if others can reach the program: in a network of its own nobody can.
+SHARED_NETWORK = {"listen without a port": lambda: socket.socket().listen()}
 
 
 def attempt(way):
@@ -295,4 +360,4 @@ def attempt(way):
 
 
 chosen = place["ways"] or list(WAYS)
-print(json.dumps({name: attempt(WAYS[name]) == 0 for name in chosen}))
+print(json.dumps({name: attempt({**WAYS, **SHARED_NETWORK}[name]) == 0 for name in chosen}))

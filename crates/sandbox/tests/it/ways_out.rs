@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use switchboard_sandbox::SandboxLimits;
+use switchboard_sandbox::{SandboxAllow, SandboxLimits};
 use switchboard_toolcall::HumanSize;
 use tokio::process::Command;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Ways that lead somewhere on every machine without a sandbox, so that it is the sandbox that closes them.
-const OPEN_OUTSIDE: [&str; 22] = [
+const OPEN_OUTSIDE: [&str; 28] = [
     "read ssh key",
     "read ssh key by symlink",
     "read ssh key through /proc/self/root",
@@ -25,6 +25,12 @@ const OPEN_OUTSIDE: [&str; 22] = [
     "fchmod",
     "chown",
     "chmod setuid",
+    "make a setuid file",
+    "make a setgid file",
+    "make a setuid file by openat2",
+    "listen without a port",
+    "memory that is a file",
+    "hide from /proc",
     "run what was written",
     "run from memory",
     "run a program elsewhere",
@@ -71,4 +77,51 @@ async fn outside_of_a_sandbox_the_ways_are_open() {
     let output = command.output().await.unwrap();
     let closed: Vec<_> = parse(&output.stdout).into_iter().filter(|(_, open)| !open).collect();
     assert!(closed.is_empty(), "{closed:?}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+// SB-1: with a port open to every host there is no network of its own.
+#[tokio::test]
+async fn nobody_connects_to_a_program_that_connects_directly() {
+    if !can_confine() {
+        return;
+    }
+    let place = Place::new().await;
+    let ways = ["listen without a port", "tcp to another port", "udp", "unix socket", "chmod"];
+    let allow = SandboxAllow { connect_direct: vec![443], ..place.allowed() };
+    let deps = deps(&place.path("home"), &[]);
+    let args = [WAYS.to_owned(), place.described(&ways)];
+    let finished = run(python(), &args, &place.path("work"), &on(allow), &deps).await;
+    let expected = ways.map(|way| (way.to_owned(), false)).into();
+    assert_eq!(parse(&finished.output.stdout), expected, "{}", finished.stderr());
+}
+
+// SB-1: the limit of each process's data sees neither.
+#[tokio::test]
+async fn a_program_that_takes_more_memory_than_it_may_is_ended() {
+    if !can_confine() {
+        return;
+    }
+    let place = Place::new().await;
+    let shared =
+        "m = mmap.mmap(-1, 200 << 20)\nm.write(b'x' * (100 << 20))\nm.write(b'x' * (100 << 20))";
+    // A control group may end one of them; then all of them end.
+    let many = "parent = os.getpid()\nfor _ in range(4):\n  if os.fork() == 0:\n    x = b'x' * (50 << 20)\n    \
+                while os.getppid() == parent: time.sleep(0.1)\n    os._exit(1)\nos.wait()\nos._exit(1)";
+    for takes in [shared, many] {
+        let script = format!("import mmap, os, time\n{takes}\ntime.sleep(600)");
+        let limits = SandboxLimits { memory: HumanSize(128 << 20), ..SandboxLimits::default() };
+        let config = switchboard_sandbox::SandboxConfig { limits, ..on(place.allowed()) };
+        let deps = deps(&place.path("home"), &[]);
+        let args = ["-c".to_owned(), script];
+        let finished = run(python(), &args, &place.path("work"), &config, &deps).await;
+        assert!(!finished.output.status.success(), "{}", finished.stderr());
+        // Where control groups are ours, they may have been first.
+        if let Some(hint) = finished.sandbox.hint(0, "") {
+            assert!(
+                hint.contains("of memory for all its processes")
+                    && hint.contains("sandbox_limits.memory"),
+                "{hint}"
+            );
+        }
+    }
 }

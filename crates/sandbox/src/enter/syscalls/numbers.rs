@@ -103,6 +103,17 @@ pub(super) const MODES_HERE: &[(c_long, u8)] =
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const MODES_HERE: &[(c_long, u8)] = &[];
 
+/// Calls that open files, each with the argument that has its flags; the permissions of a new file follow.
+pub(super) const OPENS: &[(c_long, u8)] = &[(libc::SYS_openat, 2)];
+
+/// Calls of this processor alone.
+#[cfg(target_arch = "x86_64")]
+pub(super) const OPENS_HERE: &[(c_long, u8)] = &[(libc::SYS_open, 1)];
+
+/// Calls of this processor alone.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const OPENS_HERE: &[(c_long, u8)] = &[];
+
 /// Calls that change permissions and owners, whatever they change them to.
 pub(super) const CHANGES: &[c_long] =
     &[libc::SYS_fchmod, libc::SYS_fchmodat, FCHMODAT2, libc::SYS_fchown, libc::SYS_fchownat];
@@ -122,8 +133,12 @@ pub(super) const ABSENT: &[c_long] = &[
     libc::SYS_io_uring_register,
     libc::SYS_userfaultfd,
     libc::SYS_memfd_secret,
+    // What is in such memory is counted nowhere, and could be executed.
+    libc::SYS_memfd_create,
     // Its flags lie in memory, where the filter does not look: `clone` is asked instead.
     libc::SYS_clone3,
+    // So do the permissions of the file that it makes: `openat` is asked instead.
+    libc::SYS_openat2,
 ];
 
 // Not in every C library.

@@ -2,7 +2,7 @@
 
 use seccompiler::{BackendError, SeccompCmpOp, SeccompCondition, SeccompRule};
 
-use super::{RefusedCalls, argument, numbers};
+use super::{FilterScope, RefusedCalls, argument, numbers};
 
 /// The bits of a socket's type that say what it is.
 const SOCKET_TYPE: u64 = 0xf;
@@ -10,8 +10,8 @@ const SOCKET_TYPE: u64 = 0xf;
 /// `MSG_FASTOPEN`, which connects without `connect`.
 const FAST_OPEN: u64 = 0x2000_0000;
 
-/// `MFD_NOEXEC_SEAL`: what is in such memory cannot become a program.
-const NO_EXECUTION: u64 = 0x8;
+/// `PR_SET_DUMPABLE`, by which a process hides what it has from us.
+const SET_DUMPABLE: u64 = 4;
 
 /// Writing to a terminal what its user seems to have typed, and attributes of files that are open for reading.
 const CONTROLS: [u64; 4] = [
@@ -29,23 +29,22 @@ const NAMESPACES: [u64; 7] =
 /// The permissions with which a program runs as its owner, or as its group.
 const AS_OWNER: [u64; 2] = [0o4000, 0o2000];
 
+/// `O_CREAT`, and the bit of `O_TMPFILE` that is its own: with one of them, permissions follow.
+const CREATES: [u64; 2] = [0o100, 0o2000_0000];
+
 /// `CLONE_NEWTIME`, which only `unshare` knows.
 const NEW_TIME: u64 = 0x80;
 
 type Result<T> = std::result::Result<T, BackendError>;
 
 /// Calls that are said not to be there.
-pub(super) fn absent() -> Result<RefusedCalls> {
-    let mut calls: RefusedCalls = numbers::ABSENT.iter().map(|&call| (call, Vec::new())).collect();
-    // Memory that is a file could be executed.
-    let executable = rule(&[argument(1, SeccompCmpOp::MaskedEq(NO_EXECUTION), 0)?])?;
-    calls.insert(libc::SYS_memfd_create, vec![executable]);
-    Ok(calls)
+pub(super) fn absent() -> RefusedCalls {
+    numbers::ABSENT.iter().map(|&call| (call, Vec::new())).collect()
 }
 
 /// Calls that are forbidden. Those that change permissions are forbidden altogether unless something else protects what must
 /// not change; a program that runs as its owner is never made.
-pub(super) fn forbidden(has_unix_sockets: bool, is_protected: bool) -> Result<RefusedCalls> {
+pub(super) fn forbidden(scope: FilterScope) -> Result<RefusedCalls> {
     let always = numbers::FORBIDDEN.iter().chain(numbers::FORBIDDEN_HERE);
     let mut calls: RefusedCalls = always.map(|&call| (call, Vec::new())).collect();
     let is_set = |index, bits| rule(&[argument(index, SeccompCmpOp::MaskedEq(bits), bits)?]);
@@ -56,11 +55,18 @@ pub(super) fn forbidden(has_unix_sockets: bool, is_protected: bool) -> Result<Re
     for &(call, mode) in numbers::MODES.iter().chain(numbers::MODES_HERE) {
         calls.insert(call, any_bit(mode, &AS_OWNER)?);
     }
-    if !is_protected {
+    for &(call, flags) in numbers::OPENS.iter().chain(numbers::OPENS_HERE) {
+        calls.insert(call, created_as_owner(flags)?);
+    }
+    if !scope.is_protected {
         let changes = numbers::CHANGES.iter().chain(numbers::CHANGES_HERE);
         calls.extend(changes.map(|&call| (call, Vec::new())));
     }
-    calls.insert(libc::SYS_socket, sockets(has_unix_sockets)?);
+    if !scope.has_own_network {
+        // Landlock knows `bind`, but a socket that listens without it gets a port all the same.
+        calls.insert(libc::SYS_listen, Vec::new());
+    }
+    calls.insert(libc::SYS_socket, sockets(scope.has_unix_sockets)?);
     // A pair of datagram sockets can send to others.
     let datagram = argument(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), number(libc::SOCK_DGRAM))?;
     calls.insert(libc::SYS_socketpair, vec![rule(&[datagram])?]);
@@ -71,10 +77,25 @@ pub(super) fn forbidden(has_unix_sockets: bool, is_protected: bool) -> Result<Re
     calls.insert(libc::SYS_unshare, any_bit(0, &[&NAMESPACES[..], &[NEW_TIME]].concat())?);
     let controls = CONTROLS.iter().map(|&control| is(1, control));
     calls.insert(libc::SYS_ioctl, controls.collect::<Result<_>>()?);
+    calls.insert(libc::SYS_prctl, vec![is(0, SET_DUMPABLE)?]);
     // The limits of other processes.
     let other = rule(&[argument(0, SeccompCmpOp::Ne, 0)?])?;
     calls.insert(libc::SYS_prlimit64, vec![other]);
     Ok(calls)
+}
+
+/// Opening with flags that create a file, with permissions to run as its owner.
+fn created_as_owner(flags: u8) -> Result<Vec<SeccompRule>> {
+    let mut rules = Vec::new();
+    for create in CREATES {
+        for bit in AS_OWNER {
+            rules.push(rule(&[
+                argument(flags, SeccompCmpOp::MaskedEq(create), create)?,
+                argument(flags + 1, SeccompCmpOp::MaskedEq(bit), bit)?,
+            ])?);
+        }
+    }
+    Ok(rules)
 }
 
 /// Sockets other than TCP, those that ask the kernel about networks, and Unix sockets if they are allowed.
