@@ -186,6 +186,8 @@ impl From<ProgressStep> for ProgressUpdate {
 pub enum WorkerNotice {
     /// The call is cancelled.
     Cancel(CallId),
+    /// A gateway misses the worker's entry, and asks whether it is there: the reply is [`WorkerReply::Alive`].
+    Report,
 }
 
 /// Tells a worker to start an accepted call, sent to where `Accepted` came from.

@@ -193,7 +193,7 @@ impl WorkerInner {
         self.cluster.signer().write(Purpose::Reply, &[to, callers], reply)
     }
 
-    async fn say(&self, to: &str, reply: &WorkerReply) {
+    pub(super) async fn say(&self, to: &str, reply: &WorkerReply) {
         match self.signed(to, "", reply) {
             Ok(bytes) => self.send(to, bytes).await,
             Err(error) => tracing::warn!("{error}"),
