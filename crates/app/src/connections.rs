@@ -181,6 +181,11 @@ impl Connections {
         self.shipper.as_ref()
     }
 
+    /// Returns the groups of workers; `None` without a cluster.
+    pub(crate) fn groups(&self) -> Option<&Arc<Groups>> {
+        self.groups.as_ref()
+    }
+
     /// Returns the queue of calls that outlive their caller; `None` without a cluster.
     pub(crate) fn queue(&self, executor: &ToolExecutor) -> Option<JobQueue> {
         let jobs = self.groups.as_ref()?.jobs().clone();

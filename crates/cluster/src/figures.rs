@@ -3,8 +3,8 @@
 mod workers;
 
 use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering},
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering},
     time::Duration,
 };
 
@@ -12,11 +12,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::{Registry, Unit},
 };
-use switchboard_workers::{
-    Cluster, Error,
-    jobs::{self, Jobs},
-    offer::Presence,
-};
+use switchboard_workers::{Cluster, Groups, groups::GroupTotals, jobs};
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep, timeout},
@@ -38,16 +34,15 @@ type OfGroup<T> = Family<[(&'static str, String); 1], T>;
 pub struct FiguresTask(JoinHandle<()>);
 
 impl FiguresTask {
-    /// Starts to collect; the figures are in the returned registry.
-    pub fn start(cluster: Cluster, progress: Option<ShippingProgress>) -> (Self, Registry) {
+    /// Starts to collect; the figures are in the returned registry. The workers are those that `groups` has in memory.
+    pub fn start(groups: Arc<Groups>, progress: Option<ShippingProgress>) -> (Self, Registry) {
         let mut registry = Registry::with_prefix("switchboard");
         let figures = Figures::new(&mut registry);
         let task = tokio::spawn(async move {
-            let jobs = cluster.jobs();
             let mut looked = None;
             loop {
-                figures.look_here(&cluster, progress.as_ref());
-                if figures.look_there(&cluster, &jobs).await {
+                figures.look_here(groups.cluster(), progress.as_ref());
+                if figures.look_there(&groups).await {
                     looked = Some(Instant::now());
                 }
                 let age = looked.map_or(-1.0, |looked| looked.elapsed().as_secs_f64());
@@ -135,12 +130,12 @@ impl Figures {
     }
 
     /// Updates the figures. Returns `false` if the servers cannot be reached.
-    async fn look_there(&self, cluster: &Cluster, jobs: &Jobs) -> bool {
-        if !cluster.is_connected() {
+    async fn look_there(&self, groups: &Groups) -> bool {
+        let Some(present) = groups.totals().filter(|_| groups.cluster().is_connected()) else {
             return false;
-        }
-        let (present, queues) = match timeout(PATIENCE, look(cluster, jobs)).await {
-            Ok(Ok(found)) => found,
+        };
+        let queues = match timeout(PATIENCE, groups.jobs().figures()).await {
+            Ok(Ok(queues)) => queues,
             Ok(Err(error)) => {
                 debug!(%error, "the figures of the cluster could not be looked up");
                 return false;
@@ -151,9 +146,9 @@ impl Figures {
         true
     }
 
-    fn show(&self, present: &[Presence], queues: &[jobs::QueueFigures]) {
+    fn show(&self, present: &BTreeMap<Arc<str>, GroupTotals>, queues: &[jobs::QueueFigures]) {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
-        groups.extend(present.iter().map(|worker| worker.group.clone()));
+        groups.extend(present.keys().map(|group| group.to_string()));
         // A group without workers is known by its escaped name in subjects.
         let is_known = |queue: &&jobs::QueueFigures| groups.iter().any(|group| queue.is_of(group));
         let unknown = queues.iter().filter(|queue| !is_known(queue));
@@ -161,14 +156,12 @@ impl Figures {
         groups.extend(unknown);
         // A group whose workers have all left is shown with 0 workers, and is not forgotten.
         for group in &*groups {
-            let there = || present.iter().filter(|worker| worker.group == *group);
+            let totals = present.get(group.as_str()).copied().unwrap_or_default();
             let labels = [("group", group.clone())];
             let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-            self.workers.get_or_create(&labels).set(number(there().count()));
-            let capacity = there().map(|worker| worker.capacity).sum();
-            self.capacity.get_or_create(&labels).set(number(capacity));
-            let running = there().map(|worker| worker.running).sum();
-            self.running.get_or_create(&labels).set(number(running));
+            self.workers.get_or_create(&labels).set(number(totals.workers));
+            self.capacity.get_or_create(&labels).set(number(totals.capacity));
+            self.running.get_or_create(&labels).set(number(totals.running));
             let queue = queues.iter().find(|queue| queue.group == *group || queue.is_of(group));
             let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
             let jobs::QueueFigures { waiting, taken, oldest, redelivered, dead, .. } =
@@ -180,12 +173,4 @@ impl Figures {
             self.dead.get_or_create(&labels).set(number(dead));
         }
     }
-}
-
-/// Returns the workers, and the queues if there are any.
-async fn look(
-    cluster: &Cluster,
-    jobs: &Jobs,
-) -> Result<(Vec<Presence>, Vec<jobs::QueueFigures>), Error> {
-    Ok((present(cluster).await?, jobs.figures().await?))
 }

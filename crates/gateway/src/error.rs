@@ -5,6 +5,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, Method, StatusCode, header};
+use serde::Serialize;
 use serde_json::json;
 use switchboard_access::Rejection;
 use switchboard_toolcall::ErrorKind;
@@ -120,8 +121,21 @@ pub(crate) fn explain_wrong_method(response: Response, method: &Method, path: &s
     explained
 }
 
+/// After how many seconds a client may try again what was not done because too much was being done.
+pub(crate) const OVERLOADED_RETRY_AFTER: u64 = 1;
+
+/// Returns the response to a call with this outcome; `overloaded` says when to try again.
+pub(crate) fn call_response(kind: Option<ErrorKind>, body: impl Serialize) -> Response {
+    let mut response = (status(kind), Json(body)).into_response();
+    if kind == Some(ErrorKind::Overloaded) {
+        let seconds = HeaderValue::from(OVERLOADED_RETRY_AFTER);
+        response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    }
+    response
+}
+
 /// Returns the status for an outcome (SPEC §13).
-pub(crate) fn status(kind: Option<ErrorKind>) -> StatusCode {
+fn status(kind: Option<ErrorKind>) -> StatusCode {
     match kind {
         None => StatusCode::OK,
         Some(ErrorKind::NotFound | ErrorKind::UnknownServer) => StatusCode::NOT_FOUND,

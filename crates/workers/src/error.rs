@@ -40,6 +40,9 @@ pub enum Error {
         #[source]
         reason: BoxError,
     },
+    /// The queue has as many calls of a tool as it may have.
+    #[error("too many calls of this tool are queued")]
+    QueueFull,
     /// A message was not signed by a node of this cluster, or was signed for another subject.
     #[error("{what} is not signed with this cluster's key")]
     Unsigned {

@@ -2,6 +2,7 @@
 //!
 //! `discovery.rs` watches the bucket of workers, `group.rs` is one group.
 
+mod members;
 mod group;
 mod discovery;
 
@@ -19,7 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{Cluster, Error, Jobs, offer::Presence, replies::Replies, worker::check_group};
 pub use discovery::present;
-pub use group::Group;
+pub use group::{Group, GroupTotals};
 
 /// How many calls of a group run at once: each worker has its own limit.
 const MANY: usize = 100_000;
@@ -99,6 +100,14 @@ impl Groups {
     /// Returns the known workers, by group.
     pub fn workers(&self) -> Vec<Presence> {
         self.shared.groups().values().flat_map(|group| group.workers()).collect()
+    }
+
+    /// Returns how many workers each group has, and how many calls they run. `None` until workers were discovered once.
+    pub fn totals(&self) -> Option<BTreeMap<Arc<str>, GroupTotals>> {
+        let is_known = *self.shared.looked.borrow();
+        let groups = self.shared.groups();
+        let totals = groups.iter().map(|(name, group)| (name.clone(), group.totals()));
+        is_known.then(|| totals.collect())
     }
 
     /// Waits until cancellations have reached the workers.

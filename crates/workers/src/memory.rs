@@ -108,7 +108,7 @@ impl MemoryServers {
         let bucket = |bucket| MemoryBucket::new(self.clone(), names.bucket(bucket), bucket);
         let memory = MemoryTransport {
             buckets: Bucket::ALL.map(bucket),
-            queue: MemoryQueue::new(self.clone(), names.clone()),
+            queue: MemoryQueue::new(self.clone(), names.clone(), config.jobs.max_queued),
             servers: self.clone(),
         };
         Ok(Cluster::over(Box::new(memory), config, names, signer))

@@ -57,6 +57,16 @@ impl ClusterNames {
         format!("{}.group.{}", self.prefix, token(group))
     }
 
+    /// Returns the subject on which the workers of a group say what changes of their presence.
+    pub(crate) fn presence(&self, group: &str) -> String {
+        format!("{}.presence.{}", self.prefix, token(group))
+    }
+
+    /// Returns the subjects on which the workers of all groups say what changes of their presence.
+    pub(crate) fn presences(&self) -> String {
+        format!("{}.presence.*", self.prefix)
+    }
+
     /// Returns the subject of a tool's durable calls.
     pub fn jobs(&self, group: &str, tool: &str) -> String {
         format!("{}.job.{}.{}", self.prefix, token(group), token(tool))
@@ -158,7 +168,8 @@ impl Bucket {
     pub fn max_age(self) -> Option<Duration> {
         const DAY: u64 = 24 * 60 * 60;
         match self {
-            Self::Workers | Self::Gateways => Some(Duration::from_secs(10)),
+            Self::Workers => Some(Duration::from_secs(3)),
+            Self::Gateways => Some(Duration::from_secs(10)),
             Self::Tools | Self::Rates => Some(Duration::from_secs(2 * DAY)),
             Self::Calls | Self::Keys => Some(Duration::from_secs(7 * DAY)),
             // Rules stay until they are removed; gateways sweep the rest.

@@ -67,7 +67,12 @@ impl NatsTransport {
         let jetstream = jetstream::new(client.clone());
         let (names, replicas) = (names.clone(), config.replicas);
         Ok(Self {
-            queue: NatsQueue::new(jetstream.clone(), names.clone(), replicas),
+            queue: NatsQueue::new(
+                jetstream.clone(),
+                names.clone(),
+                replicas,
+                config.jobs.max_queued,
+            ),
             objects: NatsObjects::new(jetstream.clone(), names.stream("large"), replicas),
             jetstream,
             client,

@@ -13,12 +13,10 @@ use switchboard_toolcall::{
 use crate::Error;
 
 /// How often a worker renews its presence.
-pub(crate) const RENEWED: Duration = Duration::from_millis(2500);
+pub(crate) const RENEWED: Duration = Duration::from_millis(1250);
 
-/// How long a worker counts as alive without renewing its presence.
-pub(crate) const LAPSES: Duration = Duration::from_secs(8);
-
-/// A worker's presence and load: renewed all the time, hence small.
+/// A worker's presence and load. It is an entry of a bucket, renewed all the time, of which gateways read how many there
+/// are; and a message to all gateways when something of it changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Presence {
     /// Its group.
@@ -34,6 +32,10 @@ pub struct Presence {
     /// Whether it is stopping and takes no more calls.
     #[serde(default)]
     pub leaving: bool,
+    /// Whether it sends a message when something of this changes, and replies when it is asked whether it is there.
+    /// Workers of earlier versions do neither.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub notifies: bool,
     /// Its version of Switchboard.
     pub version: String,
     /// When it was started, in seconds since 1970.

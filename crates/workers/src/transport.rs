@@ -121,6 +121,9 @@ pub trait KeyValue: Send + Sync {
     /// Returns the number of entries, including those whose value was removed.
     fn count(&self) -> TransportFuture<'_, u64>;
 
+    /// Returns the keys of all entries, including those whose value was removed. One request, without the values.
+    fn live_keys(&self) -> TransportFuture<'_, Vec<String>>;
+
     /// Returns the keys of all values.
     fn keys(&self) -> TransportFuture<'_, Vec<String>>;
 }
@@ -143,9 +146,15 @@ pub struct KeyValueEntry {
     pub is_current: bool,
 }
 
+/// The queue has as many jobs of a tool as it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many calls of this tool are queued")]
+pub struct QueueFull;
+
 /// The queue of durable calls, and the dead letters.
 pub trait WorkQueue: Send + Sync {
-    /// Stores a message, once for each id within ten minutes. Returns its sequence number.
+    /// Stores a message, once for each id within ten minutes. Returns its sequence number. Fails with [`QueueFull`] if as
+    /// many jobs of its subject are stored as may be.
     fn publish<'a>(
         &'a self,
         subject: &'a str,

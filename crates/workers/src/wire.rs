@@ -1,7 +1,8 @@
 //! The messages between gateways and workers: JSON, in NATS messages.
 //!
 //! A call is one [`WorkerRequest`] to the subject of its tool. On its reply subject follow, in this order: `Accepted` (or
-//! `Refused`, and nothing else), any number of `Progress` and `Alive`, and one `Result` (or `Large`). A call that
+//! `Refused`, and nothing else), any number of `Progress` and `Alive`, and one `Result` (or `Large`). A call that need not
+//! wait, and ends within moments, has no `Accepted`. A call that
 //! [waits](WorkerRequest::waits) starts when the worker is told to ([`GO`]) after `Accepted`. A gateway that gets a reply to
 //! a call that nobody waits for responds with an empty message if it can: the worker then cancels the call.
 
@@ -186,6 +187,8 @@ impl From<ProgressStep> for ProgressUpdate {
 pub enum WorkerNotice {
     /// The call is cancelled.
     Cancel(CallId),
+    /// A gateway misses the worker's entry, and asks whether it is there: the reply is [`WorkerReply::Alive`].
+    Report,
 }
 
 /// Tells a worker to start an accepted call, sent to where `Accepted` came from.

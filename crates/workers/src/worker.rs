@@ -221,6 +221,7 @@ impl WorkerInner {
             capacity: self.capacity,
             running: self.capacity.saturating_sub(self.slots.available_permits()),
             leaving: self.is_leaving(),
+            notifies: true,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: self.started,
         }

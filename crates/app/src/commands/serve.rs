@@ -243,7 +243,7 @@ fn pages_url(config: &Config, own: &str) -> String {
 fn watch_fleet(connections: &Connections, feed: &Feed) -> Option<FiguresTask> {
     let shipper = connections.shipper()?;
     let progress = shipper.progress().cloned();
-    let (watching, registry) = FiguresTask::start(shipper.cluster().clone(), progress);
+    let (watching, registry) = FiguresTask::start(connections.groups()?.clone(), progress);
     feed.metrics().add(registry);
     Some(watching)
 }

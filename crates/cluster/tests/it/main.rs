@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod credentials;
+mod figures;
 mod mcp_sessions;
 mod state;
 #[path = "../shared/shared.rs"]

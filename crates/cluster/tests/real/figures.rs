@@ -1,11 +1,12 @@
 //! Figures of the cluster, as Prometheus reads them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use serde_json::json;
 use switchboard_cluster::figures::{FiguresTask, present};
-use switchboard_workers::{Bucket, Cluster, Jobs, jobs};
+use switchboard_runtime::ToolExecutor;
+use switchboard_workers::{Bucket, Cluster, Groups, offer::WorkerOffer, wire};
 
 use crate::records::{LIMIT, TestNats};
 
@@ -29,11 +30,15 @@ async fn until(registry: &Registry, lines: &[&str]) {
 /// Two workers of one group and one of another, who say all the time that they are there: else they lapse.
 async fn renew(cluster: Cluster) {
     let workers = cluster.bucket(Bucket::Workers).await.unwrap();
+    let offers = cluster.bucket(Bucket::Tools).await.unwrap();
+    let offer = WorkerOffer::new(Vec::new()).unwrap();
     loop {
         for (worker, group, running) in [("a", "gpu", 1), ("b", "gpu", 2), ("c", "cpu", 0)] {
-            let says = json!({"group": group, "worker": worker, "capacity": 4, "running": running, "version": "0.1.0", "tools": "x", "started": 1});
+            let key = cluster.names().member(group, worker);
+            let says = json!({"group": group, "worker": worker, "capacity": 4, "running": running, "version": "0.1.0", "tools": offer.hash, "started": 1});
             // The broker may be away.
-            _ = workers.put(worker, says.to_string().into()).await;
+            _ = offers.put(&key, wire::write(&offer).unwrap()).await;
+            _ = workers.put(&key, says.to_string().into()).await;
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
@@ -48,11 +53,13 @@ async fn groups_have_workers_and_queues_and_a_dead_broker_holds_up_nobody() {
     assert_eq!(present(&cluster).await.unwrap(), []);
     let renewing = tokio::spawn(renew(cluster.clone()));
     // A call that waits, in a queue that the servers have.
-    Jobs::new(cluster.clone(), jobs::Config::default()).figures().await.unwrap();
+    let executor = ToolExecutor::default();
+    let groups = Arc::new(Groups::start(cluster.clone(), executor.tools()).await.unwrap());
+    groups.jobs().figures().await.unwrap();
     let subject = cluster.names().jobs("gpu", "resize");
     cluster.queue().publish(&subject, "a", "{}".into()).await.unwrap();
 
-    let (watching, registry) = FiguresTask::start(cluster.clone(), None);
+    let (watching, registry) = FiguresTask::start(groups, None);
     let lines = [
         "switchboard_nats_connected 1",
         "switchboard_workers{group=\"gpu\"} 2",

@@ -9,7 +9,10 @@ use switchboard_access::Rejection;
 use switchboard_models::{FailureKind, ModelError};
 
 use super::wire::{ErrorBody, ErrorDetails};
-use crate::{error::ApiError, json_body::Json};
+use crate::{
+    error::{ApiError, OVERLOADED_RETRY_AFTER},
+    json_body::Json,
+};
 
 /// Why a chat failed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -114,6 +117,8 @@ impl From<ModelError> for ChatFailure {
         };
         let retry_after =
             error.retry_after.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0));
+        let is_overloaded = error.kind == FailureKind::Overloaded;
+        let retry_after = retry_after.or(is_overloaded.then_some(OVERLOADED_RETRY_AFTER));
         let is_final =
             matches!(error.kind, FailureKind::Auth | FailureKind::Config | FailureKind::Rejected);
         Self { code, retry_after, is_final, ..Self::new(status, error.to_string()) }
@@ -190,5 +195,9 @@ mod tests {
         error.retry_after = Some(Duration::from_millis(2_500));
         let response = ChatFailure::from(error).into_response();
         assert_eq!(response.headers()[header::RETRY_AFTER], "3");
+        // A provider that does not say when: a client waits a moment all the same.
+        let overloaded = ModelError::new(FailureKind::Overloaded, "not now");
+        let response = ChatFailure::from(overloaded).into_response();
+        assert_eq!(response.headers()[header::RETRY_AFTER], "1");
     }
 }

@@ -11,7 +11,7 @@ use axum::{
         Path, Query, State,
         rejection::{BytesRejection, PathRejection, QueryRejection},
     },
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -24,9 +24,8 @@ use switchboard_toolcall::{
 use utoipa::IntoParams;
 
 use crate::{
-    error::{ApiError, status},
+    error::{ApiError, call_response},
     gateway::Parts,
-    json_body::Json,
     questions::{Answers, Asker},
     rest::{
         openapi::responses::{Endings, FailedResponse, RejectedResponse},
@@ -121,8 +120,7 @@ pub(crate) async fn call(
     }
     cx.caller_channel = channel(None);
     let result = parts.executor.execute(call, &cx).await;
-    let mut response =
-        (status(result.error_kind()), Json(CallResponse::new(&result, extras))).into_response();
+    let mut response = call_response(result.error_kind(), CallResponse::new(&result, extras));
     if result.reused == Some(ReuseReason::Replayed) {
         response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
     }

@@ -15,7 +15,7 @@ use switchboard_toolcall::{CallContext, CallId, ErrorKind, ProgressUpdate, ToolC
 use utoipa::ToSchema;
 
 use crate::{
-    error::{ApiError, status},
+    error::{ApiError, call_response},
     feed::timestamp,
     gateway::Parts,
     json_body::Json,
@@ -102,7 +102,7 @@ pub(super) async fn submit(parts: &Parts, call: ToolCall, cx: &CallContext) -> R
     let name = call.name.clone();
     let Some(queue) = &parts.queue else {
         let result = refuse(parts, call, cx).await;
-        return (status(result.error_kind()), Json(&result)).into_response();
+        return call_response(result.error_kind(), &result);
     };
     // Ids increase: a call with a smaller id was queued before.
     let before = CallId::generate();
@@ -115,7 +115,7 @@ pub(super) async fn submit(parts: &Parts, call: ToolCall, cx: &CallContext) -> R
             };
             accepted(id, state.unwrap_or(QueueState::Queued), name)
         }
-        Err(result) => (status(result.error_kind()), Json(&*result)).into_response(),
+        Err(result) => call_response(result.error_kind(), &*result),
     }
 }
 

@@ -47,6 +47,10 @@ impl Tool for Durable {
         _: Value,
         cx: &'a CallContext,
     ) -> BoxFuture<'a, Result<CallId, ToolError>> {
+        if self.spec().name == "full" {
+            let full = ToolError::new(ErrorKind::Overloaded, "too many calls are queued");
+            return Box::pin(std::future::ready(Err(full)));
+        }
         let id = cx.call_id.expect("the executor gives each call an id");
         let (caller, state) = (cx.caller.clone(), QueueState::Queued);
         let entry = QueueEntry { tool: self.spec().name.as_str().into(), caller, state };
@@ -70,7 +74,12 @@ impl ManualQueue {
             spec.settings.durable = true;
         });
         let once = Fake::answers("once", json!("done")).with(|spec| spec.settings.durable = true);
-        for tool in [slow, once] {
+        let full = Fake::new("full", |_, _| {
+            let full = ToolError::new(ErrorKind::Overloaded, "too many calls are waiting");
+            std::future::ready(Err(full))
+        });
+        let full = full.read_only().with(|spec| spec.settings.durable = true);
+        for tool in [slow, once, full] {
             executor.tools().add(Durable { tool, calls: Arc::clone(&calls) }).unwrap();
         }
         Self { executor, calls, is_away: Mutex::default() }
@@ -162,6 +171,18 @@ async fn a_call_is_queued_looked_at_and_ends() {
     assert_eq!((&envelope["success"], &envelope["result"]), (&json!(true), &json!({"answer": 42})));
     assert_eq!(envelope["call_id"], accepted["call_id"]);
     assert_eq!(answer(gateway.client.delete(gateway.url(&place))).await.0, 409);
+}
+
+#[tokio::test]
+async fn what_is_overloaded_says_when_to_try_again() {
+    let (gateway, _queue) = TestGateway::queueing().await;
+    for wait in ["0", "1"] {
+        let response = gateway.call("full", &json!({})).query(&[("wait", wait)]).send().await;
+        let response = response.unwrap();
+        assert_eq!(response.headers()["retry-after"], "1");
+        let (status, envelope) = crate::read(response).await;
+        assert_eq!((status, &envelope["error_kind"]), (503, &json!("overloaded")));
+    }
 }
 
 #[tokio::test]

@@ -61,6 +61,7 @@ async fn measure() {
     let ways = [
         Way::Local(executor.clone(), "nothing"),
         Way::Bare(cluster.clone()),
+        Way::Local(executor.clone(), "bench__read"),
         Way::Local(executor.clone(), "bench__nothing"),
     ];
     println!("| one after the other | p50 | p99 |\n|---|---|---|");
@@ -118,6 +119,7 @@ impl Way {
     fn name(&self) -> &'static str {
         match self {
             Self::Local(_, "nothing") => "a local tool",
+            Self::Local(_, "bench__read") => "a read-only tool of a worker",
             Self::Local(..) => "a tool of a worker",
             Self::Bare(_) => "a bare NATS request",
         }

@@ -49,6 +49,7 @@ pub(crate) async fn run(words: Vec<String>) {
     let cluster = Cluster::connect(&config).await.unwrap();
     let executor = ToolExecutor::default();
     executor.tools().add(nothing()).unwrap();
+    executor.tools().add(Fake::echoes("read").read_only()).unwrap();
     let naps = Fake::new("sleep", |_, _| async {
         sleep(Duration::from_millis(10)).await;
         Ok(ToolOutput::Value(json!("slept")))

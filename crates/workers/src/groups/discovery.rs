@@ -1,32 +1,62 @@
-//! Watches the bucket of workers, and restarts the watch after NATS was unreachable.
+//! Discovers workers: reads their entries once, then gets a message when something changes, and notices by the number of
+//! entries that one has expired. Starts again after NATS was unreachable.
+//!
+//! An entry is renewed all the time, and expires if its worker dies. No gateway watches that: it asks for the number of
+//! entries, which is one small message however many there are, and for the keys if it is not the expected one. A worker
+//! without an entry is asked whether it is there, before it is removed. Workers of earlier versions send no messages:
+//! their entries are read again.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{StreamExt, future::join_all};
+use switchboard_toolcall::BoxError;
 use tokio::{
     task::spawn_blocking,
     time::{Instant, MissedTickBehavior, interval, sleep, timeout},
 };
 
-use super::{GroupsInner, group::Group};
+use super::{
+    GroupsInner,
+    group::{Group, MissingWorker},
+};
 use crate::{
     Cluster, Error, Purpose,
     clock::now_ms,
     names::Bucket,
     offer::{Presence, WorkerOffer},
-    transport::{KeyValue, KeyValueEntry},
-    wire,
+    replies,
+    transport::{ClusterMessage, KeyValue},
+    wire::{self, WorkerNotice},
 };
 
-/// How often lapsed workers are removed.
+/// How often the entries are counted.
 const COUNTED: Duration = Duration::from_secs(1);
 
-/// How long a watch may be silent before it is restarted: workers renew their entries all the time.
-const QUIET: Duration = Duration::from_secs(20);
+/// How often everything is read again, in case messages were lost.
+const READ_AGAIN: Duration = Duration::from_secs(300);
+
+/// After how many counts the keys are read anyway: as many workers may have come as have gone.
+const KEYS_AGAIN: u64 = 15;
+
+/// After how many counts the entries of workers that send no messages are read again.
+const SILENT_AGAIN: u64 = 3;
 
 /// How long the servers may take to respond.
 const ANSWERED: Duration = Duration::from_secs(2);
+
+/// How long a worker without an entry may take to say that it is there.
+const REPORTED: Duration = Duration::from_millis(700);
+
+/// How many workers without an entry are asked at once.
+const ASKED: usize = 32;
+
+/// How long the entry of a worker that cannot be asked may be missing.
+const SILENCE: Duration = Duration::from_secs(4);
 
 /// The pause before NATS is tried again.
 const AGAIN: Duration = Duration::from_millis(300);
@@ -34,21 +64,20 @@ const AGAIN: Duration = Duration::from_millis(300);
 /// How long the existing entries may take to arrive.
 const FIRST: Duration = Duration::from_secs(5);
 
-/// Watches until dropped.
+/// Discovers until dropped.
 pub(super) async fn run(shared: Arc<GroupsInner>) {
     loop {
+        // A worker is not gone because the servers are; a call to a dead one fails at once.
         if shared.line.cluster.is_connected()
             && let Err(error) = look(&shared).await
         {
             tracing::debug!("who is there cannot be seen: {error}");
         }
-        // A worker is not gone because the servers are; a call to a dead one fails at once.
-        excuse(&shared);
         sleep(AGAIN).await;
     }
 }
 
-/// Lists the workers and follows changes, until the watch must be restarted.
+/// Reads the entries and follows changes, until that must begin again.
 async fn look(shared: &Arc<GroupsInner>) -> Result<(), Error> {
     let cluster = &shared.line.cluster;
     let mut connected = cluster.connections();
@@ -56,96 +85,260 @@ async fn look(shared: &Arc<GroupsInner>) -> Result<(), Error> {
     // The bucket is in memory only, so restarted servers have lost it.
     cluster.renew(Bucket::Workers).await?;
     let store = cluster.bucket(Bucket::Workers).await?;
-    let refused = || Error::refused("say which workers are there");
-    let mut watched = store.watch().await.map_err(refused())?;
-    let is_empty = count_entries(store).await? == 0;
-    let mut first = (!is_empty).then(BTreeSet::new);
-    if is_empty {
-        shared.looked.send_replace(true);
-    }
+    let subject = cluster.names().presences();
+    let mut notices = cluster.subscribe(subject, None).await.map_err(refused())?;
+    let mut discovery =
+        Discovery { shared, store, entries: HashSet::new(), left: HashSet::new(), counts: 0 };
+    timeout(FIRST, discovery.read_all()).await.map_err(|elapsed| refused()(elapsed.into()))??;
     let began = Instant::now();
-    let mut heard = began;
     let mut counted = interval(COUNTED);
     counted.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        let entry = tokio::select! {
-            entry = watched.next() => entry,
+    while began.elapsed() < READ_AGAIN {
+        tokio::select! {
+            notice = notices.next() => match notice {
+                Some(notice) => discovery.hear(&notice).await?,
+                None => return Ok(()),
+            },
             _ = counted.tick() => {
-                count(shared, store).await?;
-                if heard.elapsed() > QUIET || (first.is_some() && began.elapsed() > FIRST) {
-                    return Ok(());
-                }
-                continue;
+                // Servers that elect a leader do not answer, and take no entries of workers either.
+                let unable = |elapsed| refused()(BoxError::from(elapsed));
+                let number = timeout(ANSWERED, discovery.count()).await.map_err(unable)??;
+                discovery.compare(number).await?;
             }
             _ = connected.changed() => return Ok(()),
-        };
-        let Some(entry) = entry else { return Ok(()) };
-        let entry = entry.map_err(refused())?;
-        heard = Instant::now();
-        let changed = note(shared, &entry).await?;
-        match &mut first {
-            // Groups are registered in the order of their names.
-            Some(groups) => {
-                groups.extend(changed);
+        }
+    }
+    Ok(())
+}
+
+fn refused() -> impl FnOnce(BoxError) -> Error {
+    Error::refused("say which workers are there")
+}
+
+/// What is known of the entries.
+struct Discovery<'a> {
+    shared: &'a Arc<GroupsInner>,
+    store: &'a dyn KeyValue,
+    /// The keys of the entries.
+    entries: HashSet<String>,
+    /// Those of workers that have left, which expire soon.
+    left: HashSet<String>,
+    /// How often they were counted.
+    counts: u64,
+}
+
+impl Discovery<'_> {
+    /// Reads all entries, and registers the groups in the order of their names.
+    async fn read_all(&mut self) -> Result<(), Error> {
+        let mut groups = BTreeSet::new();
+        let mut watched = self.store.watch().await.map_err(refused())?;
+        if self.count().await? > 0 {
+            while let Some(entry) = watched.next().await {
+                let entry = entry.map_err(refused())?;
+                groups.extend(self.note_entry(&entry.key, entry.value.as_ref()).await?);
                 if entry.is_current {
-                    for group in first.take().into_iter().flatten() {
-                        show(shared, shared.group(&group)).await;
-                    }
-                    shared.looked.send_replace(true);
+                    break;
                 }
             }
+        }
+        for group in groups {
+            show(self.shared, self.shared.group(&group)).await;
+        }
+        self.shared.looked.send_replace(true);
+        Ok(())
+    }
+
+    async fn count(&self) -> Result<u64, Error> {
+        self.store.count().await.map_err(refused())
+    }
+
+    /// Handles a worker's message.
+    async fn hear(&mut self, notice: &ClusterMessage) -> Result<(), Error> {
+        let signer = self.shared.line.cluster.signer();
+        let place = [notice.subject.as_str()];
+        let body = match signer.open_fresh(Purpose::Notice, &place, &notice.payload, now_ms()) {
+            Ok(opened) => opened.body,
+            Err(error) => {
+                signer.refused(Purpose::Notice, &notice.subject, &error);
+                return Ok(());
+            }
+        };
+        let presence: Presence = match wire::read("what a worker says of itself", &body) {
+            Ok(presence) => presence,
+            Err(error) => {
+                tracing::debug!("`{}`: {error}", notice.subject);
+                return Ok(());
+            }
+        };
+        let key = self.shared.line.cluster.names().member(&presence.group, &presence.worker);
+        self.entries.insert(key.clone());
+        if let Some(group) = self.note(&key, presence).await? {
+            show(self.shared, self.shared.group(&group)).await;
+        }
+        Ok(())
+    }
+
+    /// Handles a worker's entry. Returns the group whose offer may have changed.
+    async fn note_entry(
+        &mut self,
+        key: &str,
+        value: Option<&Bytes>,
+    ) -> Result<Option<String>, Error> {
+        self.entries.insert(key.to_owned());
+        let Some(value) = value else {
+            self.left.insert(key.to_owned());
+            return Ok(self.leaves(key));
+        };
+        let Some(body) = present(&self.shared.line.cluster, key, value) else { return Ok(None) };
+        match wire::read::<Presence>("what a worker says of itself", &body) {
+            Ok(presence) => self.note(key, presence).await,
+            Err(error) => {
+                tracing::debug!("`{key}`: {error}");
+                Ok(None)
+            }
+        }
+    }
+
+    fn leaves(&self, key: &str) -> Option<String> {
+        let groups: Vec<_> = self.shared.groups().values().cloned().collect();
+        let names = self.shared.line.cluster.names();
+        let worker = key.rsplit('.').next().unwrap_or_default();
+        let has_left =
+            |group: &Arc<Group>| *key == names.member(group.name(), worker) && group.leaves(worker);
+        let group = groups.into_iter().find(has_left)?;
+        tracing::info!("worker {worker} of group '{}' has left", group.name());
+        Some(group.name().to_string())
+    }
+
+    /// Handles what a worker says. Returns the group whose offer may have changed.
+    async fn note(&mut self, key: &str, presence: Presence) -> Result<Option<String>, Error> {
+        if presence.leaving {
+            self.left.insert(key.to_owned());
+        }
+        let group = self.shared.group(&presence.group);
+        match group.notes(&presence) {
+            // Another task may have replaced the servers, so this is checked each time.
+            Some(_) => Ok(Some(presence.group)),
+            None if presence.leaving => Ok(None),
             None => {
-                if let Some(group) = changed {
-                    show(shared, shared.group(&group)).await;
-                }
+                let Some(offer) = offer_of(self.shared, key, &presence.tools).await? else {
+                    // It is read again.
+                    self.entries.remove(key);
+                    return Ok(None);
+                };
+                let name = presence.group.clone();
+                tracing::info!("worker {} of group '{name}' is there", presence.worker);
+                group.joins(presence, offer);
+                Ok(Some(name))
             }
+        }
+    }
+
+    /// Reads what may have changed without a message.
+    async fn compare(&mut self, number: u64) -> Result<(), Error> {
+        self.counts += 1;
+        if self.counts.is_multiple_of(SILENT_AGAIN) {
+            for key in self.silent() {
+                self.read(&key).await?;
+            }
+        }
+        let is_expected = usize::try_from(number).is_ok_and(|number| number == self.entries.len());
+        // One that expires may hide one that comes: of those that have left it is known that they expire.
+        let is_sure = self.left.is_empty() && !self.counts.is_multiple_of(KEYS_AGAIN);
+        if is_expected && is_sure && self.missing().is_empty() {
+            return Ok(());
+        }
+        let keys: HashSet<_> =
+            self.store.live_keys().await.map_err(refused())?.into_iter().collect();
+        let known = std::mem::replace(&mut self.entries, keys.clone());
+        self.left.retain(|key| keys.contains(key));
+        for key in keys.difference(&known) {
+            self.read(key).await?;
+        }
+        self.remove_missing().await;
+        Ok(())
+    }
+
+    /// Reads an entry.
+    async fn read(&mut self, key: &str) -> Result<(), Error> {
+        if self.left.contains(key) {
+            return Ok(());
+        }
+        let Some(entry) = self.store.get(key).await.map_err(refused())? else { return Ok(()) };
+        if let Some(group) = self.note_entry(key, entry.value.as_ref()).await? {
+            show(self.shared, self.shared.group(&group)).await;
+        }
+        Ok(())
+    }
+
+    /// Returns the keys of workers that send no messages.
+    fn silent(&self) -> Vec<String> {
+        let names = self.shared.line.cluster.names();
+        let groups: Vec<_> = self.shared.groups().values().cloned().collect();
+        let key = |group: &Group, worker: &str| names.member(group.name(), worker);
+        let of_group = |group: Arc<Group>| -> Vec<_> {
+            group.silent_workers().iter().map(|worker| key(&group, worker)).collect()
+        };
+        groups.into_iter().flat_map(of_group).collect()
+    }
+
+    /// Returns the workers without an entry.
+    fn missing(&self) -> Vec<(Arc<Group>, MissingWorker)> {
+        let names = self.shared.line.cluster.names();
+        let groups: Vec<_> = self.shared.groups().values().cloned().collect();
+        let of_group = |group: Arc<Group>| {
+            let is_live = |worker: &str| self.entries.contains(&names.member(group.name(), worker));
+            let missing = group.missing(is_live);
+            missing.into_iter().map(move |worker| (group.clone(), worker))
+        };
+        groups.into_iter().flat_map(of_group).collect()
+    }
+
+    /// Removes workers without an entry: those that do not reply, and those that cannot and are missing for long.
+    async fn remove_missing(&self) {
+        let (mut asked, silent): (Vec<_>, Vec<_>) =
+            self.missing().into_iter().partition(|(_, worker)| worker.notifies);
+        let mut gone: Vec<_> =
+            silent.into_iter().filter(|(_, worker)| worker.since.elapsed() >= SILENCE).collect();
+        // If many are missing, some are asked: if none of them is there, the rest is not either.
+        let turn = usize::try_from(self.counts).unwrap_or_default() * ASKED;
+        let places = asked.len().max(1);
+        asked.rotate_left(turn % places);
+        let rest = asked.split_off(asked.len().min(ASKED));
+        let cluster = &self.shared.line.cluster;
+        let replies =
+            join_all(asked.iter().map(|(_, worker)| is_there(cluster, &worker.worker))).await;
+        if replies.iter().all(|is_there| !is_there) {
+            gone.extend(rest);
+        }
+        let found = asked.into_iter().zip(replies);
+        gone.extend(found.filter(|(_, is_there)| !is_there).map(|(worker, _)| worker));
+        let mut groups = BTreeSet::new();
+        for (group, MissingWorker { worker, .. }) in gone {
+            if group.leaves(&worker) {
+                tracing::warn!(
+                    "worker {worker} of group '{}' is gone without a word",
+                    group.name()
+                );
+                groups.insert(group.name().to_string());
+            }
+        }
+        for group in groups {
+            show(self.shared, self.shared.group(&group)).await;
         }
     }
 }
 
-async fn count_entries(store: &dyn KeyValue) -> Result<u64, Error> {
-    let refused = Error::refused("say how many workers there are");
-    store.count().await.map_err(refused)
-}
-
-/// Handles a worker's entry. Returns the group whose offer may have changed.
-async fn note(shared: &GroupsInner, entry: &KeyValueEntry) -> Result<Option<String>, Error> {
-    let Some(value) = &entry.value else {
-        let groups: Vec<_> = shared.groups().values().cloned().collect();
-        let names = shared.line.cluster.names();
-        for group in groups {
-            let worker = entry.key.rsplit('.').next().unwrap_or_default();
-            if entry.key == names.member(group.name(), worker) && group.leaves(worker) {
-                tracing::info!("worker {worker} of group '{}' has left", group.name());
-                return Ok(Some(group.name().to_string()));
-            }
-        }
-        return Ok(None);
+/// Asks a worker whether it is there. NATS says at once if it is not connected.
+async fn is_there(cluster: &Cluster, worker: &str) -> bool {
+    let subject = cluster.names().worker(worker);
+    let signer = cluster.signer();
+    let Ok(notice) = signer.write(Purpose::Notice, &[&subject], &WorkerNotice::Report) else {
+        return false;
     };
-    let Some(body) = present(&shared.line.cluster, &entry.key, value) else {
-        return Ok(None);
-    };
-    let presence: Presence = match wire::read("what a worker says of itself", &body) {
-        Ok(presence) => presence,
-        Err(error) => {
-            tracing::debug!("`{}`: {error}", entry.key);
-            return Ok(None);
-        }
-    };
-    let group = shared.group(&presence.group);
-    match group.notes(&presence) {
-        // Another task may have replaced the servers, so this is checked each time.
-        Some(_) => Ok(Some(presence.group)),
-        None if presence.leaving => Ok(None),
-        None => {
-            let Some(offer) = offer_of(shared, &entry.key, &presence.tools).await? else {
-                return Ok(None);
-            };
-            let name = presence.group.clone();
-            tracing::info!("worker {} of group '{name}' is there", presence.worker);
-            group.joins(presence, offer);
-            Ok(Some(name))
-        }
+    match timeout(REPORTED, cluster.request(subject, notice)).await {
+        Ok(Ok(reply)) => replies::open(cluster, &reply).is_ok(),
+        Ok(Err(_)) | Err(_) => false,
     }
 }
 
@@ -163,8 +356,7 @@ async fn offer_of(
     key: &str,
     hash: &str,
 ) -> Result<Option<Arc<WorkerOffer>>, Error> {
-    let known =
-        shared.groups().values().flat_map(|group| group.offers()).find(|offer| offer.hash == hash);
+    let known = shared.groups().values().find_map(|group| group.offer(hash));
     if known.is_some() {
         return Ok(known);
     }
@@ -201,25 +393,4 @@ async fn show(shared: &Arc<GroupsInner>, group: Arc<Group>) {
     if spawn_blocking(move || shared.show(&group)).await.is_err() {
         tracing::warn!("what workers offer could not be checked");
     }
-}
-
-/// Removes workers that have not renewed their entries while the servers were reachable.
-async fn count(shared: &Arc<GroupsInner>, store: &dyn KeyValue) -> Result<(), Error> {
-    let groups: Vec<_> = shared.groups().values().cloned().collect();
-    if !groups.iter().any(|group| group.has_lapsed()) {
-        return Ok(());
-    }
-    // Servers that elect a leader deliver nothing, and accept nothing from workers either.
-    let unable = Error::refused("say which workers are there in time");
-    timeout(ANSWERED, count_entries(store)).await.map_err(|elapsed| unable(elapsed.into()))??;
-    for group in groups {
-        if group.lapse() {
-            show(shared, group).await;
-        }
-    }
-    Ok(())
-}
-
-fn excuse(shared: &GroupsInner) {
-    shared.groups().values().for_each(|group| group.excuse());
 }

@@ -1,11 +1,8 @@
 //! One group of workers, and what they offer together.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use serde_json::{Value, json};
@@ -13,10 +10,13 @@ use switchboard_runtime::ServerLink;
 use switchboard_toolcall::{BoxFuture, ErrorKind, Tool, ToolError};
 use tokio::time::Instant;
 
-use super::GroupDeps;
+use super::{
+    GroupDeps,
+    members::{GroupMember, Members},
+};
 use crate::{
     Cluster, Jobs, WorkerTool,
-    offer::{LAPSES, OfferedTool, Presence, WorkerOffer},
+    offer::{OfferedTool, Presence, WorkerOffer},
     replies::Replies,
 };
 
@@ -24,18 +24,30 @@ use crate::{
 pub struct Group {
     name: Arc<str>,
     line: Arc<GroupDeps>,
-    /// By id, which sorts by age.
-    members: Mutex<BTreeMap<String, GroupMember>>,
+    members: Mutex<Members>,
     /// The offers that are registered now.
     shown: Mutex<Vec<String>>,
     /// Where the next search for a worker starts, so that calls are spread.
     turn: AtomicUsize,
 }
 
-struct GroupMember {
-    presence: Presence,
-    offer: Arc<WorkerOffer>,
-    seen: Instant,
+/// A worker whose entry is missing.
+pub(super) struct MissingWorker {
+    pub(super) worker: String,
+    /// Whether it replies when it is asked whether it is there.
+    pub(super) notifies: bool,
+    pub(super) since: Instant,
+}
+
+/// How many workers a group has, and how many calls they run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupTotals {
+    /// Its workers.
+    pub workers: usize,
+    /// How many calls they run at once.
+    pub capacity: usize,
+    /// How many they run now.
+    pub running: usize,
 }
 
 impl Group {
@@ -57,6 +69,17 @@ impl Group {
     /// Returns its workers.
     pub fn workers(&self) -> Vec<Presence> {
         self.lock().values().map(|member| member.presence.clone()).collect()
+    }
+
+    /// Returns how many workers it has, and how many calls they run.
+    pub fn totals(&self) -> GroupTotals {
+        let members = self.lock();
+        let mut totals = GroupTotals { workers: members.len(), ..GroupTotals::default() };
+        for GroupMember { presence, .. } in members.values() {
+            totals.capacity += presence.capacity;
+            totals.running += presence.running;
+        }
+        totals
     }
 
     pub(crate) fn cluster(&self) -> &Cluster {
@@ -91,58 +114,52 @@ impl Group {
     pub(super) fn notes(&self, presence: &Presence) -> Option<bool> {
         let mut members = self.lock();
         if presence.leaving {
-            return Some(members.remove(&presence.worker).is_some());
+            return Some(members.remove(&presence.worker));
         }
         let member = members.get_mut(&presence.worker)?;
         if member.offer.hash != presence.tools {
             return None;
         }
         member.presence = presence.clone();
-        member.seen = Instant::now();
+        member.missing = None;
         Some(false)
     }
 
     /// Adds a worker with its offer.
     pub(super) fn joins(&self, presence: Presence, offer: Arc<WorkerOffer>) {
-        let member = GroupMember { offer, seen: Instant::now(), presence };
-        self.lock().insert(member.presence.worker.clone(), member);
+        self.lock().insert(GroupMember { offer, missing: None, presence });
     }
 
     /// Removes a worker. Returns whether it was known.
     pub(super) fn leaves(&self, worker: &str) -> bool {
-        self.lock().remove(worker).is_some()
+        self.lock().remove(worker)
     }
 
-    /// Returns whether a worker has not renewed its entry for too long.
-    pub(super) fn has_lapsed(&self) -> bool {
-        self.lock().values().any(|member| member.seen.elapsed() >= LAPSES)
-    }
-
-    /// Removes workers that have not renewed their entries for too long. Returns whether there were any.
-    pub(super) fn lapse(&self) -> bool {
-        let mut members = self.lock();
-        let before = members.len();
-        members.retain(|_, member| {
-            let is_there = member.seen.elapsed() < LAPSES;
-            if !is_there {
-                let (worker, group) = (&member.presence.worker, &self.name);
-                tracing::warn!("worker {worker} of group '{group}' is gone without a word");
-            }
-            is_there
-        });
-        members.len() < before
-    }
-
-    /// Counts all workers as renewed, because the servers were unreachable.
-    pub(super) fn excuse(&self) {
+    /// Notes which workers have an entry. Returns those that have none: with when that was first noticed.
+    pub(super) fn missing(&self, is_live: impl Fn(&str) -> bool) -> Vec<MissingWorker> {
+        let mut missing = Vec::new();
         for member in self.lock().values_mut() {
-            member.seen = Instant::now();
+            let Presence { worker, notifies, .. } = &member.presence;
+            if is_live(worker) {
+                member.missing = None;
+                continue;
+            }
+            let since = *member.missing.get_or_insert_with(Instant::now);
+            missing.push(MissingWorker { worker: worker.clone(), notifies: *notifies, since });
         }
+        missing
     }
 
-    /// Returns the known offers.
-    pub(super) fn offers(&self) -> Vec<Arc<WorkerOffer>> {
-        self.lock().values().map(|member| member.offer.clone()).collect()
+    /// Returns the workers that do not say when something changes.
+    pub(super) fn silent_workers(&self) -> Vec<String> {
+        let members = self.lock();
+        let silent = members.values().filter(|member| !member.presence.notifies);
+        silent.map(|member| member.presence.worker.clone()).collect()
+    }
+
+    /// Returns the offer with this hash, if a worker has it.
+    pub(super) fn offer(&self, hash: &str) -> Option<Arc<WorkerOffer>> {
+        self.lock().offer(hash)
     }
 
     /// Returns what the workers offer together, if it differs from what is registered, or `anew` is set.
@@ -151,12 +168,7 @@ impl Group {
         separator: &str,
         anew: bool,
     ) -> Option<Vec<Arc<dyn Tool>>> {
-        let mut offers: Vec<Arc<WorkerOffer>> = Vec::new();
-        for offer in self.offers() {
-            // Of workers with the same offer, the newest counts.
-            offers.retain(|known| known.hash != offer.hash);
-            offers.push(offer);
-        }
+        let offers = self.lock().offers();
         let hashes: Vec<_> = offers.iter().map(|offer| offer.hash.clone()).collect();
         {
             let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,7 +205,7 @@ impl Group {
         tools
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, GroupMember>> {
+    fn lock(&self) -> MutexGuard<'_, Members> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

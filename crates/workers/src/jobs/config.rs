@@ -15,6 +15,9 @@ pub struct Config {
     pub retry_delay: HumanDuration,
     /// How long a worker may be silent about a running call before another one gets it.
     pub lost_after: HumanDuration,
+    /// How many calls of one tool may be in the queue; further ones fail as `overloaded`.
+    #[schemars(range(min = 1))]
+    pub max_queued: u32,
 }
 
 /// The longest pause between two attempts.
@@ -39,6 +42,7 @@ impl Default for Config {
             attempts: 5,
             retry_delay: HumanDuration(Duration::from_secs(1)),
             lost_after: HumanDuration(Duration::from_secs(30)),
+            max_queued: 100_000,
         }
     }
 }

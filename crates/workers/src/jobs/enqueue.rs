@@ -13,7 +13,7 @@ use super::{
     keys::{self, KeyClaim},
     state::{self, JobState},
 };
-use crate::{Error, Purpose};
+use crate::{Error, Purpose, transport::QueueFull};
 
 /// How long the servers may take to confirm.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -57,7 +57,10 @@ impl Jobs {
         let Some(job) = Job::new(id, spec, args, cx) else {
             return Err(ToolError::not_durable(&spec.name));
         };
-        self.lay_in(job).await.map_err(|error| self.unconfirmed(spec, id, error))?;
+        self.lay_in(job).await.map_err(|error| match error {
+            Error::QueueFull => full(spec, error),
+            error => self.unconfirmed(spec, id, error),
+        })?;
         Ok(id)
     }
 
@@ -81,7 +84,12 @@ impl Jobs {
     ) -> Result<u64, Error> {
         insist(|| {
             let published = self.cluster().queue().publish(subject, id, payload.clone());
-            within(async { published.await.map_err(Error::refused("take the call")) })
+            within(async {
+                published.await.map_err(|reason| match reason.is::<QueueFull>() {
+                    true => Error::QueueFull,
+                    false => Error::refused("take the call")(reason),
+                })
+            })
         })
         .await
     }
@@ -121,6 +129,11 @@ impl Jobs {
     }
 }
 
+fn full(spec: &ToolSpec, error: Error) -> ToolError {
+    let text = format!("Tool '{}' was not queued: {error}; try again later", spec.name);
+    ToolError::new(ErrorKind::Overloaded, text).caused_by(error)
+}
+
 /// Limits how long the servers may take.
 pub(crate) async fn within<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     match timeout(PATIENCE, work).await {
@@ -134,6 +147,8 @@ async fn insist<T, W: Future<Output = Result<T, Error>>>(work: impl Fn() -> W) -
     let begun = Instant::now();
     loop {
         match work().await {
+            // That does not change within moments, and the caller is told.
+            Err(Error::QueueFull) => return Err(Error::QueueFull),
             Err(error) if begun.elapsed() < INSISTING => {
                 debug!("the queue is asked again: {error}");
                 sleep(PAUSE).await;

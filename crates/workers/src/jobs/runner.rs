@@ -149,6 +149,8 @@ impl JobRunner {
                         let notice = opened.and_then(|opened| wire::read("a notice", &opened.body));
                         match notice {
                             Ok(WorkerNotice::Cancel(call)) => self.0.running.cancel(call),
+                            // That is for one worker, not for its group.
+                            Ok(WorkerNotice::Report) => {}
                             Err(error) => debug!(%error, "a notice is passed over"),
                         }
                     }

@@ -147,6 +147,10 @@ impl KeyValue for MemoryBucket {
         self.perform(MemoryOperation::Read, |store| store.entries.len() as u64)
     }
 
+    fn live_keys(&self) -> TransportFuture<'_, Vec<String>> {
+        self.perform(MemoryOperation::Read, |store| store.entries.keys().cloned().collect())
+    }
+
     fn keys(&self) -> TransportFuture<'_, Vec<String>> {
         self.perform(MemoryOperation::Read, |store| {
             let values = store.entries.iter().filter(|(_, stored)| stored.value.is_some());

@@ -14,7 +14,7 @@ use crate::{
     ClusterNames,
     clock::now_ms,
     jobs::QueueFigures,
-    transport::{Ack, Acks, Consumer, Delivery, TransportFuture, WorkQueue},
+    transport::{Ack, Acks, Consumer, Delivery, QueueFull, TransportFuture, WorkQueue},
 };
 
 /// How long duplicates are recognised.
@@ -40,10 +40,20 @@ struct StoredJob {
 }
 
 impl MemoryQueueState {
-    fn publish(&mut self, subject: &str, id: &str, payload: Bytes) -> u64 {
+    /// Stores a job, unless `most` of its subject are stored.
+    fn publish(
+        &mut self,
+        subject: &str,
+        id: &str,
+        payload: Bytes,
+        most: usize,
+    ) -> Result<u64, QueueFull> {
         self.ids.retain(|_, (_, at)| at.elapsed() < DUPLICATE_WINDOW);
         if let Some((number, _)) = self.ids.get(id) {
-            return *number;
+            return Ok(*number);
+        }
+        if self.messages.values().filter(|job| job.subject == subject).count() >= most {
+            return Err(QueueFull);
         }
         self.last += 1;
         self.ids.insert(id.to_owned(), (self.last, Instant::now()));
@@ -56,7 +66,7 @@ impl MemoryQueueState {
             due: None,
         };
         self.messages.insert(self.last, stored);
-        self.last
+        Ok(self.last)
     }
 
     /// Delivers the next job of these subjects, or returns when one will be redelivered.
@@ -101,11 +111,17 @@ struct FoundJob {
 pub(super) struct MemoryQueue {
     servers: MemoryServers,
     names: ClusterNames,
+    /// How many jobs of one subject are stored.
+    max_queued: usize,
 }
 
 impl MemoryQueue {
-    pub(super) fn new(servers: MemoryServers, names: ClusterNames) -> Self {
-        Self { servers, names }
+    pub(super) fn new(servers: MemoryServers, names: ClusterNames, max_queued: u32) -> Self {
+        Self {
+            servers,
+            names,
+            max_queued: usize::try_from(max_queued.max(1)).unwrap_or(usize::MAX),
+        }
     }
 
     /// Returns the name of the stream with this subject.
@@ -123,11 +139,12 @@ impl WorkQueue for MemoryQueue {
         payload: Bytes,
     ) -> TransportFuture<'a, u64> {
         let stream = self.stream_of(subject);
+        let most = if stream == self.names.stream("jobs") { self.max_queued } else { usize::MAX };
         Box::pin(async move {
             let stored = self.servers.perform(MemoryOperation::Enqueue, |state| {
-                state.queues.entry(stream).or_default().publish(subject, id, payload)
+                state.queues.entry(stream).or_default().publish(subject, id, payload, most)
             });
-            let stored = stored.await;
+            let stored = stored.await.and_then(|stored| Ok(stored?));
             self.servers.0.jobs_changed.notify_waiters();
             stored
         })

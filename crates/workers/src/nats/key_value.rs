@@ -35,9 +35,28 @@ pub(super) async fn open(
         Ok(store) => Ok(store),
         // It may exist with other settings, which somebody chose.
         Err(error) => match jetstream.get_key_value(name).await {
-            Ok(store) => Ok(store),
+            Ok(store) => {
+                if bucket.is_fleeting() {
+                    expire_sooner(jetstream, &store, bucket).await;
+                }
+                Ok(store)
+            }
             Err(_) => Err(refused(error.into())),
         },
+    }
+}
+
+/// Shortens how long entries are kept without being renewed, if an earlier version has made the bucket.
+async fn expire_sooner(jetstream: &jetstream::Context, store: &Store, bucket: Bucket) {
+    let mut config = store.stream.cached_info().config.clone();
+    let Some(max_age) = bucket.max_age().filter(|max_age| config.max_age > *max_age) else {
+        return;
+    };
+    config.max_age = max_age;
+    config.duplicate_window = config.duplicate_window.min(max_age);
+    if let Err(error) = jetstream.update_stream(config).await {
+        // A worker that dies is then noticed later.
+        tracing::debug!("bucket `{}` keeps its max age: {error}", store.name);
     }
 }
 
@@ -96,6 +115,17 @@ impl KeyValue for Store {
     fn count(&self) -> TransportFuture<'_, u64> {
         // `status` has the count from when the bucket was opened.
         Box::pin(async { Ok(self.stream.get_info().await?.state.messages) })
+    }
+
+    fn live_keys(&self) -> TransportFuture<'_, Vec<String>> {
+        Box::pin(async {
+            let mut found = self.stream.info_with_subjects(format!("{}>", self.prefix)).await?;
+            let mut keys = Vec::new();
+            while let Some((subject, _)) = found.try_next().await? {
+                keys.extend(subject.strip_prefix(&self.prefix).map(str::to_owned));
+            }
+            Ok(keys)
+        })
     }
 
     fn keys(&self) -> TransportFuture<'_, Vec<String>> {

@@ -2,14 +2,14 @@
 
 mod figures;
 
-use std::time::Duration;
+use std::{error::Error as _, time::Duration};
 
 use async_nats::jetstream::{
-    self, AckKind,
+    self, AckKind, ErrorCode,
     consumer::{AckPolicy, PullConsumer, pull},
     context::{PublishError, PublishErrorKind},
     message::PublishMessage,
-    stream::{self, RetentionPolicy, StorageType, Stream},
+    stream::{self, DiscardPolicy, RetentionPolicy, StorageType, Stream},
 };
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -20,7 +20,7 @@ use crate::{
     ClusterNames, Error,
     jobs::QueueFigures,
     names::token,
-    transport::{Ack, Acks, Consumer, Delivery, TransportFuture, WorkQueue},
+    transport::{Ack, Acks, Consumer, Delivery, QueueFull, TransportFuture, WorkQueue},
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -37,17 +37,46 @@ pub(super) struct NatsQueue {
     jetstream: jetstream::Context,
     names: ClusterNames,
     replicas: usize,
+    /// How many jobs of one subject are stored.
+    max_queued: u32,
     jobs: OnceCell<Stream>,
 }
 
 impl NatsQueue {
-    pub(super) fn new(jetstream: jetstream::Context, names: ClusterNames, replicas: usize) -> Self {
-        Self { jetstream, names, replicas, jobs: OnceCell::new() }
+    pub(super) fn new(
+        jetstream: jetstream::Context,
+        names: ClusterNames,
+        replicas: usize,
+        max_queued: u32,
+    ) -> Self {
+        Self { jetstream, names, replicas, max_queued, jobs: OnceCell::new() }
     }
 
     /// Returns the stream of jobs; creates it if it does not exist.
     async fn jobs(&self) -> Result<&Stream, Error> {
-        self.jobs.get_or_try_init(|| self.open(self.config_of_jobs())).await
+        let opened = async {
+            let stream = self.open(self.config_of_jobs()).await?;
+            self.limit(&stream).await;
+            Ok(stream)
+        };
+        self.jobs.get_or_try_init(|| opened).await
+    }
+
+    /// Sets how many jobs are stored, if the stream has another limit: that of an earlier version or config.
+    async fn limit(&self, stream: &Stream) {
+        let (found, wanted) = (&stream.cached_info().config, self.config_of_jobs());
+        if found.max_messages_per_subject == wanted.max_messages_per_subject {
+            return;
+        }
+        let changed = stream::Config {
+            max_messages_per_subject: wanted.max_messages_per_subject,
+            discard: wanted.discard,
+            discard_new_per_subject: wanted.discard_new_per_subject,
+            ..found.clone()
+        };
+        if let Err(error) = self.jetstream.update_stream(changed).await {
+            tracing::warn!("the queue of calls keeps its limit: {error}");
+        }
     }
 
     fn config_of_jobs(&self) -> stream::Config {
@@ -57,6 +86,9 @@ impl NatsQueue {
             subjects: vec![format!("{}.job.>", self.names.prefix())],
             retention: RetentionPolicy::WorkQueue,
             max_age: JOBS_MAX_AGE,
+            max_messages_per_subject: self.max_queued.max(1).into(),
+            discard: DiscardPolicy::New,
+            discard_new_per_subject: true,
             ..self.config()
         }
     }
@@ -122,6 +154,7 @@ impl WorkQueue for NatsQueue {
                     self.open(self.config_of_dead()).await?;
                     Ok(self.publish_once(subject, id, payload).await?)
                 }
+                Err(error) if is_full(&error) => Err(QueueFull.into()),
                 published => Ok(published?),
             }
         })
@@ -156,6 +189,16 @@ impl WorkQueue for NatsQueue {
     fn figures(&self) -> TransportFuture<'_, Vec<QueueFigures>> {
         Box::pin(figures::figures(self))
     }
+}
+
+/// Returns whether the stream has as many messages of the subject as it may have.
+fn is_full(error: &PublishError) -> bool {
+    let reason = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
+    // The code is that of all reasons why a message is not stored.
+    reason.is_some_and(|reason| {
+        reason.error_code() == ErrorCode::STREAM_STORE_FAILED
+            && reason.to_string().contains("maximum messages per subject")
+    })
 }
 
 struct NatsConsumer(PullConsumer);

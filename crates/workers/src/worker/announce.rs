@@ -8,12 +8,18 @@ use super::WorkerInner;
 use crate::{
     Error, Purpose,
     names::Bucket,
-    offer::{RENEWED, WorkerOffer},
+    offer::{Presence, RENEWED, WorkerOffer},
     wire,
 };
 
 /// How often the offer is renewed: it expires after days.
 const OFFERED_AGAIN: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// How often gateways get a change: NATS may lose a message if a gateway is slow.
+const REPEATS: usize = 3;
+
+/// How often gateways get the number of running calls, if that changes.
+const LOAD_SAID_AGAIN: Duration = Duration::from_secs(15);
 
 /// How long NATS may take to confirm.
 const HEARD: Duration = Duration::from_secs(3);
@@ -36,7 +42,10 @@ pub(super) async fn run(shared: Arc<WorkerInner>) {
         tokio::select! {
             () = shared.bell.notified() => {}
             // The servers may have lost everything.
-            _ = connected.changed() => said.offer = None,
+            _ = connected.changed() => {
+                said.offer = None;
+                said.notices = PresenceNotices::default();
+            }
             () = sleep(pause) => {}
         }
     }
@@ -59,6 +68,40 @@ struct Announcer {
     offer: Option<(String, Instant)>,
     /// How many tools were logged as offered; `None` while NATS is unreachable.
     told: Option<usize>,
+    notices: PresenceNotices,
+}
+
+/// Decides when gateways get a message: not with each heartbeat.
+#[derive(Default)]
+struct PresenceNotices {
+    /// The hash of the offer, and whether the worker leaves, as of the last message.
+    said: Option<(String, bool)>,
+    /// How often that is still repeated: a message may get lost.
+    repeats: usize,
+    /// How many calls ran as of the last message, and when that was.
+    load: Option<(usize, Instant)>,
+}
+
+impl PresenceNotices {
+    /// Returns whether gateways have to know this now.
+    fn is_due(&mut self, presence: &Presence) -> bool {
+        let says = (presence.tools.clone(), presence.leaving);
+        if self.said.as_ref() != Some(&says) {
+            self.said = Some(says);
+            self.repeats = REPEATS;
+        }
+        let is_new_load = self.load.is_none_or(|(running, at)| {
+            running != presence.running && at.elapsed() >= LOAD_SAID_AGAIN
+        });
+        if self.repeats == 0 && !is_new_load {
+            return false;
+        }
+        self.repeats = self.repeats.saturating_sub(1);
+        if is_new_load {
+            self.load = Some((presence.running, Instant::now()));
+        }
+        true
+    }
 }
 
 impl Announcer {
@@ -72,10 +115,15 @@ impl Announcer {
             self.offer = Some((offer.hash.clone(), Instant::now()));
         }
         let (signer, presence) = (shared.cluster.signer(), shared.presence(&offer));
-        let presence = signer.write(Purpose::Entry(Bucket::Workers), &[&key], &presence)?;
+        let entry = signer.write(Purpose::Entry(Bucket::Workers), &[&key], &presence)?;
         let store = shared.cluster.bucket(Bucket::Workers).await?;
-        let refused = Error::refused("hear that a worker is there");
-        store.put(&key, presence).await.map_err(refused)?;
+        let refused = || Error::refused("hear that a worker is there");
+        store.put(&key, entry).await.map_err(refused())?;
+        if self.notices.is_due(&presence) {
+            let subject = shared.cluster.names().presence(&shared.group);
+            let notice = signer.write(Purpose::Notice, &[&subject], &presence)?;
+            shared.cluster.publish(subject, None, notice).await.map_err(refused())?;
+        }
         let (tools, group) = (offer.tools.len(), &shared.group);
         if self.told.replace(tools) != Some(tools) {
             tracing::info!("{tools} tools are offered to group '{group}' as worker {}", shared.id);
@@ -91,6 +139,7 @@ impl Announcer {
             tracing::debug!("worker {} cannot say that it is there: {error}", shared.id);
         }
         self.offer = None;
+        self.notices = PresenceNotices::default();
         for bucket in [Bucket::Tools, Bucket::Workers] {
             _ = timeout(HEARD, shared.cluster.renew(bucket)).await;
         }
@@ -108,4 +157,37 @@ async fn offer_tools(shared: &WorkerInner, key: &str, offer: &WorkerOffer) -> Re
     let store = shared.cluster.bucket(Bucket::Tools).await?;
     let refused = Error::refused("hear what a worker offers");
     store.put(key, bytes).await.map(drop).map_err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn gateways_get_changes_and_not_every_heartbeat() {
+        let mut presence = Presence {
+            group: "gpu".to_owned(),
+            worker: "1".to_owned(),
+            tools: "a".to_owned(),
+            capacity: 4,
+            running: 0,
+            leaving: false,
+            notifies: true,
+            version: "0".to_owned(),
+            started: 0,
+        };
+        let mut notices = PresenceNotices::default();
+        let sent = |notices: &mut PresenceNotices, presence: &Presence| {
+            (0..100).filter(|_| notices.is_due(presence)).count()
+        };
+        assert_eq!(sent(&mut notices, &presence), REPEATS);
+        presence.tools = "b".to_owned();
+        assert_eq!(sent(&mut notices, &presence), REPEATS);
+        presence.running = 4;
+        assert_eq!(sent(&mut notices, &presence), 0);
+        tokio::time::advance(LOAD_SAID_AGAIN).await;
+        assert_eq!(sent(&mut notices, &presence), 1);
+        presence.leaving = true;
+        assert!(notices.is_due(&presence));
+    }
 }

@@ -22,6 +22,9 @@ use crate::{
 /// How long a worker waits to be told to start.
 const TOLD: Duration = Duration::from_secs(5);
 
+/// After how long a call that need not wait is told as accepted: one that ends before needs one message less.
+const ACCEPTED: Duration = Duration::from_millis(50);
+
 /// How much longer than the gateway a worker waits for its tool, so that the gateway reports the timeout, once.
 const LONGER: Duration = Duration::from_millis(500);
 
@@ -103,19 +106,33 @@ impl WorkerInner {
         begun: RunningCall,
         permit: OwnedSemaphorePermit,
     ) {
-        let accepted = WorkerReply::Accepted { worker: self.id.clone() };
-        self.ask(&reply, request.call, &accepted).await;
-        // It is sent before the call computes anything.
-        yield_now().await;
-        if request.waits && !is_told(&begun).await {
-            return self.say(&reply, &WorkerReply::Refused(WorkerRefusal::Untold)).await;
+        let call = request.call;
+        let mut is_accepted = request.waits;
+        if request.waits {
+            self.accept(&reply, call).await;
+            // It is sent before the call computes anything.
+            yield_now().await;
+            if !is_told(&begun).await {
+                return self.say(&reply, &WorkerReply::Refused(WorkerRefusal::Untold)).await;
+            }
         }
         let (steps, mut reported) = mpsc::unbounded_channel();
         let mut work = pin!(self.answer(request, &reply, &begun, steps));
+        let mut late = pin!(sleep(ACCEPTED));
         let answer = loop {
             tokio::select! {
                 biased;
-                Some(step) = reported.recv() => self.say(&reply, &WorkerReply::Progress(step)).await,
+                () = &mut late, if !is_accepted => {
+                    self.accept(&reply, call).await;
+                    is_accepted = true;
+                }
+                Some(step) = reported.recv() => {
+                    if !is_accepted {
+                        self.accept(&reply, call).await;
+                        is_accepted = true;
+                    }
+                    self.say(&reply, &WorkerReply::Progress(step)).await;
+                }
                 answer = &mut work => break answer,
             }
         };
@@ -153,7 +170,7 @@ impl WorkerInner {
                 self.executor.refuse(call, error, &cx).await
             }
         };
-        self.written(reply, &WireOutcome::from(&result)).await
+        self.written(reply, WireOutcome::from(&result)).await
     }
 
     async fn arguments(&self, request: WorkerRequest) -> Result<Map<String, Value>, Error> {
@@ -164,17 +181,17 @@ impl WorkerInner {
     }
 
     /// Serializes an outcome; one that is too large for a message is stored as an object.
-    async fn written(&self, to: &str, outcome: &WireOutcome) -> Bytes {
+    async fn written(&self, to: &str, outcome: WireOutcome) -> Bytes {
         let whole = async {
-            let bytes = wire::write(outcome)?;
-            if self.cluster.is_large(bytes.len()) {
-                return self.signed(
-                    to,
-                    "",
-                    &WorkerReply::Large(self.cluster.lay_down(&bytes).await?),
-                );
+            let reply = WorkerReply::Result(outcome);
+            let bytes = self.signed(to, "", &reply)?;
+            match reply {
+                WorkerReply::Result(outcome) if self.cluster.is_large(bytes.len()) => {
+                    let place = self.cluster.lay_down(&wire::write(&outcome)?).await?;
+                    self.signed(to, "", &WorkerReply::Large(place))
+                }
+                _ => Ok(bytes),
             }
-            self.signed(to, "", &WorkerReply::Result(outcome.clone()))
         };
         match whole.await {
             Ok(bytes) => bytes,
@@ -193,7 +210,7 @@ impl WorkerInner {
         self.cluster.signer().write(Purpose::Reply, &[to, callers], reply)
     }
 
-    async fn say(&self, to: &str, reply: &WorkerReply) {
+    pub(super) async fn say(&self, to: &str, reply: &WorkerReply) {
         match self.signed(to, "", reply) {
             Ok(bytes) => self.send(to, bytes).await,
             Err(error) => tracing::warn!("{error}"),
@@ -204,6 +221,11 @@ impl WorkerInner {
         if let Err(error) = self.cluster.publish(to, None, bytes).await {
             tracing::debug!("an answer could not be sent: {error}");
         }
+    }
+
+    /// Tells the gateway which worker has the call.
+    async fn accept(&self, to: &str, call: CallId) {
+        self.ask(to, call, &WorkerReply::Accepted { worker: self.id.clone() }).await;
     }
 
     /// Sends a reply such that we are notified if nobody receives it.

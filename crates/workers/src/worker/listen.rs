@@ -14,7 +14,7 @@ use super::WorkerInner;
 use crate::{
     Error, Purpose,
     transport::{ClusterMessage, Subscription},
-    wire::{self, WorkerNotice},
+    wire::{self, WorkerNotice, WorkerReply},
 };
 
 /// What a worker subscribes to.
@@ -129,6 +129,11 @@ async fn hear_notices(mut messages: Box<dyn Subscription>, shared: Arc<WorkerInn
         let Some(body) = opened(&shared, Purpose::Notice, &message) else { continue };
         match wire::read("a notice", &body) {
             Ok(WorkerNotice::Cancel(call)) => shared.running.cancel(call),
+            Ok(WorkerNotice::Report) => {
+                if let Some(reply) = &message.reply {
+                    shared.say(reply, &WorkerReply::Alive).await;
+                }
+            }
             Err(error) => tracing::debug!("{error}"),
         }
     }

@@ -1,5 +1,9 @@
 //! NATS does what the cluster in memory does: the same assertions are made about it in `tests/it`.
 
+use std::time::Duration;
+
+use switchboard_workers::{Bucket, Cluster, Config, jobs};
+
 use crate::{TestServers, shared::conformance};
 
 #[tokio::test]
@@ -30,4 +34,39 @@ async fn deliveries_of_nats() {
 async fn acknowledgements_of_nats() {
     let servers = TestServers::start();
     conformance::acknowledgements(&servers.connect().await, &servers.connect().await).await;
+}
+
+#[tokio::test]
+async fn full_queues_of_nats() {
+    let servers = TestServers::start();
+    // Another version or config has made the stream, with another limit.
+    let other = jobs::Config { max_queued: u32::MAX, ..Default::default() };
+    let config = Config { jobs: other, ..servers.config() };
+    let others = Cluster::connect(&config).await.unwrap();
+    others.queue().consumer("gpu", Duration::from_secs(1)).await.unwrap();
+    let jobs = jobs::Config { max_queued: 2, ..Default::default() };
+    let cluster = Cluster::connect(&Config { jobs, ..servers.config() }).await.unwrap();
+    cluster.queue().consumer("gpu", Duration::from_secs(1)).await.unwrap();
+    conformance::full_queues(&cluster).await;
+}
+
+/// Entries expire as soon as this version wants it, if an earlier one has made the bucket.
+#[tokio::test]
+async fn a_bucket_of_an_earlier_version_is_adopted() {
+    let servers = TestServers::start();
+    let cluster = servers.connect().await;
+    cluster.reached(Duration::from_secs(60)).await.unwrap();
+    let jetstream = cluster.nats().unwrap().jetstream();
+    let config = async_nats::jetstream::kv::Config {
+        bucket: cluster.names().bucket(Bucket::Workers),
+        max_age: Duration::from_secs(10),
+        storage: async_nats::jetstream::stream::StorageType::Memory,
+        ..Default::default()
+    };
+    jetstream.create_key_value(config).await.unwrap();
+    cluster.bucket(Bucket::Workers).await.unwrap();
+    let stream = format!("KV_{}", cluster.names().bucket(Bucket::Workers));
+    let mut stream = jetstream.get_stream(stream).await.unwrap();
+    let found = stream.info().await.unwrap().config.max_age;
+    assert_eq!(Some(found), Bucket::Workers.max_age());
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use switchboard_workers::{
     Bucket, Cluster,
-    transport::{Ack, ClusterMessage, Consumer, Delivery, KeyValueEntry},
+    transport::{Ack, ClusterMessage, Consumer, Delivery, KeyValueEntry, QueueFull},
 };
 use tokio::time::{sleep, timeout};
 
@@ -43,6 +43,9 @@ pub(crate) async fn buckets(one: &Cluster, other: &Cluster) {
         (ours.count().await.unwrap(), ours.keys().await.unwrap()),
         (2, vec!["c".to_owned()])
     );
+    let mut live = ours.live_keys().await.unwrap();
+    live.sort();
+    assert_eq!(live, ["a.b", "c"]);
     assert_eq!(theirs.update("a.b", "4".into(), second).await.unwrap(), None);
     assert!(theirs.create("a.b", "4".into()).await.unwrap().is_some(), "nobody holds it now");
     ours.remove("a.b").await.unwrap();
@@ -231,4 +234,17 @@ async fn next<T>(stream: &mut (impl StreamExt<Item = T> + Unpin + ?Sized)) -> T 
 
 async fn job(consumer: &mut Box<dyn Consumer>) -> Delivery {
     consumer.next(LONG).await.unwrap().expect("there is a job")
+}
+
+/// Of each tool as many jobs are stored as may be; one that has ended makes room, and a job that is stored is found again.
+pub(crate) async fn full_queues(one: &Cluster) {
+    let (queue, subject) = (one.queue(), one.names().jobs("gpu", "resize"));
+    let first = queue.publish(&subject, "1", "a".into()).await.unwrap();
+    queue.publish(&subject, "2", "b".into()).await.unwrap();
+    let full = queue.publish(&subject, "3", "c".into()).await.unwrap_err();
+    assert!(full.is::<QueueFull>(), "{full}");
+    assert_eq!(queue.publish(&subject, "1", "a".into()).await.unwrap(), first);
+    queue.publish(&one.names().jobs("gpu", "blur"), "4", "d".into()).await.unwrap();
+    queue.delete(first).await.unwrap();
+    queue.publish(&subject, "3", "c".into()).await.unwrap();
 }

@@ -25,6 +25,7 @@ pub(crate) fn settings() -> jobs::Config {
         attempts: 3,
         retry_delay: HumanDuration(Duration::from_millis(50)),
         lost_after: HumanDuration(Duration::from_secs(90)),
+        ..jobs::Config::default()
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct RunningWorker {
     pub(crate) id: String,
     pub(crate) stop: CancellationToken,
     pub(crate) executor: ToolExecutor,
-    ended: JoinHandle<()>,
+    pub(crate) ended: JoinHandle<()>,
 }
 
 impl RunningWorker {
@@ -207,6 +207,7 @@ async fn be_there(
         capacity: 1,
         running: 0,
         leaving: false,
+        notifies: false,
         version: "0".to_owned(),
         started: 0,
     };

@@ -76,6 +76,7 @@ pub(crate) async fn nobody_there_is_known_at_once(servers: TestServers) {
         capacity: 1,
         running: 0,
         leaving: false,
+        notifies: false,
         version: "0".to_owned(),
         started: 0,
     };

@@ -183,7 +183,7 @@ pub(crate) enum Endings {
     /// The tool failed
     #[response(status = 502)]
     ToolFailed(FailedResponse),
-    /// The tool cannot be reached, or too many calls wait
+    /// The tool cannot be reached, or too many calls wait: then `Retry-After` says until when
     #[response(status = 503)]
     Unavailable(FailedResponse),
     /// The call took too long; side effects may have happened

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use switchboard_runtime::{DurableCalls, QueueState};
+use switchboard_workers::{Config, jobs};
 
 use super::*;
 use crate::TestServers;
@@ -36,4 +37,28 @@ async fn a_call_waits_for_a_worker_that_has_its_tool() {
     let _with = TestWorker::with(jobs(&cluster), "gpu", "two", executor, 1);
     let ended = gateway.ended(id).await;
     assert_eq!((ended.attempts, text(&ended)), (1, "here".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_refuses_calls_until_some_have_ended() {
+    let servers = TestServers::start();
+    let config =
+        Config { jobs: jobs::Config { max_queued: 2, ..Default::default() }, ..Config::default() };
+    let (cluster, log) = (servers.servers.connect(&config).unwrap(), RunLog::default());
+    let gateway = TestGateway::new(&cluster);
+    let first = gateway.submit("gpu__write", json!({"note": "1"})).await.unwrap();
+    gateway.submit("gpu__write", json!({"note": "2"})).await.unwrap();
+    let cx = CallContext { idempotency_key: Some("3".into()), ..CallContext::default() };
+    let third = async || gateway.submit_as("gpu__write", json!({"note": "3"}), &cx).await;
+    let refused = third().await.unwrap_err();
+    assert_eq!(refused.error_kind(), Some(ErrorKind::Overloaded));
+    let text =
+        "Tool 'gpu__write' was not queued: too many calls of this tool are queued; try again later";
+    assert_eq!(refused.text(), text);
+    let _worker = TestWorker::start(&cluster, "gpu", "one", &log);
+    gateway.ended(first).await;
+    // The key is still free for the same call.
+    let id = third().await.unwrap();
+    gateway.ended(id).await;
+    assert_eq!(log.times("3"), 1);
 }

@@ -1,0 +1,175 @@
+//! How gateways notice workers: by messages when something changes, and by entries that expire.
+
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt};
+use serde_json::json;
+use switchboard_runtime::ToolExecutor;
+use switchboard_testkit::Fake;
+use switchboard_toolcall::ErrorKind;
+use switchboard_workers::{
+    Bucket, Cluster,
+    memory::{MemoryFault, MemoryOperation},
+    offer::{OfferedTool, Presence, WorkerOffer},
+    wire,
+};
+use tokio::time::{Instant, sleep};
+
+use crate::{TestServers, shared::nodes::RunningWorker};
+
+/// Offers `tool` as workers did that sent no messages.
+async fn writes_entry(cluster: &Cluster, worker: &str, tool: &str) {
+    let executor = ToolExecutor::default();
+    executor.tools().add(Fake::echoes(tool)).unwrap();
+    let tool = OfferedTool::from(&*executor.tools().all()[0]);
+    let offer = WorkerOffer::new(vec![tool]).unwrap();
+    let says = json!({"group": "old", "worker": worker, "tools": offer.hash, "capacity": 4, "running": 0, "version": "0.1.0", "started": 1});
+    let key = cluster.names().member("old", worker);
+    let tools = cluster.bucket(Bucket::Tools).await.unwrap();
+    tools.put(&key, wire::write(&offer).unwrap()).await.unwrap();
+    let workers = cluster.bucket(Bucket::Workers).await.unwrap();
+    workers.put(&key, says.to_string().into()).await.unwrap();
+}
+
+/// Ends a worker as a crash does: it says nothing more.
+async fn dies(worker: RunningWorker) {
+    worker.ended.abort();
+    assert!(worker.ended.await.unwrap_err().is_cancelled());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_worker_says_once_that_it_is_there_and_not_with_each_heartbeat() {
+    let servers = TestServers::start();
+    let cluster = servers.connect().await;
+    let mut notices = cluster.subscribe("switchboard.presence.>", None).await.unwrap();
+    let worker = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    let gateway = servers.gateway("gpu__echo").await;
+    sleep(Duration::from_secs(600)).await;
+    let mut received = 0;
+    while notices.next().now_or_never().flatten().is_some() {
+        received += 1;
+    }
+    // Once, and twice more in case a message is lost.
+    assert_eq!(received, 3);
+    assert_eq!(gateway.names(), ["gpu__echo"]);
+    worker.stop().await;
+    assert!(notices.next().await.is_some());
+    gateway.forgets("gpu__echo").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_dies_is_gone_within_five_seconds() {
+    let servers = TestServers::start();
+    let stays = servers.worker("gpu", 4, vec![Fake::echoes("stays")]).await;
+    let worker = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    let gateway = servers.gateway("gpu__echo").await;
+    sleep(Duration::from_secs(30)).await;
+    dies(worker).await;
+    let died = Instant::now();
+    gateway.forgets("gpu__echo").await;
+    assert!(died.elapsed() <= Duration::from_secs(5), "{:?}", died.elapsed());
+    assert_eq!(gateway.names(), ["gpu__stays"]);
+    drop(stays);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_that_die_at_once_are_gone_as_soon() {
+    let servers = TestServers::start();
+    let mut workers = Vec::new();
+    for _ in 0..100 {
+        workers.push(servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await);
+    }
+    let stays = servers.worker("cpu", 4, vec![Fake::echoes("echo")]).await;
+    let gateway = servers.gateway("gpu__echo").await;
+    gateway.lists("cpu__echo").await;
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(gateway.groups.workers().len(), 101);
+    for worker in workers {
+        dies(worker).await;
+    }
+    let died = Instant::now();
+    gateway.forgets("gpu__echo").await;
+    assert!(died.elapsed() <= Duration::from_secs(5), "{:?}", died.elapsed());
+    assert_eq!(gateway.groups.workers().len(), 1);
+    drop(stays);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_cannot_renew_its_entry_and_replies_is_not_gone() {
+    let servers = TestServers::start();
+    let worker = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    let gateway = servers.gateway("gpu__echo").await;
+    servers.servers.set_faults(|operation| match operation {
+        MemoryOperation::Write => MemoryFault::Refuse,
+        _ => MemoryFault::None,
+    });
+    let cluster = servers.connect().await;
+    sleep(Duration::from_secs(60)).await;
+    let entries = cluster.bucket(Bucket::Workers).await.unwrap();
+    assert_eq!(entries.count().await.unwrap(), 0);
+    assert_eq!(gateway.names(), ["gpu__echo"]);
+    servers.servers.set_faults(|_| MemoryFault::None);
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(gateway.call("gpu__echo", json!({})).await.text(), "{}");
+    drop(worker);
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_of_earlier_versions_are_followed_by_their_entries() {
+    let servers = TestServers::start();
+    let cluster = servers.connect().await;
+    let gateway = servers.empty_gateway().await;
+    gateway.groups.settled(Duration::from_secs(5)).await.unwrap();
+    let renews = async |tool: &'static str| {
+        loop {
+            writes_entry(&cluster, "one", tool).await;
+            sleep(Duration::from_millis(2500)).await;
+        }
+    };
+    tokio::select! {
+        () = gateway.lists("old__one") => {}
+        () = renews("one") => {}
+    }
+    // It offers something else, and is not taken for gone between its heartbeats.
+    tokio::select! {
+        () = async {
+            gateway.lists("old__two").await;
+            for _ in 0..600 {
+                sleep(Duration::from_millis(100)).await;
+                assert_eq!(gateway.names(), ["old__two"]);
+            }
+        } => {}
+        () = renews("two") => {}
+    }
+    // It stops.
+    let entries = cluster.bucket(Bucket::Workers).await.unwrap();
+    entries.remove("old.one").await.unwrap();
+    gateway.forgets("old__two").await;
+    // Another one dies.
+    writes_entry(&cluster, "other", "three").await;
+    gateway.lists("old__three").await;
+    gateway.forgets("old__three").await;
+    let result = gateway.call("old__three", json!({})).await;
+    assert_eq!(result.error_kind(), Some(ErrorKind::Unavailable));
+}
+
+#[tokio::test(start_paused = true)]
+async fn gateways_of_earlier_versions_get_the_entries_that_they_watch() {
+    let servers = TestServers::start();
+    let cluster = servers.connect().await;
+    let entries = cluster.bucket(Bucket::Workers).await.unwrap();
+    let mut watched = entries.watch_new().await.unwrap();
+    let worker = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    // They take a worker for gone that is silent for eight seconds.
+    let mut last = Instant::now();
+    for _ in 0..100 {
+        let entry = watched.next().await.unwrap().unwrap();
+        let presence: Presence = wire::read("", &entry.value.unwrap()).unwrap();
+        assert_eq!((presence.worker.as_str(), presence.leaving), (worker.id.as_str(), false));
+        assert!(last.elapsed() < Duration::from_secs(8));
+        last = Instant::now();
+    }
+    worker.stop().await;
+    let mut left = watched.map(|entry| entry.unwrap().value);
+    while left.next().await.unwrap().is_some() {}
+}
