@@ -3,7 +3,7 @@
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use switchboard_local::http::{HttpExchange, HttpFailure, HttpRequest, HttpResponse};
 use switchboard_oauth::{
-    Challenge, DPOP_NONCE, RequestAttempts, RequestToken, SignInNeeded, SignInTarget,
+    Challenge, DPOP_NONCE, NoToken, RequestAttempts, RequestToken, SignInNeeded, SignInTarget,
 };
 use switchboard_toolcall::{CallContext, ServerQuestions, ToolError, ToolSpec};
 
@@ -69,7 +69,7 @@ async fn attempt(
 ) -> Result<HttpResponse, AttemptFailure> {
     let fail = |failure| AttemptFailure::Send(SendFailure::Http(failure));
     let begun = RequestAttempts::begin(&caller.authorizer).await;
-    let mut attempts = begun.map_err(AttemptFailure::SignIn)?;
+    let mut attempts = begun.map_err(|why| sign_in.no_token(why))?;
     loop {
         let mut request = request.clone();
         if let Some(token) = attempts.token() {
@@ -94,9 +94,21 @@ async fn attempt(
             || attempts.token().is_some();
         match attempts.refused(challenge).await {
             Ok(()) => {}
-            Err(needed) if is_oauth => return Err(AttemptFailure::SignIn(needed)),
+            Err(why) if is_oauth => return Err(sign_in.no_token(why)),
             // It may want credentials of another kind, and says so.
             Err(_) => return sent.map_err(fail),
+        }
+    }
+}
+
+impl ApiSignIn {
+    fn no_token(&self, why: NoToken) -> AttemptFailure {
+        match why {
+            NoToken::SignIn(needed) => AttemptFailure::SignIn(needed),
+            why @ NoToken::Unavailable(_) => {
+                let hint = "Nobody has to sign in for that; call again in a minute.";
+                AttemptFailure::Send(SendFailure::Tool(self.error(&why, hint)))
+            }
         }
     }
 }

@@ -100,7 +100,7 @@ impl Server {
             }
             // The server spoke HTTP+SSE before, and has been replaced.
             (TransportKind::Http, TransportKind::Sse, AttemptError::Failed(failure))
-                if !matches!(failure, Failure::Lost(_)) =>
+                if !matches!(failure, Failure::Lost(_) | Failure::NoToken(_)) =>
             {
                 TransportKind::Http
             }

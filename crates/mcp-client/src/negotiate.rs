@@ -123,7 +123,7 @@ impl Handshake {
         match self.initialize(ids.clone()).await {
             Ok(session) => Ok(session),
             Err(InitializeRefused {
-                failure: failure @ (Failure::Lost(_) | Failure::SignIn(_)),
+                failure: failure @ (Failure::Lost(_) | Failure::SignIn(_) | Failure::NoToken(_)),
                 ..
             }) => Err(failure),
             // It may have been replaced by a server that speaks only the modern era.
@@ -165,7 +165,9 @@ impl Handshake {
                     | Failure::SessionExpired
                     | Failure::Protocol(_),
                 ) => Ok(Probe::Legacy),
-                Err(failure @ (Failure::Lost(_) | Failure::SignIn(_))) => Err(failure),
+                Err(failure @ (Failure::Lost(_) | Failure::SignIn(_) | Failure::NoToken(_))) => {
+                    Err(failure)
+                }
             };
         }
     }

@@ -212,6 +212,10 @@ impl Server {
                 self.want_sign_in(needed.clone());
                 self.sign_in_error(&needed, self.sign_in_hint()).caused_by(needed)
             }
+            failure @ Failure::NoToken(_) => {
+                let hint = "Nobody has to sign in for that; call again in a minute.";
+                self.sign_in_error(&failure, hint).caused_by(failure)
+            }
             failure @ (Failure::Http { .. } | Failure::Protocol(_)) => {
                 let text = format!("MCP server '{server}' did not answer as it should: {failure}");
                 ToolError::new(ErrorKind::ToolError, text).caused_by(failure)

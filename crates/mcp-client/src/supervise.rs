@@ -292,7 +292,7 @@ async fn listen(session: &Session) {
                     | Failure::Protocol(_),
                 ) => break,
                 // The stream ended, which is normal.
-                Ok(_) | Err(Failure::Lost(_) | Failure::SessionExpired) => {
+                Ok(_) | Err(Failure::Lost(_) | Failure::NoToken(_) | Failure::SessionExpired) => {
                     sleep(Duration::from_secs(5)).await
                 }
             }

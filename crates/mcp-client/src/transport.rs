@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{IncomingMessage, Outgoing, RpcError};
-use switchboard_oauth::SignInNeeded;
+use switchboard_oauth::{NoToken, SignInNeeded};
 use switchboard_sandbox::Sandbox;
 use switchboard_toolcall::BoxFuture;
 
@@ -127,7 +127,19 @@ pub enum Failure {
     /// The server wants a person to sign in. The request was not handled.
     #[error("{0}")]
     SignIn(SignInNeeded),
+    /// The token of the sign-in has ended and cannot be renewed for now. The request was not handled.
+    #[error("its sign-in cannot be used now: {0}")]
+    NoToken(String),
     /// The response violates the protocol.
     #[error("{0}")]
     Protocol(String),
+}
+
+impl From<NoToken> for Failure {
+    fn from(why: NoToken) -> Self {
+        match why {
+            NoToken::SignIn(needed) => Self::SignIn(needed),
+            NoToken::Unavailable(reason) => Self::NoToken(reason),
+        }
+    }
 }

@@ -226,15 +226,16 @@ impl Server {
 
     /// Connects as the first caller whose sign-in is good. Without one nothing is tried.
     async fn list_with_any(self: &Arc<Self>) -> Result<(), ToolError> {
+        let mut failed = Ok(());
         for principal in self.signed_in_callers().await {
             let user = self.for_user(&principal)?;
             match user.session().await {
                 Ok(_) => return Ok(()),
                 Err(_) if user.needs_sign_in().is_some() => {}
-                Err(error) => return Err(error),
+                Err(error) => failed = Err(error),
             }
         }
-        Ok(())
+        failed
     }
 
     /// Takes over what `tools/list` said to one caller: offered are the tools of all.

@@ -6,7 +6,7 @@ use super::{
     authorizer::Authorizer,
     challenge::Challenge,
     request_token::RequestToken,
-    status::{Remedy, SignInNeeded},
+    status::{NoToken, Remedy, SignInNeeded},
 };
 
 /// How often a request is sent again with a new token: one that somebody else got meanwhile may have ended too.
@@ -25,12 +25,13 @@ impl<'a> RequestAttempts<'a> {
     ///
     /// # Errors
     /// Fails if the caller must have a token and has none.
-    pub async fn begin(authorizer: &'a Authorizer) -> Result<Self, SignInNeeded> {
+    pub async fn begin(authorizer: &'a Authorizer) -> Result<Self, NoToken> {
         let mut token = authorizer.token().await;
         if token.is_none() && authorizer.is_personal() {
             token = match authorizer.missing().await {
                 Remedy::Retry(token) | Remedy::NewProof(token) => Some(token),
-                Remedy::SignIn(needed) => return Err(needed),
+                Remedy::SignIn(needed) => return Err(NoToken::SignIn(needed)),
+                Remedy::Unavailable(reason) => return Err(NoToken::Unavailable(reason)),
             };
         }
         Ok(Self { authorizer, token, new_tokens: 0, has_new_proof: false })
@@ -50,7 +51,7 @@ impl<'a> RequestAttempts<'a> {
     ///
     /// # Errors
     /// Nobody has signed in, or the server has refused the new token too.
-    pub async fn refused(&mut self, challenge: Challenge) -> Result<(), SignInNeeded> {
+    pub async fn refused(&mut self, challenge: Challenge) -> Result<(), NoToken> {
         let remedy = self.authorizer.refused(challenge, self.token.as_ref()).await;
         let (retry, is_again) = match remedy {
             Remedy::Retry(renewed) => {
@@ -58,10 +59,11 @@ impl<'a> RequestAttempts<'a> {
                 (renewed, self.new_tokens > NEW_TOKENS)
             }
             Remedy::NewProof(same) => (same, replace(&mut self.has_new_proof, true)),
-            Remedy::SignIn(needed) => return Err(needed),
+            Remedy::SignIn(needed) => return Err(NoToken::SignIn(needed)),
+            Remedy::Unavailable(reason) => return Err(NoToken::Unavailable(reason)),
         };
         if is_again {
-            return Err(SignInNeeded::Missing);
+            return Err(NoToken::SignIn(SignInNeeded::Missing));
         }
         self.token = Some(retry);
         Ok(())

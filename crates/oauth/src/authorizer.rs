@@ -21,12 +21,7 @@ use super::{
     sign_in::SignIn,
     status::{Remedy, SignInNeeded, SignInStatus},
 };
-use renewal::RenewalState;
-
-/// How many seconds before its end a token is renewed, while requests still use it.
-const AHEAD: u64 = 60;
-/// How many seconds before its end a token is not sent any more.
-const LAST: u64 = 5;
+use renewal::{RenewalFailure, RenewalState};
 
 /// Called with every secret that a sign-in has, so that it can be redacted.
 pub type SecretObserver = Arc<dyn Fn(&Secret) + Send + Sync>;
@@ -55,6 +50,8 @@ struct Shared {
     current: Mutex<Option<Arc<Credential>>>,
     /// Held while the sign-in is loaded or renewed.
     renewing: Arc<AsyncMutex<RenewalState>>,
+    /// The last renewal, if it failed.
+    failure: Mutex<Option<RenewalFailure>>,
     /// What the server last asked for.
     challenge: Mutex<Option<Challenge>>,
     /// Whether the process is about to exit; set while `renewing` is held.
@@ -96,6 +93,7 @@ impl Authorizer {
             nonce,
             current,
             renewing,
+            failure: Mutex::default(),
             challenge,
             is_ended: AtomicBool::new(false),
         };
@@ -157,7 +155,10 @@ impl Authorizer {
 
     /// Notes the caller's own token, which is exchanged when the server next wants one.
     pub fn present(&self, subject: &Secret) {
-        *lock(&self.shared.subject) = Some(subject.clone());
+        let before = lock(&self.shared.subject).replace(subject.clone());
+        if before.as_ref() != Some(subject) {
+            self.shared.forget_failure();
+        }
     }
 
     /// Notes the nonce that the server wants the next proof to have.
@@ -185,10 +186,10 @@ impl Authorizer {
             detached(shared.clone().follow()).await;
         }
         if let Some(current) = shared.current() {
-            if !current.ends_within(AHEAD) || !shared.can_renew(&current) {
+            if !current.ends_soon() || !shared.can_renew(&current) {
                 return Some(shared.for_request(&current));
             }
-            if !current.ends_within(LAST) {
+            if !current.has_ended() {
                 if let Ok(renewing) = shared.renewing.clone().try_lock_owned() {
                     tokio::spawn(shared.clone().renew_ahead(renewing));
                 }

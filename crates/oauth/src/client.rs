@@ -124,6 +124,14 @@ pub(super) fn configured(config: &OauthConfig, issuer: &AuthorizationServer) -> 
     Client { id, secret, private_key, signing_algorithm: config.signing_algorithm, method }
 }
 
+/// What an authorization server registered.
+#[derive(Default, Deserialize)]
+struct RegistrationAnswer {
+    client_id: Option<String>,
+    client_secret: Option<Secret>,
+    token_endpoint_auth_method: Option<String>,
+}
+
 /// Registers a client (RFC 7591).
 async fn register(
     http: &HttpClient,
@@ -151,12 +159,12 @@ async fn register(
     if !answer.status.is_success() {
         return Err(token::refusal(&answer));
     }
-    let text = |name: &str| answer.body[name].as_str().map(str::to_owned);
-    let id = text("client_id").ok_or_else(|| {
+    let registered: RegistrationAnswer = answer.read().unwrap_or_default();
+    let id = registered.client_id.ok_or_else(|| {
         Error::Metadata(format!("`{}` registered a client without an id", issuer.issuer))
     })?;
-    let secret = text("client_secret").map(Secret::from);
-    let named = text("token_endpoint_auth_method").and_then(|name| AuthMethod::parse(&name));
+    let secret = registered.client_secret;
+    let named = registered.token_endpoint_auth_method.as_deref().and_then(AuthMethod::parse);
     let method = named.unwrap_or_else(|| method(issuer, secret.is_some()));
     Ok(Client { secret, method, ..Client::new(id) })
 }

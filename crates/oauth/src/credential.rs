@@ -89,6 +89,9 @@ pub struct Credential {
     /// Scopes that the server has asked for since; the next sign-in asks for them too.
     #[serde(default)]
     pub wanted_scopes: Vec<String>,
+    /// When the access token was given, in seconds since 1970; `None` if that is not known.
+    #[serde(default)]
+    pub(super) obtained_at: Option<u64>,
     /// When the access token ends, in seconds since 1970.
     pub expires_at: Option<u64>,
     pub(super) access_token: Secret,
@@ -117,7 +120,7 @@ impl Credential {
     /// Takes new tokens over; what is not given anew stays.
     pub(super) fn renew(&mut self, tokens: Tokens) {
         self.access_token = tokens.access;
-        self.expires_at = tokens.expires_at;
+        (self.obtained_at, self.expires_at) = (Some(tokens.obtained_at), tokens.expires_at);
         self.refresh_token = tokens.refresh.or(self.refresh_token.take());
         if let Some(scopes) = tokens.scopes {
             self.scopes = scopes;

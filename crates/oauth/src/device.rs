@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{credential::Credential, error::Error, sign_in::SignIn, token};
+use super::{credential::Credential, error::Error, http::trusted, sign_in::SignIn, token};
 
 /// How often to ask if the authorization server does not say.
 const INTERVAL: u64 = 5;
@@ -41,17 +41,20 @@ impl SignIn {
         if !answer.status.is_success() {
             return Err(token::refusal(&answer));
         }
-        let text = |name: &str| answer.body[name].as_str().map(str::to_owned);
+        let body = answer.body();
+        let text = |name: &str| body[name].as_str().map(str::to_owned);
         let missing = |name: &str| Error::Metadata(format!("the device flow has no {name}"));
         let device_code = text("device_code").ok_or_else(|| missing("device_code"))?;
         let address = text("verification_uri").ok_or_else(|| missing("verification_uri"))?;
+        let complete = text("verification_uri_complete");
+        let complete = complete.map(|address| trusted(&address, &self.key.url)).transpose()?;
         show(&DeviceCode {
-            verification_uri: super::http::trusted(&address, &self.key.url)?.into(),
+            verification_uri: trusted(&address, &self.key.url)?.into(),
             user_code: text("user_code").ok_or_else(|| missing("user_code"))?,
-            verification_uri_complete: text("verification_uri_complete"),
+            verification_uri_complete: complete.map(Into::into),
         });
-        let lifetime = answer.body["expires_in"].as_u64().unwrap_or(600);
-        let interval = answer.body["interval"].as_u64().unwrap_or(INTERVAL).clamp(1, 60);
+        let lifetime = body["expires_in"].as_u64().unwrap_or(600);
+        let interval = body["interval"].as_u64().unwrap_or(INTERVAL).clamp(1, 60);
         let waiting = self.poll(client, &device_code, Duration::from_secs(interval));
         let limit = Duration::from_secs(lifetime);
         tokio::time::timeout(limit, waiting).await.unwrap_or(Err(Error::TimedOut(lifetime)))
@@ -75,8 +78,10 @@ impl SignIn {
                 Err(Error::Refused { code, .. }) if code == "slow_down" => {
                     interval += Duration::from_secs(5);
                 }
-                // A network that fails for a moment ends nothing.
-                Err(Error::Request { .. }) => interval += Duration::from_secs(1),
+                // A network or a server that fails for a moment ends nothing.
+                Err(Error::Request { .. } | Error::Busy { .. }) => {
+                    interval += Duration::from_secs(1)
+                }
                 done => return done,
             }
         }

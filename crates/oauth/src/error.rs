@@ -62,6 +62,15 @@ pub enum Error {
         /// What it says of it.
         description: Option<String>,
     },
+    /// The authorization server can say neither yes nor no for now.
+    #[error("the authorization server cannot answer now: {code}")]
+    Busy {
+        /// The error code of OAuth, or the status.
+        code: String,
+    },
+    /// There is no sign-in any more that could be renewed.
+    #[error("nobody is signed in any more")]
+    SignedOut,
     /// What came back from the browser belongs to no sign-in of ours, or comes from somebody else.
     #[error("the response of the browser was refused: {0}")]
     Response(String),
@@ -80,6 +89,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the same may succeed a little later, without anybody doing anything about the sign-in.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Request { .. } | Self::Busy { .. } | Self::Vault(_) | Self::Store(_))
+    }
+
     /// Whether the authorization server or a person refused, so that trying the same again is of no use.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::Response(_))

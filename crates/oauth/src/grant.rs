@@ -1,6 +1,7 @@
 //! Tokens without a person: for a client itself (RFC 6749, 4.4), for a workload (RFC 7523), and for a caller whose token
 //! is exchanged (RFC 8693), where an identity provider decides by a grant of its own (ID-JAG).
 
+use serde::Deserialize;
 use switchboard_vault::Secret;
 use tokio::task::spawn_blocking;
 
@@ -20,6 +21,14 @@ const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+
+/// What an identity provider gives: a grant, if it is of our type.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct IdpAnswer {
+    issued_token_type: String,
+    access_token: Option<Secret>,
+}
 
 impl SignIn {
     /// Gets a token without a person, and stores it.
@@ -125,9 +134,11 @@ impl SignIn {
         if !answer.status.is_success() {
             return Err(token::refusal(&answer));
         }
-        let text = |name: &str| answer.body[name].as_str().filter(|text| !text.is_empty());
-        match (text("issued_token_type"), text("access_token")) {
-            (Some(ID_JAG), Some(assertion)) => Ok(assertion.into()),
+        let given: IdpAnswer = answer.read().unwrap_or_default();
+        match given.access_token {
+            Some(grant) if given.issued_token_type == ID_JAG && !grant.expose().is_empty() => {
+                Ok(grant)
+            }
             _ => Err(Error::Metadata(format!("`{}` gave no grant (ID-JAG)", idp.issuer))),
         }
     }

@@ -3,10 +3,12 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use reqwest::{Client, RequestBuilder, Response, StatusCode, header, redirect};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use switchboard_egress::{PublicResolver, is_private_literal, is_public_host};
 use switchboard_vault::Secret;
 use url::Url;
+use zeroize::Zeroizing;
 
 use super::{dpop::NONCE, error::Error};
 
@@ -14,6 +16,8 @@ use super::{dpop::NONCE, error::Error};
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// How much of an answer is read.
 const MAX_BYTES: usize = 1 << 20;
+/// How much room an answer gets at first.
+const USUAL_BYTES: usize = 16 << 10;
 /// How many times a request for metadata may be sent elsewhere on the same origin.
 const REDIRECTS: usize = 3;
 
@@ -27,12 +31,27 @@ pub struct HttpClient {
     is_public_only: bool,
 }
 
-/// An answer, read whole.
+/// An answer, read whole. It may have secrets, so its bytes are overwritten when it is dropped.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
-    pub(super) body: Value,
+    bytes: Zeroizing<Vec<u8>>,
     /// The nonce that the next proof must have, if one was sent.
     pub(super) nonce: Option<String>,
+}
+
+impl Answer {
+    /// Reads the body, so that what is a [`Secret`] in `T` is in no other place.
+    ///
+    /// # Errors
+    /// It is no JSON, or another.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.bytes)
+    }
+
+    /// Returns the body, which has no secret; `null` if it is no JSON.
+    pub(super) fn body(&self) -> Value {
+        self.read().unwrap_or_default()
+    }
 }
 
 impl HttpClient {
@@ -160,17 +179,28 @@ async fn answer(response: Response, url: &Url, what: &'static str) -> Result<Ans
     let nonce = response.headers().get(NONCE).and_then(|nonce| nonce.to_str().ok());
     let nonce = nonce.map(str::to_owned);
     let bytes = whole(response, url, what).await?;
-    Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or_default(), nonce })
+    Ok(Answer { status, bytes, nonce })
 }
 
-async fn whole(mut response: Response, url: &Url, what: &'static str) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
+async fn whole(
+    mut response: Response,
+    url: &Url,
+    what: &'static str,
+) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(USUAL_BYTES));
     while let Some(piece) = response.chunk().await.map_err(|error| failed(url, what, &error))? {
-        bytes.extend_from_slice(&piece);
-        if bytes.len() > MAX_BYTES {
+        let length = bytes.len() + piece.len();
+        if length > MAX_BYTES {
             let reason = format!("the answer has more than {MAX_BYTES} bytes");
             return Err(Error::Request { what, url: shown(url), reason });
         }
+        if length > bytes.capacity() {
+            // What a growing `Vec` leaves behind is not overwritten.
+            let mut larger = Zeroizing::new(Vec::with_capacity(length.max(2 * bytes.capacity())));
+            larger.extend_from_slice(&bytes);
+            bytes = larger;
+        }
+        bytes.extend_from_slice(&piece);
     }
     Ok(bytes)
 }

@@ -52,5 +52,5 @@ pub use sign_in::{SignIn, revoke};
 pub use sign_in_pages::{
     BrowserRedirect, SharedPages, SignInPage, SignInPages, SignInTarget, TargetFinder,
 };
-pub use status::{Remedy, SignInNeeded, SignInStatus};
+pub use status::{NoToken, Remedy, SignInNeeded, SignInStatus};
 pub use switchboard_vault::{Secret, Vault};

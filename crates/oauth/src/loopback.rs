@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
+    task::JoinSet,
     time::timeout,
 };
 use url::Url;
@@ -13,6 +14,8 @@ use super::error::Error;
 
 /// How long one connection may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How many connections are read at once. Browsers open some that they do not use.
+const MOST: usize = 64;
 /// The longest request line and headers.
 const MAX_BYTES: u64 = 64 << 10;
 
@@ -50,10 +53,16 @@ impl LoopbackListener {
         &self,
         check: impl Fn(&Url) -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
+        let mut connections = JoinSet::new();
         loop {
-            let Ok((stream, _)) = self.listener.accept().await else { continue };
-            let mut stream = BufReader::new(stream);
-            let line = timeout(PATIENCE, request_line(&mut stream)).await.ok().flatten();
+            let (stream, line) = tokio::select! {
+                Ok((stream, _)) = self.listener.accept(), if connections.len() < MOST => {
+                    connections.spawn(read(stream));
+                    continue;
+                }
+                Some(Ok(read)) = connections.join_next() => read,
+                else => continue,
+            };
             let checked = line.and_then(|target| {
                 let url = self.redirect.join(&target).ok()?;
                 check(&url).filter(|_| url.path() == self.redirect.path())
@@ -86,6 +95,13 @@ impl LoopbackListener {
             }
         }
     }
+}
+
+/// Reads a request, and returns the target of a GET.
+async fn read(stream: TcpStream) -> (BufReader<TcpStream>, Option<String>) {
+    let mut stream = BufReader::new(stream);
+    let target = timeout(PATIENCE, request_line(&mut stream)).await.ok().flatten();
+    (stream, target)
 }
 
 /// Reads a request to the end of its headers, and returns the target of a GET.

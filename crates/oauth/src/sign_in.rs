@@ -195,6 +195,7 @@ impl SignIn {
             scopes: tokens.scopes.unwrap_or_else(|| self.scopes.clone()),
             account: tokens.id_token.as_ref().and_then(|token| account(token, issuer, &client.id)),
             wanted_scopes: Vec::new(),
+            obtained_at: Some(tokens.obtained_at),
             expires_at: tokens.expires_at,
             access_token: tokens.access,
             refresh_token: tokens.refresh,

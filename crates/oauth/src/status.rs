@@ -4,6 +4,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{credential::Credential, request_token::RequestToken, token::now};
 
+/// How many seconds before its end a token is renewed, while requests still use it.
+const AHEAD: u64 = 60;
+/// How many seconds before its end a token is not sent any more.
+const LAST: u64 = 5;
+
 /// What to do about a request that the server refused.
 #[derive(Debug)]
 pub enum Remedy {
@@ -13,6 +18,28 @@ pub enum Remedy {
     NewProof(RequestToken),
     /// A person has to do something.
     SignIn(SignInNeeded),
+    /// No token can be got for now, and it is of no use to sign in.
+    Unavailable(String),
+}
+
+/// Why there is no token for a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoToken {
+    /// A person has to do something.
+    #[error("{0}")]
+    SignIn(SignInNeeded),
+    /// No token can be got for now, and it is of no use to sign in.
+    #[error("its sign-in cannot be used now: {0}")]
+    Unavailable(String),
+}
+
+impl From<NoToken> for Remedy {
+    fn from(why: NoToken) -> Self {
+        match why {
+            NoToken::SignIn(needed) => Self::SignIn(needed),
+            NoToken::Unavailable(reason) => Self::Unavailable(reason),
+        }
+    }
 }
 
 /// What is known of a sign-in that is used.
@@ -62,8 +89,22 @@ impl Credential {
         }
     }
 
-    /// Whether its token ends within so many seconds.
-    pub(super) fn ends_within(&self, seconds: u64) -> bool {
-        self.expires_at.is_some_and(|end| end <= now().saturating_add(seconds))
+    /// Whether the end of its token is so near that it is renewed.
+    pub(super) fn ends_soon(&self) -> bool {
+        self.ends_within(AHEAD)
+    }
+
+    /// Whether its token has ended, or may have when a request with it arrives.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ends_within(LAST)
+    }
+
+    /// Whether its token ends within so many seconds, or within the last quarter of its life if that is less: one that lives
+    /// for half a minute is not renewed at each request.
+    fn ends_within(&self, seconds: u64) -> bool {
+        self.expires_at.is_some_and(|end| {
+            let quarter = self.obtained_at.map(|start| end.saturating_sub(start) / 4);
+            end <= now().saturating_add(seconds.min(quarter.unwrap_or(u64::MAX)))
+        })
     }
 }

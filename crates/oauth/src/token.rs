@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::Deserialize;
 use serde_json::Value;
 use switchboard_vault::Secret;
 use url::Url;
@@ -13,6 +14,19 @@ use super::{
     http::{Answer, HttpClient},
 };
 
+/// The error codes that say no, or not yet, whatever the status.
+const DECISIONS: [&str; 7] = [
+    "invalid_grant",
+    "invalid_client",
+    "unauthorized_client",
+    "access_denied",
+    "authorization_pending",
+    "slow_down",
+    "expired_token",
+];
+/// The error codes that decide nothing.
+const BUSY: [&str; 2] = ["temporarily_unavailable", "server_error"];
+
 /// Tokens, as an authorization server gives them.
 #[derive(Clone, Debug)]
 pub(super) struct Tokens {
@@ -20,6 +34,8 @@ pub(super) struct Tokens {
     /// Whether it is good only with our key (DPoP).
     pub(super) is_bound: bool,
     pub(super) refresh: Option<Secret>,
+    /// When they were given, in seconds since 1970.
+    pub(super) obtained_at: u64,
     /// When the access token ends, in seconds since 1970.
     pub(super) expires_at: Option<u64>,
     /// The ID token, if one was given.
@@ -49,11 +65,13 @@ impl TokenEndpoint<'_> {
     ) -> Result<Tokens, Error> {
         let mut answer = self.send(http, grant, None).await?;
         // A nonce is asked for in the answer to the first request.
-        if let Some(nonce) = answer.nonce.clone().filter(|_| answer.body["error"] == USE_NONCE) {
+        let is_refused = !answer.status.is_success();
+        let wants_nonce = is_refused && answer.body()["error"] == USE_NONCE;
+        if let Some(nonce) = answer.nonce.clone().filter(|_| wants_nonce) {
             answer = self.send(http, grant, Some(&nonce)).await?;
         }
         match answer.status.is_success() {
-            true => read(&answer.body),
+            true => read(&answer),
             false => Err(refusal(&answer)),
         }
     }
@@ -73,31 +91,59 @@ impl TokenEndpoint<'_> {
     }
 }
 
-fn read(body: &Value) -> Result<Tokens, Error> {
-    let text = |name: &str| body[name].as_str().filter(|text| !text.is_empty());
-    let access = text("access_token")
+/// The answer of the token endpoint.
+#[derive(Deserialize)]
+struct TokenAnswer {
+    access_token: Option<Secret>,
+    token_type: Option<String>,
+    refresh_token: Option<Secret>,
+    id_token: Option<Secret>,
+    /// A number, which some write as a text.
+    expires_in: Option<Value>,
+    scope: Option<Value>,
+}
+
+fn read(answer: &Answer) -> Result<Tokens, Error> {
+    let body: TokenAnswer = answer.read().map_err(|error| match error.is_data() {
+        true => Error::Metadata("the token endpoint's answer cannot be used".to_owned()),
+        // A page for people, as a proxy sends while the authorization server is down.
+        false => Error::Busy { code: "the token endpoint gave no JSON".to_owned() },
+    })?;
+    let is_there = |secret: &Secret| !secret.expose().is_empty();
+    let access = body
+        .access_token
+        .filter(is_there)
         .ok_or_else(|| Error::Metadata("the token endpoint gave no access token".to_owned()))?;
-    let kind = text("token_type").unwrap_or("Bearer");
+    let kind = body.token_type.as_deref().filter(|kind| !kind.is_empty()).unwrap_or("Bearer");
     let is_bound = kind.eq_ignore_ascii_case("dpop");
     if !is_bound && !kind.eq_ignore_ascii_case("bearer") {
         return Err(Error::Metadata(format!("tokens of type `{kind}` cannot be used")));
     }
-    // Some write the number as a text.
-    let lifetime = body["expires_in"].as_u64().or_else(|| text("expires_in")?.parse().ok());
+    let lifetime = body.expires_in.as_ref();
+    let lifetime = lifetime.and_then(|life| life.as_u64().or_else(|| life.as_str()?.parse().ok()));
+    let scopes = body.scope.as_ref().and_then(Value::as_str).filter(|scopes| !scopes.is_empty());
     Ok(Tokens {
-        access: access.into(),
+        access,
         is_bound,
-        refresh: text("refresh_token").map(Secret::from),
+        refresh: body.refresh_token.filter(is_there),
+        obtained_at: now(),
         expires_at: lifetime.map(|seconds| now().saturating_add(seconds)),
-        id_token: text("id_token").map(Secret::from),
-        scopes: text("scope").map(|scopes| scopes.split_whitespace().map(str::to_owned).collect()),
+        id_token: body.id_token.filter(is_there),
+        scopes: scopes.map(|scopes| scopes.split_whitespace().map(str::to_owned).collect()),
     })
 }
 
-/// What an authorization server says that refuses something.
+/// What an authorization server says that refuses something, or cannot decide now.
 pub(super) fn refusal(answer: &Answer) -> Error {
-    let text = |name: &str| answer.body[name].as_str().map(|text| text.chars().take(300).collect());
-    let code = text("error").unwrap_or_else(|| format!("HTTP status {}", answer.status.as_u16()));
+    let body = answer.body();
+    let text = |name: &str| body[name].as_str().map(|text| text.chars().take(300).collect());
+    let status = answer.status.as_u16();
+    let code: String = text("error").unwrap_or_else(|| format!("HTTP status {status}"));
+    let is_busy = answer.status.is_server_error() || matches!(status, 408 | 425 | 429);
+    let is_decided = DECISIONS.contains(&code.as_str());
+    if BUSY.contains(&code.as_str()) || (is_busy && !is_decided) {
+        return Error::Busy { code };
+    }
     Error::Refused { code, description: text("error_description") }
 }
 

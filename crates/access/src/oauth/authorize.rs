@@ -67,6 +67,11 @@ impl Answer {
 }
 
 impl AuthorizationRequest {
+    /// Returns the profile that the tokens are for; `None` if they are for more than one.
+    pub fn profile(&self) -> Option<&str> {
+        self.resource.strip_prefix(&self.answer.issuer)?.strip_prefix("/mcp/")
+    }
+
     /// Returns where the browser goes with this code.
     pub(super) fn granted(&self, code: &str) -> String {
         self.answer.with(&[("code", code)])

@@ -48,7 +48,8 @@ impl Access {
             let code = GrantSecret::new(SecretKind::Code, family, &name)?;
             let grant = Grant::pending(request, person.user.clone(), &code);
             let family = secret::family_hash(&family);
-            let entry = TokenEntry::of_grant(name.clone(), family, tools.clone(), grant);
+            let mut entry = TokenEntry::of_grant(name.clone(), family, tools.clone(), grant);
+            entry.profile = request.profile().map(str::to_owned);
             if self.create_grant(entry).await? {
                 tracing::info!(
                     token = name,

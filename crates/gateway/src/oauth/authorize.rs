@@ -101,7 +101,10 @@ async fn allow(
     person: &Person,
     sent: &Parameters,
 ) -> Response {
-    let groups = groups(parts, person);
+    let groups = match groups(parts, person, wanted.profile()) {
+        Ok(groups) => groups,
+        Err(response) => return response,
+    };
     let chosen: Vec<_> = groups
         .iter()
         .filter(|group| sent.all("tools").any(|pattern| pattern == group.pattern))
@@ -169,6 +172,10 @@ async fn consent_page(
         Ok(wanted) => wanted,
         Err(response) => return response,
     };
+    let groups = match groups(parts, person, wanted.profile()) {
+        Ok(groups) => groups,
+        Err(response) => return response,
+    };
     let cookie = match parts.access.form_cookie(head) {
         Ok(cookie) => cookie,
         Err(rejection) => return pages::failed(rejection.status(), &rejection.to_string(), None),
@@ -178,7 +185,7 @@ async fn consent_page(
     let field = cookie.field(&["sign-out", query, ""]);
     let sign_out = FormFields { query, field: &field };
     let sign_out = person.has_session().then_some(&sign_out);
-    let response = pages::consent(&wanted, person, &groups(parts, person), &fields, sign_out);
+    let response = pages::consent(&wanted, person, &groups, &fields, sign_out);
     with_cookie(response, cookie.set)
 }
 
@@ -199,12 +206,17 @@ fn sign_in_page(
     }
 }
 
-/// Returns the tools that the person may see, by server.
-fn groups(parts: &Parts, person: &Person) -> Vec<ToolGroup> {
+/// Returns the tools that the person may see, by server; in the profile that the client asks for, if it asks for one. A response
+/// instead if there is no such profile for this person.
+fn groups(
+    parts: &Parts,
+    person: &Person,
+    profile: Option<&str>,
+) -> Result<Vec<ToolGroup>, Response> {
     let mut groups: IndexMap<String, ToolGroup> = IndexMap::new();
-    // A token that is bound to a profile was checked when the person signed in.
-    let caller = profile_view::enter(parts, person.caller.clone(), None);
-    let caller = caller.unwrap_or_else(|_| person.caller.clone());
+    let caller = profile_view::enter(parts, person.caller.clone(), profile);
+    let caller =
+        caller.map_err(|error| pages::failed(StatusCode::BAD_REQUEST, &error.to_string(), None))?;
     for tool in parts.executor.tools().listed_for(caller.visibility()) {
         let (pattern, label) = match tool.spec().server() {
             Some(server) => (format!("{server}__*"), server.to_string()),
@@ -213,7 +225,7 @@ fn groups(parts: &Parts, person: &Person) -> Vec<ToolGroup> {
         let new = || ToolGroup { pattern: pattern.clone(), label, tools: Vec::new() };
         groups.entry(pattern.clone()).or_insert_with(new).tools.push(tool.name().to_string());
     }
-    groups.into_values().collect()
+    Ok(groups.into_values().collect())
 }
 
 /// Returns whether a page of another site led the browser here.

@@ -86,6 +86,12 @@ pub(super) fn consent(
     };
     let body = body.markup("</dd>\n<dt>It returns to</dt><dd><code>").text(&request.redirect_uri);
     let body = body.markup("</code></dd>\n<dt>For</dt><dd><code>").text(&request.resource);
+    let body = match request.profile() {
+        Some(profile) => {
+            body.markup("</code></dd>\n<dt>In the profile</dt><dd><code>").text(profile)
+        }
+        None => body,
+    };
     let body = body.markup("</code></dd>\n<dt>In the name of</dt><dd>").text(&person.name());
     let body = body.markup("</dd>\n</dl>\n");
     let body = match request.is_local() {

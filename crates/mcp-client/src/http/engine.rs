@@ -106,14 +106,14 @@ impl Engine {
         };
         // Boxed, so that the future of every request stays small.
         Box::pin(async {
-            let mut attempts = RequestAttempts::begin(authorizer).await.map_err(Failure::SignIn)?;
+            let mut attempts = RequestAttempts::begin(authorizer).await?;
             loop {
                 let request = (method.clone(), uri, headers, own, body.clone());
                 let answer = self.send_with(attempts.token(), request).await?;
                 let nonce = answer.header(&DPOP_NONCE).and_then(|nonce| str::from_utf8(nonce).ok());
                 nonce.inspect(|nonce| attempts.note_nonce(nonce));
                 let Some(challenge) = challenge(&answer) else { return Ok(answer) };
-                attempts.refused(challenge).await.map_err(Failure::SignIn)?;
+                attempts.refused(challenge).await?;
             }
         })
         .await

@@ -3,9 +3,12 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use switchboard_vault::Secret;
-use tokio::sync::OwnedMutexGuard;
+use tokio::{
+    sync::OwnedMutexGuard,
+    time::{Duration, Instant},
+};
 
-use super::{AHEAD, LAST, Shared, lock};
+use super::{Shared, lock};
 use crate::{
     challenge::Challenge,
     config::GrantKind,
@@ -16,12 +19,13 @@ use crate::{
     jwt, metadata,
     request_token::RequestToken,
     sign_in::SignIn,
-    status::{Remedy, SignInNeeded},
-    token::{TokenEndpoint, now},
+    status::{NoToken, Remedy, SignInNeeded},
+    token::TokenEndpoint,
 };
 
-/// How many seconds pass before a token that could not be renewed, and is still good, is tried again.
-const PAUSE: u64 = 15;
+/// How long nothing is asked of an authorization server after a renewal that failed: as long as that took, within these.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 /// How many scopes a server may ask for beside those that were granted, and how long each may be.
 const MAX_SCOPES: usize = 64;
@@ -34,8 +38,13 @@ const OVER: &str = "invalid_grant";
 #[derive(Default)]
 pub(super) struct RenewalState {
     is_loaded: bool,
-    /// When to try again, in seconds since 1970.
-    next_try: u64,
+}
+
+/// Why a renewal failed. Until it is tried again, that is the outcome for all requests: they do not wait for an authorization
+/// server that hangs, one after the other.
+pub(super) struct RenewalFailure {
+    why: NoToken,
+    next_try: Instant,
 }
 
 impl Shared {
@@ -53,12 +62,10 @@ impl Shared {
     }
 
     /// Renews a token that is still good.
-    pub(super) async fn renew_ahead(self: Arc<Self>, mut state: OwnedMutexGuard<RenewalState>) {
-        let Some(current) = self.current().filter(|current| current.ends_within(AHEAD)) else {
-            return;
-        };
-        if state.next_try <= now() {
-            self.try_renewal(&current, &mut state).await;
+    pub(super) async fn renew_ahead(self: Arc<Self>, _renewing: OwnedMutexGuard<RenewalState>) {
+        if let Some(current) = self.current().filter(|current| current.ends_soon()) {
+            // If it fails, requests still have this one.
+            _ = self.try_renewal(Some(&current.access_token)).await;
         }
     }
 
@@ -68,22 +75,22 @@ impl Shared {
         let mut credential = self.current();
         if credential.is_none() && !state.is_loaded {
             state.is_loaded = true;
-            credential = self.load().await;
+            credential = self.load_if_readable().await;
         }
         let credential = credential?;
-        let is_good = !credential.ends_within(LAST);
-        if is_good || !self.can_renew(&credential) {
+        if !credential.has_ended() || !self.can_renew(&credential) {
             return Some(credential);
         }
-        Some(self.try_renewal(&credential, &mut state).await.unwrap_or(credential))
+        Some(self.try_renewal(Some(&credential.access_token)).await.unwrap_or(credential))
     }
 
     /// Takes the sign-in that is stored; returns whether it is another one than before.
     pub(super) async fn reload(self: Arc<Self>) -> bool {
         let mut state = self.renewing.clone().lock_owned().await;
-        *state = RenewalState { is_loaded: true, next_try: 0 };
+        state.is_loaded = true;
+        self.forget_failure();
         let before = lock(&self.current).take();
-        let now = self.load().await;
+        let now = self.load_if_readable().await;
         now.is_some_and(|now| before.is_none_or(|before| before.access_token != now.access_token))
     }
 
@@ -99,19 +106,40 @@ impl Shared {
         }
     }
 
-    async fn try_renewal(
-        &self,
-        credential: &Credential,
-        state: &mut RenewalState,
-    ) -> Option<Arc<Credential>> {
-        match self.renew(Some(&credential.access_token)).await {
-            Ok(renewed) => Some(renewed),
-            Err(error) => {
-                state.next_try = now() + PAUSE;
-                tracing::warn!(server = self.key.server, %error, "the sign-in could not be renewed");
-                None
-            }
+    /// Renews the sign-in, unless that has failed a moment ago.
+    async fn try_renewal(&self, used: Option<&Secret>) -> Result<Arc<Credential>, NoToken> {
+        if let Some(why) = self.recent_failure() {
+            return Err(why);
         }
+        let begun = Instant::now();
+        let error = match self.renew(used).await {
+            Ok(renewed) => return Ok(renewed),
+            Err(error) => error,
+        };
+        tracing::warn!(server = self.key.server, %error, "the sign-in could not be renewed");
+        let why = match error {
+            error if error.is_transient() => NoToken::Unavailable(error.to_string()),
+            Error::SignedOut => NoToken::SignIn(SignInNeeded::Missing),
+            error if self.grant == GrantKind::Person => {
+                NoToken::SignIn(SignInNeeded::Ended(error.to_string()))
+            }
+            error => NoToken::SignIn(SignInNeeded::NoAccess(error.to_string())),
+        };
+        let pause = begun.elapsed().clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        let failure = RenewalFailure { why: why.clone(), next_try: Instant::now() + pause };
+        *lock(&self.failure) = Some(failure);
+        Err(why)
+    }
+
+    /// Returns why the last renewal failed, while no other is tried.
+    fn recent_failure(&self) -> Option<NoToken> {
+        let failure = lock(&self.failure);
+        failure.as_ref().filter(|one| one.next_try > Instant::now()).map(|one| one.why.clone())
+    }
+
+    /// Lets the next request that needs it renew the sign-in, although that has just failed: something is different now.
+    pub(super) fn forget_failure(&self) {
+        *lock(&self.failure) = None;
     }
 
     pub(super) async fn remedy(
@@ -121,7 +149,10 @@ impl Shared {
     ) -> Remedy {
         let _renewing = self.renewing.clone().lock_owned().await;
         // Somebody may have renewed it, or signed in, meanwhile: in this process or another one.
-        let stored = self.load().await;
+        let stored = match self.load().await {
+            Ok(stored) => stored,
+            Err(error) => return Remedy::Unavailable(error.to_string()),
+        };
         let Some(stored) = stored else {
             return match self.grant {
                 GrantKind::Person => Remedy::SignIn(SignInNeeded::Missing),
@@ -152,7 +183,12 @@ impl Shared {
         let _renewing = self.renewing.clone().lock_owned().await;
         match (self.current(), self.grant) {
             (Some(current), _) => Remedy::Retry(self.for_request(&current)),
-            (None, GrantKind::Person) => Remedy::SignIn(SignInNeeded::Missing),
+            // A store that cannot be read now does not say that nobody is signed in.
+            (None, GrantKind::Person) => match self.load().await {
+                Ok(Some(stored)) => Remedy::Retry(self.for_request(&stored)),
+                Ok(None) => Remedy::SignIn(SignInNeeded::Missing),
+                Err(error) => Remedy::Unavailable(error.to_string()),
+            },
             (None, GrantKind::Client | GrantKind::Exchange) => self.healed(None).await,
         }
     }
@@ -164,19 +200,20 @@ impl Shared {
     }
 
     async fn healed(&self, used: Option<&Secret>) -> Remedy {
-        match self.renew(used).await {
+        // Who has said no may say yes now, and says so at once; who has said nothing is not asked for each request.
+        if matches!(self.recent_failure(), Some(NoToken::SignIn(_))) {
+            self.forget_failure();
+        }
+        match self.try_renewal(used).await {
             Ok(renewed) => Remedy::Retry(self.for_request(&renewed)),
-            Err(error) if self.grant == GrantKind::Person => {
-                Remedy::SignIn(SignInNeeded::Ended(error.to_string()))
-            }
-            Err(error) => Remedy::SignIn(SignInNeeded::NoAccess(error.to_string())),
+            Err(why) => why.into(),
         }
     }
 
     /// Renews the sign-in unless somebody else has: one process at a time, as each refresh token may be good for one use.
     async fn renew(&self, used: Option<&Secret>) -> Result<Arc<Credential>, Error> {
         if self.is_ended.load(Ordering::Acquire) {
-            return Err(Error::Response("the program is about to exit".to_owned()));
+            return Err(Error::store("the program is about to exit"));
         }
         if self.is_in_memory() {
             let mut obtained = self.obtain().await?;
@@ -202,9 +239,7 @@ impl Shared {
             (Some(stored), _) if is_renewed => return Ok(self.take_over(stored)),
             (Some(stored), _) if stored.is_renewable() => self.refresh(lock, stored).await?,
             (_, GrantKind::Client | GrantKind::Exchange) => self.obtain().await?,
-            (_, GrantKind::Person) => {
-                return Err(Error::Response("nobody is signed in any more".to_owned()));
-            }
+            (_, GrantKind::Person) => return Err(Error::SignedOut),
         };
         if let Err(error) = renewed.store(lock).await {
             // What was used up to get it is of no use to anybody, so here at least it goes on.
@@ -298,17 +333,16 @@ impl Shared {
         noted
     }
 
-    async fn load(&self) -> Option<Arc<Credential>> {
+    async fn load(&self) -> Result<Option<Arc<Credential>>, Error> {
         if self.is_in_memory() {
-            return self.current();
+            return Ok(self.current());
         }
-        match Credential::load(&*self.store, &self.key).await {
-            Ok(credential) => credential.map(|credential| self.take_over(credential)),
-            Err(error) => {
-                self.unreadable(&error);
-                None
-            }
-        }
+        let stored = Credential::load(&*self.store, &self.key).await?;
+        Ok(stored.map(|credential| self.take_over(credential)))
+    }
+
+    async fn load_if_readable(&self) -> Option<Arc<Credential>> {
+        self.load().await.inspect_err(|error| self.unreadable(error)).ok().flatten()
     }
 
     fn unreadable(&self, error: &Error) {
@@ -318,7 +352,10 @@ impl Shared {
     fn take_over(&self, credential: Credential) -> Arc<Credential> {
         credential.secrets().for_each(|secret| (self.observe)(secret));
         let credential = Arc::new(credential);
-        *lock(&self.current) = Some(credential.clone());
+        let before = lock(&self.current).replace(credential.clone());
+        if before.is_some_and(|before| before.access_token != credential.access_token) {
+            self.forget_failure();
+        }
         credential
     }
 }

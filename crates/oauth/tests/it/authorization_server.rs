@@ -15,7 +15,7 @@ use axum::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::digest;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::watch};
 
 pub(crate) type Parameters = BTreeMap<String, String>;
 
@@ -32,17 +32,23 @@ pub(crate) struct Known {
     /// How long access tokens are good, in seconds.
     pub(crate) lifetime: u64,
     codes: BTreeMap<String, Parameters>,
-    clients: BTreeMap<String, Vec<String>>,
+    pub(crate) clients: BTreeMap<String, Vec<String>>,
     refresh_tokens: BTreeSet<String>,
     used: BTreeSet<String>,
     pub(crate) access_tokens: BTreeSet<String>,
     pub(crate) requested_scopes: Vec<String>,
     pub(crate) refreshes: u32,
+    /// What a refresh is answered with, in place of tokens.
+    pub(crate) refresh_answer: Option<(u16, &'static str)>,
+    /// Refreshes are answered only while this is `false`.
+    pub(crate) hangs: watch::Sender<bool>,
     /// Every request for tokens: its form, and its headers.
     pub(crate) requests: Vec<(Parameters, HeaderMap)>,
     /// Whether tokens are bound to the key of a proof, which must have a nonce.
     pub(crate) binds: bool,
     pub(crate) revoked: Vec<String>,
+    /// Where the device flow sends people who need not type anything.
+    pub(crate) complete_uri: Option<&'static str>,
     /// Device codes, and how often they are still pending.
     pub(crate) pending: u32,
     /// What clients that ask for themselves are refused with.
@@ -245,9 +251,13 @@ async fn authorize(
 async fn device(State(server): State<AuthorizationServer>, body: String) -> Json<Value> {
     assert_eq!(parameters(&body)["resource"], server.resource());
     let uri = format!("{}/activate", server.origin());
-    Json(json!({
+    let mut body = json!({
         "device_code": "device-secret-value", "user_code": "ABCD-EFGH", "verification_uri": uri, "expires_in": 600, "interval": 1,
-    }))
+    });
+    if let Some(complete) = server.with(|known| known.complete_uri) {
+        body["verification_uri_complete"] = complete.into();
+    }
+    Json(body)
 }
 
 fn parameters(form: &str) -> Parameters {
@@ -272,6 +282,13 @@ async fn token(
         let nonce = [("DPoP-Nonce", "as-nonce")];
         return (StatusCode::BAD_REQUEST, nonce, Json(json!({"error": "use_dpop_nonce"})))
             .into_response();
+    }
+    if form["grant_type"] == "refresh_token" {
+        let mut hangs = server.with(|known| known.hangs.subscribe());
+        hangs.wait_for(|hangs| !hangs).await.unwrap();
+        if let Some((status, body)) = server.with(|known| known.refresh_answer) {
+            return (StatusCode::from_u16(status).unwrap(), body).into_response();
+        }
     }
     if form["grant_type"].ends_with(":token-exchange") && form.contains_key("audience") {
         return server.with(|known| known.identity_assertion());

@@ -69,7 +69,7 @@ async fn a_nonce_of_the_server_is_used() {
 #[tokio::test]
 async fn a_bound_sign_in_is_renewed_with_its_key() {
     let world = world().await;
-    world.server.with(|known| known.lifetime = 1);
+    world.server.with(|known| known.lifetime = 0);
     world.sign_in().await.unwrap();
     world.server.with(|known| known.lifetime = 3600);
     world.authorizer().token().await.unwrap();

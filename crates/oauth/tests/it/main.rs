@@ -69,6 +69,15 @@ impl World {
         Credential::load(&*self.store, &self.key).await.unwrap()
     }
 
+    /// Changes the sign-in that is stored.
+    async fn change_stored(&self, change: impl FnOnce(&mut serde_json::Value)) {
+        let lock = self.store.lock(&self.key.name()).await.unwrap();
+        let stored = lock.get().await.unwrap().unwrap();
+        let mut stored = serde_json::from_str(stored.expose()).unwrap();
+        change(&mut stored);
+        lock.set(stored.to_string().into()).await.unwrap();
+    }
+
     fn authorizer(&self) -> Authorizer {
         self.granted_by(GrantKind::Person)
     }

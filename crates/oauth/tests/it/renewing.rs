@@ -1,8 +1,13 @@
 //! Tokens that end, and who renews them.
 
+use std::sync::Arc;
+
 use futures_util::future::join_all;
 use serde_json::json;
-use switchboard_oauth::{Authorizer, Challenge, Remedy, SignInNeeded};
+use switchboard_oauth::{
+    Authorizer, Challenge, CredentialKey, CredentialLock, CredentialStore, Error, Remedy, Secret,
+    SignInNeeded, StoreFuture,
+};
 
 use crate::{World, authorization_server::AuthorizationServer};
 
@@ -15,7 +20,7 @@ async fn refused(authorizer: &Authorizer) -> Remedy {
 #[tokio::test]
 async fn a_token_that_has_ended_is_renewed_once_for_all() {
     let world = World::new().await;
-    world.server.with(|known| known.lifetime = 1);
+    world.server.with(|known| known.lifetime = 0);
     world.sign_in().await.unwrap();
     world.server.with(|known| known.lifetime = 3600);
     // Two processes with one vault, and many calls in each.
@@ -28,12 +33,30 @@ async fn a_token_that_has_ended_is_renewed_once_for_all() {
     assert!(world.server.with(|known| known.access_tokens.contains(token.expose())));
 }
 
+// AU-1: what lives for half a minute is not renewed at each request.
+#[tokio::test]
+async fn a_short_lived_token_is_used_until_it_is_about_to_end() {
+    let world = World::new().await;
+    world.server.with(|known| known.lifetime = 30);
+    world.sign_in().await.unwrap();
+    let authorizer = world.authorizer();
+    let first = authorizer.token().await;
+    for _ in 0..20 {
+        assert_eq!(authorizer.token().await, first);
+        // A renewal that has begun would have ended.
+        authorizer.settled().await;
+    }
+    assert_eq!(world.server.with(|known| known.refreshes), 0);
+}
+
 // AU-1: while the old token is still good, nobody waits for the new one.
 #[tokio::test]
 async fn a_token_that_is_about_to_end_is_renewed_by_one_task() {
     let world = World::new().await;
+    // Half a minute of an hour is left.
     world.server.with(|known| known.lifetime = 30);
     world.sign_in().await.unwrap();
+    world.change_stored(|stored| stored["obtained_at"] = 0.into()).await;
     world.server.with(|known| known.lifetime = 3600);
     let authorizer = world.authorizer();
     let old = authorizer.token().await;
@@ -49,7 +72,7 @@ async fn a_token_that_is_about_to_end_is_renewed_by_one_task() {
 #[tokio::test]
 async fn a_renewal_outlives_the_call_that_began_it() {
     let world = World::new().await;
-    world.server.with(|known| known.lifetime = 1);
+    world.server.with(|known| known.lifetime = 0);
     world.sign_in().await.unwrap();
     world.server.with(|known| known.lifetime = 3600);
     let authorizer = world.authorizer();
@@ -179,11 +202,104 @@ async fn a_dead_sign_in_is_asked_for_once() {
 #[tokio::test]
 async fn nothing_is_renewed_once_the_process_is_about_to_exit() {
     let world = World::new().await;
-    world.server.with(|known| known.lifetime = 1);
+    world.server.with(|known| known.lifetime = 0);
     world.sign_in().await.unwrap();
     let authorizer = world.authorizer();
     authorizer.end().await;
     assert!(authorizer.token().await.is_some());
-    assert!(matches!(refused(&authorizer).await, Remedy::SignIn(SignInNeeded::Ended(_))));
+    assert!(matches!(refused(&authorizer).await, Remedy::Unavailable(_)));
     assert_eq!(world.server.with(|known| known.refreshes), 0);
+}
+
+// AU-1: calls do not wait for an authorization server that hangs one after the other, and nobody has to sign in for that.
+#[tokio::test]
+async fn an_authorization_server_that_hangs_is_asked_once_for_all() {
+    let world = World::new().await;
+    world.server.with(|known| known.lifetime = 0);
+    world.sign_in().await.unwrap();
+    world.server.with(|known| {
+        known.requests.clear();
+        known.refresh_answer = Some((503, "later"));
+        known.hangs.send_replace(true);
+    });
+    let authorizer = world.authorizer();
+    let calls = join_all((0..20).map(|_| refused(&authorizer)));
+    let release = async {
+        while world.server.with(|known| known.requests.is_empty()) {
+            tokio::task::yield_now().await;
+        }
+        world.server.with(|known| known.hangs.send_replace(false));
+    };
+    let (remedies, ()) = tokio::join!(calls, release);
+    for remedy in remedies {
+        assert!(matches!(&remedy, Remedy::Unavailable(why) if why.contains("503")), "{remedy:?}");
+    }
+    assert_eq!(world.server.with(|known| known.requests.len()), 1);
+    // Somebody signs in meanwhile: it is used at once, and renewed.
+    world.server.with(|known| known.refresh_answer = None);
+    world.sign_in().await.unwrap();
+    assert!(authorizer.reload().await && authorizer.token().await.is_some());
+    assert_eq!(world.server.with(|known| known.refreshes), 1);
+}
+
+// AU-1: only what says no to the sign-in itself asks a person to sign in.
+#[tokio::test]
+async fn a_failure_of_the_moment_asks_nobody_to_sign_in() {
+    let world = World::new().await;
+    world.sign_in().await.unwrap();
+    let page = "<html>We are down for maintenance.</html>";
+    for (status, body, is_transient) in [
+        (503, "", true),
+        (502, page, true),
+        (200, page, true),
+        (429, "{}", true),
+        (500, r#"{"error": "server_error"}"#, true),
+        (400, r#"{"error": "temporarily_unavailable"}"#, true),
+        (401, r#"{"error": "invalid_client"}"#, false),
+        (404, "", false),
+        (500, r#"{"error": "invalid_grant"}"#, false),
+    ] {
+        world.server.with(|known| known.refresh_answer = Some((status, body)));
+        let remedy = refused(&world.authorizer()).await;
+        match is_transient {
+            true => assert!(matches!(remedy, Remedy::Unavailable(_)), "{status}: {remedy:?}"),
+            false => assert!(
+                matches!(remedy, Remedy::SignIn(SignInNeeded::Ended(_))),
+                "{status}: {remedy:?}"
+            ),
+        }
+    }
+}
+
+/// A store that nothing can be read from, as a vault whose keyring is locked.
+#[derive(Debug)]
+struct LockedStore;
+
+impl CredentialStore for LockedStore {
+    fn names(&self) -> StoreFuture<'_, Vec<String>> {
+        Box::pin(async { Err(Error::store("the keyring is locked")) })
+    }
+
+    fn get<'a>(&'a self, _: &'a str) -> StoreFuture<'a, Option<Secret>> {
+        Box::pin(async { Err(Error::store("the keyring is locked")) })
+    }
+
+    fn lock<'a>(&'a self, _: &'a str) -> StoreFuture<'a, Box<dyn CredentialLock>> {
+        Box::pin(async { Err(Error::store("the keyring is locked")) })
+    }
+}
+
+// AU-2: that the sign-in cannot be read does not say that there is none.
+#[tokio::test]
+async fn a_locked_store_asks_nobody_to_sign_in() {
+    let world = World::new().await;
+    let (http, store) = (world.http.clone(), Arc::new(LockedStore));
+    let key = CredentialKey::of_caller("docs", &world.server.resource(), "ada".into()).unwrap();
+    let authorizer = Authorizer::new(http, store, key, Arc::new(|_| {}));
+    for remedy in [refused(&authorizer).await, authorizer.missing().await] {
+        assert!(
+            matches!(&remedy, Remedy::Unavailable(why) if why.contains("locked")),
+            "{remedy:?}"
+        );
+    }
 }

@@ -1,7 +1,13 @@
 //! Sign-ins that succeed.
 
 use serde_json::json;
-use switchboard_oauth::revoke;
+use switchboard_oauth::{Error, Secret, revoke};
+use switchboard_testkit::secrets;
+use tokio::{
+    io::{AsyncReadExt, BufReader},
+    net::TcpStream,
+};
+use url::Url;
 
 use crate::{World, browse, redirect_of};
 
@@ -55,21 +61,9 @@ async fn nothing_secret_is_written() {
     let credential = world.sign_in().await.unwrap();
     let shown = format!("{credential:?}");
     assert!(!shown.contains("access-secret") && !shown.contains("refresh-secret"), "{shown}");
-    let mut folders = vec![world.folder.path().to_owned()];
-    let mut files = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            files += 1;
-            let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
-            assert!(!text.contains("secret-value"), "{}", path.display());
-        }
-    }
-    assert!(files > 1);
+    let known: Vec<_> = credential.secrets().map(Secret::expose).collect();
+    assert_eq!(known.len(), 2);
+    secrets::assert_none(world.folder.path(), &[], &[&known[..], &["code-secret-value"]].concat());
 }
 
 // AU-1
@@ -114,4 +108,73 @@ async fn a_sign_out_revokes() {
     let revoked = revoke(&world.http, &*world.store, &world.key).await.unwrap();
     assert_eq!(revoked, Some((credential, false)));
     assert_eq!(world.stored().await, None);
+}
+
+// AU-1: browsers open connections ahead and leave them idle.
+#[tokio::test]
+async fn an_idle_connection_does_not_hold_up_the_redirect() {
+    let world = World::new().await;
+    let pending = world.begin().await;
+    let back = redirect_of(pending.url().as_str()).await;
+    let port = Url::parse(&back).unwrap().port().unwrap();
+    let idle = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let finished = tokio::spawn(pending.finish());
+    assert!(browse(back).await.contains("Signed in"));
+    finished.await.unwrap().unwrap();
+    // It was open all the while, and ends with the sign-in.
+    let mut rest = Vec::new();
+    let mut idle = BufReader::new(idle);
+    _ = idle.read_to_end(&mut rest).await;
+    assert_eq!(rest, b"");
+}
+
+// AU-1: a page that people are sent to is https, or on this machine if the server is.
+#[tokio::test]
+async fn a_device_is_sent_to_no_address_that_is_not_trusted() {
+    let world = World::new().await;
+    let sign_in = world.prepare().await.unwrap();
+    for address in ["http://phish.example/activate?code=1", "javascript:alert(1)"] {
+        world.server.with(|known| known.complete_uri = Some(address));
+        let error = sign_in.with_device(|_| panic!("shown")).await.unwrap_err();
+        assert!(matches!(error, Error::Insecure { .. }), "{error}");
+    }
+}
+
+// AU-1: by configuration, then by the client's metadata document, then by registration.
+#[tokio::test]
+async fn a_client_is_its_metadata_document_where_that_is_taken() {
+    let mut world = World::new().await;
+    let document = "https://tools.example/client.json";
+    let config = |more: serde_json::Value| serde_json::from_value(more).unwrap();
+    world.config = config(json!({"client_metadata_url": document}));
+    // Not taken: registered.
+    let pending = world.begin().await;
+    let redirect = |url: &Url| {
+        let found = url.query_pairs().find(|(name, _)| name == "redirect_uri").unwrap().1;
+        Url::parse(&found).unwrap()
+    };
+    let id = |url: &Url| url.query_pairs().find(|(name, _)| name == "client_id").unwrap().1.into();
+    let registered: String = id(pending.url());
+    assert!(registered.starts_with("client-"), "{registered}");
+    assert_ne!(redirect(pending.url()).path(), "/callback", "a random path");
+
+    let taken = json!({"client_id_metadata_document_supported": true});
+    world.server.with(|known| known.metadata = taken);
+    let pending = world.begin().await;
+    let named: String = id(pending.url());
+    let redirect = redirect(pending.url());
+    assert_eq!((&*named, redirect.path()), (document, "/callback"));
+    // The authorization server finds the address in the document, whatever the port.
+    let redirects = vec![redirect.to_string()];
+    world.server.with(|known| known.clients.insert(document.to_owned(), redirects));
+    let browser = tokio::spawn(browse(pending.url().to_string()));
+    pending.finish().await.unwrap();
+    assert!(browser.await.unwrap().contains("Signed in"));
+    let asked = world.server.with(|known| known.requests.pop().unwrap().0);
+    assert_eq!((&*asked["client_id"], asked.get("client_secret")), (document, None));
+    assert_eq!(world.server.with(|known| known.clients.len()), 2, "nothing else is registered");
+
+    world.config = config(json!({"client_metadata_url": document, "client_id": "by-hand"}));
+    let configured: String = id(world.begin().await.url());
+    assert_eq!(configured, "by-hand");
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 use switchboard_access::{JwtConfig, OAuthConfig};
 use switchboard_gateway::Config;
+use switchboard_toolcall::ProfileRules;
 
 use super::{OAuthClient, configured, mcp, returned, server, tools};
 use crate::{
@@ -166,4 +167,83 @@ async fn who_signs_in_wrongly_is_told_and_can_sign_out() {
     let page = browser.submit(&page.form("/oauth/sign-out")).await;
     assert_eq!(page.location(), Some(client.path(&[]).as_str()));
     assert!(browser.get(&client.path(&[])).await.text.contains("Your token"));
+}
+
+// AU-4, FT-5: what a person allows for the address of a profile is that profile, now and later.
+#[tokio::test]
+async fn consent_for_a_profile_is_for_its_tools() {
+    let house = server().await;
+    let home = json!({"tools": ["weather", "e*"], "tool": {"echo": {"name": "say"}}});
+    let set_profiles = |home: &serde_json::Value| {
+        let rules = |config: &serde_json::Value| {
+            ProfileRules::new(serde_json::from_value(config.clone()).unwrap()).unwrap()
+        };
+        let all = [("home", rules(home)), ("work", rules(&json!({"tools": ["*"]})))];
+        let all = all.map(|(name, rules)| (name.to_owned(), rules));
+        house.executor.tools().set_profiles(all.into_iter().collect());
+    };
+    set_profiles(&home);
+    let client = OAuthClient::register(&house).await;
+    let ada = house.token("ada", &["*"]);
+    let resource = house.url("/mcp/home");
+    let mut browser = client.browser();
+    let page = client.consent_page(&mut browser, &ada, &[("resource", &resource)]).await;
+    let shown = page.text.split("<fieldset>").nth(1).unwrap().split("</fieldset>").next().unwrap();
+    assert!(page.text.contains("In the profile</dt><dd><code>home</code>"), "{}", page.text);
+    assert!(shown.contains("weather") && shown.contains("say"), "{shown}");
+    for tool in ["wait", "forbidden", "echo"] {
+        assert!(!shown.contains(tool), "{tool}: {shown}");
+    }
+    let page = browser.submit(&page.form("/oauth/authorize").with("decision", "allow")).await;
+    let code = returned(&page)["code"].as_str().unwrap().to_owned();
+    let (_, tokens) = client.exchange(&code, &[("resource", &resource)]).await;
+    let access = tokens["access_token"].as_str().unwrap();
+    assert_eq!(listed(&house, "/mcp/home", access).await, Ok(vec!["say".into(), "weather".into()]));
+    for path in ["/mcp", "/mcp/work"] {
+        assert_eq!(listed(&house, path, access).await, Err(401), "{path}");
+    }
+    let grant = house.tokens.all().into_iter().find(|token| token.entry().oauth.is_some());
+    assert_eq!(grant.unwrap().entry().profile.as_deref(), Some("home"));
+    // All of the profile means what is in it later, too, and nothing else.
+    set_profiles(&json!({"tools": ["weather", "wait"]}));
+    let later = listed(&house, "/mcp/home", access).await;
+    assert_eq!(later, Ok(vec!["wait".into(), "weather".into()]));
+
+    // A profile that there is not, for this person at least.
+    let bound = switchboard_access::NewToken {
+        name: "bob".to_owned(),
+        profile: Some("work".to_owned()),
+        ..Default::default()
+    };
+    let bob = house.tokens.create(bound).unwrap();
+    for (token, path) in [(&ada, "/mcp/nowhere"), (&bob, "/mcp/home"), (&bob, "/mcp/nowhere")] {
+        let resource = house.url(path);
+        let mut browser = client.browser();
+        let page = client.consent_page(&mut browser, token, &[("resource", &resource)]).await;
+        assert!(page.status == 400 && page.text.contains("there is no profile"), "{}", page.text);
+    }
+}
+
+/// The names of the tools that an MCP client sees at this address, or the status.
+async fn listed(house: &TestGateway, path: &str, token: &str) -> Result<Vec<String>, u16> {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let body =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
+    let request = house.client.post(house.url(path)).json(&body).bearer_auth(token);
+    let request = request.header("accept", "application/json, text/event-stream");
+    let request = request.header("mcp-protocol-version", "2026-07-28");
+    let (status, answer) = answer(request.header("mcp-method", "tools/list")).await;
+    if status != 200 {
+        return Err(status);
+    }
+    let tools = answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    let mut names: Vec<_> =
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+    names.retain(|name| name != "read_result");
+    names.sort();
+    Ok(names)
 }

@@ -113,6 +113,7 @@ pub(crate) fn told(outcome: Result<Box<RawValue>, Failure>) -> String {
             format!("Http {status}{error} {body}")
         }
         Err(Failure::SignIn(needed)) => format!("SignIn {needed}"),
+        Err(Failure::NoToken(reason)) => format!("NoToken {reason}"),
         Err(Failure::Protocol(problem)) => format!("Protocol {problem}"),
     }
 }
