@@ -45,7 +45,6 @@ mod repeats;
 mod trace;
 mod event;
 mod config;
-mod tool_budget;
 mod fit;
 mod answer_schema;
 mod asking;
@@ -62,7 +61,8 @@ pub use runs::{
     RequestClaim, RequestKey, Resumable, RunDetail, RunError, RunStart, RunState, RunStore,
     RunSummary, UnfinishedRun,
 };
-pub use tool_budget::ToolBudget;
+
+pub use switchboard_toolcall::ToolBudget;
 
 /// The tool that reads what was shortened.
 pub(crate) const READ_RESULT: &str = "read_result";

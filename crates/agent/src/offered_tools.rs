@@ -109,8 +109,10 @@ impl SearchOffer {
         if result.outcome.is_err() {
             return;
         }
-        let found: Vec<_> =
+        let mut found: Vec<_> =
             found_in(&reply.content).iter().filter_map(|name| agent.tool(name)).collect();
+        // The search of another gateway does not know what the model may call.
+        found.retain(|tool| agent.offers(tool.name()));
         let shown = found.iter().map(
             |tool| json!({"name": &**tool.name(), "description": start(&tool.spec().description)}),
         );
@@ -125,7 +127,8 @@ impl SearchOffer {
 
 /// Returns the budget, in tokens, if the definitions of these tools take more.
 async fn exceeded(agent: &Agent, tools: &[Arc<RegisteredTool>]) -> Option<u64> {
-    let budget = agent.config.tool_budget;
+    let of_profile = agent.visibility.rules().and_then(|rules| rules.config().tool_budget);
+    let budget = of_profile.unwrap_or(agent.config.tool_budget);
     let exceeds = |window| {
         let tokens = budget.tokens(window)?;
         tool_cost::exceed_tokens(tools, tokens).then_some(tokens)

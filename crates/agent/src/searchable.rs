@@ -25,7 +25,7 @@ pub(crate) fn search_spec(
     let instructions = manager.instructions();
     let mut servers = IndexMap::<Option<Arc<str>>, Vec<&RegisteredTool>>::new();
     for tool in tools {
-        servers.entry(tool.spec().server().cloned()).or_default().push(tool);
+        servers.entry(server_of(tool, manager.separator())).or_default().push(tool);
     }
     let mut lines: Vec<String> = Vec::new();
     for (server, tools) in servers.iter().take(MOST_SERVERS) {
@@ -45,6 +45,20 @@ pub(crate) fn search_spec(
         lines.join("\n")
     );
     ToolSpec { name: search.name().to_string(), description, ..spec.clone() }
+}
+
+/// Returns the server whose tool it is. A gateway, whose tools are shown under the names that it gives them, has servers of
+/// its own: the tool's name begins with theirs.
+fn server_of(tool: &RegisteredTool, separator: &str) -> Option<Arc<str>> {
+    let server = tool.spec().server()?;
+    let [.., own] = tool.names();
+    if tool.is_renamed() || own != &**tool.name() {
+        return Some(server.clone());
+    }
+    match own.split_once(separator) {
+        Some((behind, _)) if !behind.is_empty() => Some(behind.into()),
+        _ => Some(server.clone()),
+    }
 }
 
 /// Returns what a server says of itself first.

@@ -28,6 +28,7 @@ use crate::{
     terminal::{self, Paint, text},
 };
 
+pub(crate) use attach::SERVER_NAME;
 pub(crate) use call::{CallOutcome, CallRequest, CallWatch};
 pub(crate) use client::path;
 

@@ -94,6 +94,14 @@ export interface Tool {
   };
 }
 
+/** What definitions take of a model's context. */
+export interface ToolCosts { total_tokens: number; unused_tokens: number; servers: ServerCost[] }
+export interface ServerCost {
+  server: string | null;
+  tokens: number;
+  tools: { name: string; tokens: number; calls_30d: number }[];
+}
+
 export type Schema = boolean | SchemaObject;
 export interface SchemaObject {
   $ref?: string;

@@ -39,6 +39,7 @@ use openapi::responses::RejectedResponse;
 pub(crate) fn routes() -> Router<Arc<Parts>> {
     Router::new()
         .route("/api/tools", get(tools::list))
+        .route("/api/tool-costs", get(tools::costs))
         .route("/api/tools/{name}", get(tools::show))
         .route("/api/tools/{name}/call", post(call::call))
         .route("/api/tools/{name}/validate", post(tools::validate))

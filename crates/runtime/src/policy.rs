@@ -56,6 +56,8 @@ pub struct ApprovalOptions {
     pub secret_arguments: Arc<ToolPatterns>,
     /// Whether callers must not approve their own calls.
     pub four_eyes: bool,
+    /// How long a person has to decide about a call that a profile holds; unless set, as long as `[policy]` says by default.
+    pub ask_timeout: Option<Duration>,
 }
 
 /// A policy's verdict, now or later.
@@ -149,11 +151,29 @@ async fn judge(
         }
     };
     match verdict {
-        Ok(Verdict::Allow) => Ok(None),
+        Ok(Verdict::Allow) => Ok(asked_in_profile(policy, tool, cx)),
         Ok(Verdict::Deny(rule)) => Err(denied(&rule)),
         Ok(Verdict::AskFirst(ask)) => Ok(Some(ask)),
         Err(error) => Err(denied("the policy could not be asked").caused_by(error)),
     }
+}
+
+/// Returns the approval that the caller's profile wants for a call that the policy allows. A profile can hold calls, and
+/// never allows one.
+fn asked_in_profile(
+    policy: &dyn Policy,
+    tool: &RegisteredTool,
+    cx: &CallContext,
+) -> Option<AskFirst> {
+    let rules = cx.visibility.rules()?;
+    let names = tool.names().into_iter().chain([&**tool.name()]);
+    rules.asks(&names.collect::<Vec<_>>()).then(|| AskFirst {
+        rule: "`ask` of the profile".to_owned(),
+        within: policy
+            .approval_options()
+            .ask_timeout
+            .unwrap_or(PolicyConfig::default().ask_timeout.0),
+    })
 }
 
 /// The settings of `[policy]`.
@@ -223,7 +243,11 @@ impl RulePolicy {
         };
         let (deny, ask) = (ToolPatterns::new(&config.deny)?, ToolPatterns::new(&config.ask)?);
         let secret_arguments = Arc::new(ToolPatterns::new(&config.secret_arguments)?);
-        let asking = ApprovalOptions { secret_arguments, four_eyes: config.four_eyes };
+        let asking = ApprovalOptions {
+            secret_arguments,
+            four_eyes: config.four_eyes,
+            ask_timeout: Some(config.ask_timeout.0),
+        };
         let enabled_tools = BTreeMap::new();
         Ok(Self { allows_all, allow, deny, ask, asking, enabled_tools, config })
     }

@@ -41,6 +41,24 @@ impl ToolIndex {
         current.iter().find(|known| known.is(version, rules)).map(|known| known.index.clone())
     }
 
+    /// Builds the index and keeps it. If building it panics, nothing is found, and the next search tries again.
+    async fn build(
+        &self,
+        version: u64,
+        rules: Option<&Arc<ProfileRules>>,
+        is_small: bool,
+        build: impl FnOnce() -> Index + Send + 'static,
+    ) -> Arc<Index> {
+        let built = if is_small { Ok(build()) } else { spawn_blocking(build).await };
+        let Ok(index) = built else {
+            tracing::error!("the index of the tools could not be built; searches find nothing");
+            return Arc::new(Index::build(&[]));
+        };
+        let index = Arc::new(index);
+        self.set(CurrentIndex { version, rules: rules.cloned(), index: index.clone() });
+        index
+    }
+
     fn set(&self, new: CurrentIndex) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         current.retain(|known| known.version == new.version);
@@ -99,16 +117,9 @@ impl ToolManager {
         }
         let tools = self.all_for(whole);
         let instructions = self.instructions();
-        let index = match tools.len() <= FEW {
-            true => build(&tools, &instructions),
-            false => {
-                let build = spawn_blocking(move || build(&tools, &instructions));
-                build.await.unwrap_or_else(|_| Index::build(&[]))
-            }
-        };
-        let index = Arc::new(index);
-        self.index.set(CurrentIndex { version, rules: rules.cloned(), index: index.clone() });
-        index
+        let is_small = tools.len() <= FEW;
+        let build = move || build(&tools, &instructions);
+        self.index.build(version, rules, is_small, build).await
     }
 
     /// Returns the instructions of each connected server that has any.
@@ -125,4 +136,42 @@ fn build(tools: &[Arc<RegisteredTool>], instructions: &HashMap<Arc<str>, String>
         Document::new(tool.name(), spec).instructions(instructions.map(String::as_str))
     });
     Index::build(&documents.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use switchboard_toolcall::{ToolSpec, tool_fn};
+
+    use super::*;
+
+    // FT-1
+    #[tokio::test]
+    async fn an_index_that_could_not_be_built_is_built_by_the_next_search() {
+        let index = ToolIndex::default();
+        let failed = index.build(1, None, false, || panic!("a bug")).await;
+        assert!(failed.search_preferring("rain", &[]).is_empty());
+        assert!(index.get(1, None).is_none(), "it is not kept");
+        let spec = ToolSpec::new("rain", "Tells whether it rains", json!({}));
+        index.build(1, None, false, move || Index::build(&[Document::new("rain", &spec)])).await;
+        let kept = index.get(1, None).unwrap();
+        assert_eq!(kept.search_preferring("rain", &[]).len(), 1);
+    }
+    // FT-1: a search that nobody uses costs nothing.
+    #[tokio::test]
+    async fn there_is_no_index_before_the_first_search() {
+        let executor = crate::ToolExecutor::default();
+        let tools = executor.tools();
+        tools.add(tool_fn("rain", |_: NoArgs, _| async { "no" })).unwrap();
+        let held = || tools.index.current.lock().unwrap().len();
+        assert_eq!((tools.listed().len(), held()), (1, 0));
+        assert_eq!(tools.search("rain", 5, &[], &Visibility::default()).await.len(), 1);
+        assert_eq!(held(), 1);
+        tools.search("rain", 5, &[], &Visibility::default()).await;
+        assert_eq!(held(), 1, "the same one");
+    }
+
+    /// Rains or not.
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct NoArgs {}
 }

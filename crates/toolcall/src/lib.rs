@@ -30,6 +30,7 @@ mod spec;
 pub mod sse;
 pub mod text;
 mod tool;
+mod tool_budget;
 mod trace;
 mod visibility;
 mod caller_channel;
@@ -53,6 +54,7 @@ pub use spec::{
     Annotations, FixedArgument, Normalize, Strictness, ToolOrigin, ToolSettings, ToolSpec,
 };
 pub use tool::{BoxFuture, Tool};
+pub use tool_budget::ToolBudget;
 pub use trace::TraceContext;
 pub use visibility::Visibility;
 

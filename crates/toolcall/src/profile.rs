@@ -57,6 +57,8 @@ impl fmt::Debug for Profile {
 pub struct ProfileRules {
     config: ProfileConfig,
     tools: ToolPatterns,
+    deny: ToolPatterns,
+    ask: ToolPatterns,
     pinned: ToolPatterns,
     /// The config's name of each renamed tool, by the name that the profile shows.
     originals: HashMap<String, String>,
@@ -95,6 +97,7 @@ impl ProfileRules {
             ToolPatterns::new(globs).map_err(|source| ProfileError::Glob { key, source })
         };
         let (tools, pinned) = (globs("tools", &config.tools)?, globs("pinned", &config.pinned)?);
+        let (deny, ask) = (globs("deny", &config.deny)?, globs("ask", &config.ask)?);
         let mut originals: HashMap<String, String> = HashMap::new();
         for (tool, change) in &config.tool {
             change.check(tool)?;
@@ -103,7 +106,7 @@ impl ProfileRules {
                 return Err(ProfileError::SameName(other, tool.clone(), name.clone()));
             }
         }
-        Ok(Self { tools, pinned, originals, config })
+        Ok(Self { tools, deny, ask, pinned, originals, config })
     }
 
     /// Returns the settings.
@@ -113,7 +116,14 @@ impl ProfileRules {
 
     /// Returns whether a tool with one of these names, as the config has them, is in the profile.
     pub fn includes(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| *name == IN_EVERY_PROFILE || self.tools.matches(name))
+        let is_denied = || names.iter().any(|name| self.deny.matches(name));
+        names.contains(&IN_EVERY_PROFILE)
+            || names.iter().any(|name| self.tools.matches(name)) && !is_denied()
+    }
+
+    /// Returns whether a tool with one of these names runs only if a person approves.
+    pub fn asks(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.ask.matches(name))
     }
 
     /// Returns whether a tool with one of these names is listed besides search.

@@ -1,10 +1,14 @@
 //! A model that searches for tools, because all definitions would be over the budget (SPEC FT-3).
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 use switchboard_agent::{RequestOptions, StopCause};
 use switchboard_models::ToolChoice;
-use switchboard_runtime::{PolicyConfig, RulePolicy, ToolExecutor, services};
-use switchboard_testkit::Fake;
+use switchboard_runtime::{
+    PolicyConfig, RulePolicy, ServerSettings, ToolExecutor, services, tool_cost::ToolCosts,
+};
+use switchboard_testkit::{Fake, recorded_tools};
 use switchboard_toolcall::{ToolPatterns, ToolSpec};
 
 use crate::scripted::{ScriptedReply, TestAgent, calls, says};
@@ -173,4 +177,57 @@ async fn long_definitions_can_be_found() {
     stage.run().await;
     assert_eq!(offered(&stage)[1][2], "paint__huge_picture", "{:?}", stage.texts());
     assert!(stage.texts()[0].len() < 500);
+}
+
+/// A loop with the tools of 31 real servers.
+fn crowded(script: impl IntoIterator<Item = ScriptedReply>) -> TestAgent {
+    let mut stage = TestAgent::new(script);
+    stage.executor = ToolExecutor::default();
+    for service in services::all(&stage.executor) {
+        stage.executor.tools().add_shared(service).unwrap();
+    }
+    for (server, tools) in recorded_tools() {
+        stage.executor.tools().add_server(&server, ServerSettings::default()).unwrap();
+        assert!(stage.executor.tools().set_server_tools(&server, tools).is_empty(), "{server}");
+    }
+    stage
+}
+
+// FT-3: however many tools there are, a model begins with less than 2,000 tokens of definitions.
+#[tokio::test(start_paused = true)]
+async fn the_offer_stays_small_with_a_thousand_tools() {
+    let mut stage = crowded([says("Done.")]);
+    assert_eq!(stage.run().await.stop, StopCause::Answer);
+    let executor = ToolExecutor::default();
+    let definitions = stage.definitions().remove(0);
+    assert_eq!(definitions.len(), 2, "search, and reading long results");
+    for definition in &definitions {
+        let parts: Value = serde_json::from_str(definition).unwrap();
+        let text = |at: usize| parts[at].as_str().unwrap().to_owned();
+        let fake = Fake::echoes(&text(0)).parameters(parts[2].clone());
+        executor.tools().add(fake.with(|spec| spec.description = text(1))).unwrap();
+    }
+    let tokens = ToolCosts::count(&executor.tools().listed(), &HashMap::new()).total_tokens;
+    assert!(tokens <= 2000, "{tokens}: {definitions:?}");
+}
+
+// FT-3: another gateway's tools are told of by the servers behind it.
+#[tokio::test(start_paused = true)]
+async fn the_servers_behind_a_gateway_are_told_of() {
+    let mut stage = TestAgent::new([says("Done.")]).configured("tool_budget = 10");
+    stage.executor = ToolExecutor::default();
+    let tools = stage.executor.tools();
+    let whole = ServerSettings { prefix: Some(String::new()), ..ServerSettings::default() };
+    tools.add_server("behind", whole).unwrap();
+    let names =
+        ["tool_search", "read_result", "fs__read_file", "fs__write_file", "git__log", "echo"];
+    let of_gateway = names.map(|name| Fake::echoes(name).of_server("behind").shared());
+    assert!(tools.set_server_tools("behind", of_gateway.to_vec()).is_empty());
+    stage.run().await;
+    let search = stage.definitions()[0][0].clone();
+    for line in
+        ["- fs (2): fs read file, fs write file", "- git (1): git log", "- behind (1): echo"]
+    {
+        assert!(search.contains(line), "{search}");
+    }
 }

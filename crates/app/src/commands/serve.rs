@@ -109,10 +109,10 @@ async fn over_stdio(
         let (executor, servers) = (app.executor.clone(), connections.servers().clone());
         let profile = serve.profile.as_deref();
         let mut config = mcp_config(&loaded.settings.serve)?;
-        if let Some(profile) = profile.filter(|_| loaded.is_attached) {
-            // The gateway has the profile, and lists as it says.
+        if loaded.is_attached {
+            // What is listed here is what the gateway lists: if tools are searched for, its own search and calls.
             config.discovery = Discovery::List;
-            config.instructions = loaded.settings.profiles[profile].instructions.clone();
+            config.instructions = executor.tools().instructions().remove(own_gateway::SERVER_NAME);
         }
         let visibility = app.visibility(loaded, profile);
         let caller = McpCaller { visibility, ..McpCaller::owner() };

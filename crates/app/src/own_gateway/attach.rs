@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use switchboard_mcp_client::ServerConfig;
-use switchboard_toolcall::{HumanDuration, HumanSize, Normalize};
+use switchboard_toolcall::{HumanDuration, HumanSize, Normalize, ProfileConfig, ToolPatterns};
 
 use super::OwnGateway;
 use crate::settings::{Loaded, Skipped};
 
 /// What the gateway is called as a server of this process.
-const NAME: &str = "switchboard-gateway";
+pub(crate) const SERVER_NAME: &str = "switchboard-gateway";
 
 /// Longer than any call: the gateway has the deadline.
 const NO_TIMEOUT: HumanDuration = HumanDuration(Duration::from_secs(7 * 24 * 60 * 60));
@@ -23,8 +23,15 @@ impl OwnGateway {
     pub(crate) fn attach(&self, loaded: &mut Loaded, is_command_line: bool, profile: Option<&str>) {
         let settings = &mut loaded.settings;
         settings.tools.clear();
+        let rules = profile.and_then(|name| settings.profiles.get(name));
+        if let Some(pinned) = rules.and_then(pinned_in) {
+            settings.agent.pinned = pinned;
+        }
+        if let Some(budget) = rules.and_then(|rules| rules.tool_budget) {
+            settings.agent.tool_budget = budget;
+        }
         settings.servers =
-            IndexMap::from([(NAME.to_owned(), self.server(is_command_line, profile))]);
+            IndexMap::from([(SERVER_NAME.to_owned(), self.server(is_command_line, profile))]);
         settings.policy = Default::default();
         loaded.attached_audit = Some(settings.audit.clone());
         settings.audit.enabled = false;
@@ -40,12 +47,10 @@ impl OwnGateway {
     }
 
     fn server(&self, is_command_line: bool, profile: Option<&str>) -> ServerConfig {
-        let url = match profile {
-            // A client of a profile lists what the profile says; models and commands get all of it.
-            Some(name) if !is_command_line => format!("http://localhost/mcp/{name}"),
-            Some(name) => format!("http://localhost/mcp/{name}?tools=list"),
-            None => "http://localhost/mcp".to_owned(),
-        };
+        let profile = profile.map(|name| format!("/{name}")).unwrap_or_default();
+        // An MCP client lists what the gateway or the profile says; models get all tools, and search here.
+        let listed = if is_command_line { "?tools=list" } else { "" };
+        let url = format!("http://localhost/mcp{profile}{listed}");
         let headers =
             is_command_line.then(Self::caller).map(|(name, value)| (name.to_owned(), value));
         ServerConfig {
@@ -61,4 +66,13 @@ impl OwnGateway {
             ..ServerConfig::default()
         }
     }
+}
+
+/// Returns the globs of the tools that a profile pins, by the names that the gateway shows; `None` if it pins none.
+fn pinned_in(profile: &ProfileConfig) -> Option<ToolPatterns> {
+    let pinned = ToolPatterns::new(&profile.pinned).ok().filter(|pinned| !pinned.is_empty())?;
+    let renamed = profile.tool.iter().filter(|(name, _)| pinned.matches(name));
+    let renamed = renamed.filter_map(|(_, change)| change.name.clone());
+    let globs: Vec<_> = profile.pinned.iter().cloned().chain(renamed).collect();
+    ToolPatterns::new(&globs).ok()
 }

@@ -153,3 +153,31 @@ async fn the_gateways_chat_searches_too() {
     assert_eq!(status, 200, "{said}");
     assert_eq!(sent(&server).iter().map(Vec::len).collect::<Vec<_>>(), [2, 3, 3, 4]);
 }
+
+// FT-3, FT-5: what a profile pins is offered first, alone and through the running gateway.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_profiles_pinned_tools_are_offered_through_a_gateway_too() {
+    let profile = "[profiles.garden]\ntools = ['convert_*', 'water_plants', 'tool_search']\npinned = ['water_*']\n\
+                   [profiles.garden.tool.water_plants]\nname = 'sprinkle'\n\
+                   [profiles.whole]\ntools = ['convert_*']\ntool_budget = 'off'\n";
+    // Some requests are about the model, not to it.
+    let answers = (0..12).flat_map(|_| replies("openai", &[])).collect::<Vec<_>>();
+    let server = ProviderServer::start(answers).await;
+    let place = Place::with_config(&format!("{}{profile}", config("openai", &server.url(), "")));
+    let ask = || {
+        for profile in ["garden", "whole"] {
+            let ran = place.run(&["ask", "-m", "m", "--profile", profile, "Hello"]);
+            assert_eq!(ran.status, 0, "{ran:?}");
+        }
+    };
+    block_in_place(ask);
+    let _serving = block_in_place(|| Serving::start(&place, &["--listen", "127.0.0.1:0"]));
+    block_in_place(ask);
+    assert_eq!(sent(&server).len(), 4);
+    for offered in sent(&server).chunks(2) {
+        let names: Vec<_> = offered[0].iter().map(|tool| name(tool)).collect();
+        assert_eq!(names, ["tool_search", "read_result", "sprinkle"]);
+        // Its own budget is off, so all its tools are offered.
+        assert_eq!(offered[1].len(), 200, "199 that convert, and `read_result`");
+    }
+}

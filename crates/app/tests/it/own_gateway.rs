@@ -5,6 +5,7 @@ mod calls;
 mod install;
 mod lists;
 mod questions;
+mod searching;
 mod servers;
 mod socket;
 

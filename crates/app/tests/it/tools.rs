@@ -110,6 +110,15 @@ fn doctor_warns_of_more_tools_than_clients_take() {
     let many = told(130, "");
     assert!(many.contains("(Cursor: 40, VS Code and OpenAI's API: 128)"), "{many}");
     assert!(!told(40, "[serve]\ndiscovery = \"search\"").contains("more than some clients take"));
+    // Each profile has its own count, and its own way of listing.
+    let profiles = "[profiles.few]\ntools = ['t1*']\n[profiles.most]\ntools = ['t*']\n\
+                    [profiles.searched]\ntools = ['t*']\ndiscovery = 'search'\n";
+    let each = told(60, profiles);
+    let of = |name: &str| {
+        let line = each.lines().find(|line| line.contains(&format!("profile {name}")));
+        line.unwrap_or_default().contains("(Cursor: 40)")
+    };
+    assert_eq!(["few", "most", "searched"].map(of), [false, true, false], "{each}");
 }
 
 #[test]

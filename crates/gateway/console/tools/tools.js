@@ -6,6 +6,7 @@ import { count } from '../format.js';
 import { change } from '../router.js';
 import { mayAdminister } from '../session.js';
 import { empty, head, loading, trouble } from '../widgets.js';
+import * as cost from './cost.js';
 import * as tool from './tool.js';
 
 /** @import { Route, Tool, View } from '../types' */
@@ -96,7 +97,9 @@ class Tools {
       if (denied) fill(place, deniedNote(name, denied));
       else this.#bench = tool.open(place, name, args);
     } else {
-      fill(this.shown, empty('Choose a tool', 'It can be tried here, with a form made from its schema.'));
+      const costs = h('div', { class: 'tool-body' });
+      fill(this.shown, empty('Choose a tool', 'It can be tried here, with a form made from its schema.'), costs);
+      cost.open(costs);
     }
   }
 

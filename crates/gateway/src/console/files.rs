@@ -27,7 +27,7 @@ macro_rules! file {
 pub(super) static INDEX: ConsoleFile = file!("index.html");
 
 /// The files that the page loads.
-static FILES: [ConsoleFile; 61] = [
+static FILES: [ConsoleFile; 62] = [
     file!("api.js"),
     file!("approval.js"),
     file!("approvals.js"),
@@ -83,6 +83,7 @@ static FILES: [ConsoleFile; 61] = [
     file!("servers/servers.js"),
     file!("servers/waiting.js"),
     file!("tools/controls.js"),
+    file!("tools/cost.js"),
     file!("tools/form.js"),
     file!("tools/lines.js"),
     file!("tools/run.js"),

@@ -34,6 +34,7 @@ use responses::RejectedResponse;
     ),
     paths(
         rest::tools::list,
+        rest::tools::costs,
         rest::tools::show,
         rest::tools::validate,
         rest::call::call,

@@ -103,7 +103,8 @@ pub(crate) async fn show(
     Ok(Json(stats(figures, window, &asked)))
 }
 
-async fn figures(
+/// Returns figures of the calls that the caller may know of.
+pub(super) async fn figures(
     parts: Arc<Parts>,
     caller: Caller,
     filter: Filter,

@@ -1,5 +1,6 @@
 //! Lists tools, and shows one.
 
+mod cost;
 mod usage;
 mod validate;
 
@@ -28,6 +29,7 @@ use crate::{
 };
 use usage::ToolUsage;
 
+pub(crate) use cost::{__path_costs, costs};
 pub(crate) use validate::{__path_validate, validate};
 
 /// A tool as it is shown.

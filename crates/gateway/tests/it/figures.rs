@@ -1,6 +1,7 @@
 //! Figures over time, from the store and from memory alike.
 
 use serde_json::{Value, json};
+use switchboard_toolcall::ProfileRules;
 
 use crate::{TestGateway, answer};
 
@@ -110,5 +111,39 @@ async fn a_tool_is_shown_with_its_use() {
         assert!(used["p95_ms"].is_number() && used["last"]["id"].is_string(), "{used}");
         let (_, fails) = answer(gateway.get("/api/tools/fails")).await;
         assert_eq!(fails["use"]["last"]["outcome"], "tool_error");
+    }
+}
+
+// FT-4
+#[tokio::test]
+async fn definitions_are_counted_with_the_calls_of_the_last_30_days() {
+    for gateway in [TestGateway::start().await, TestGateway::recording().await] {
+        let gateway = with_calls(gateway).await;
+        let rules = json!({"tools": ["echo"], "tool": {"echo": {"name": "say"}}});
+        let rules = ProfileRules::new(serde_json::from_value(rules).unwrap()).unwrap();
+        gateway.executor.tools().set_profiles(vec![("desk".to_owned(), rules)]);
+        let (status, costs) = answer(gateway.get("/api/tool-costs")).await;
+        assert_eq!(status, 200, "{costs}");
+        assert_eq!(costs["servers"][0]["server"], Value::Null, "{costs}");
+        let tools = costs["servers"][0]["tools"].as_array().unwrap();
+        let calls = |name: &str| {
+            tools.iter().find(|tool| tool["name"] == name).map(|tool| tool["calls_30d"].clone())
+        };
+        assert_eq!((calls("echo"), calls("panics")), (Some(json!(3)), Some(json!(0))), "{costs}");
+        assert_eq!(calls("forbidden"), None, "it is denied");
+        let tokens = |tool: &Value| tool["tokens"].as_u64().unwrap();
+        let unused: u64 = tools.iter().filter(|tool| tool["calls_30d"] == 0).map(tokens).sum();
+        assert_eq!(costs["unused_tokens"], unused);
+        assert_eq!(costs["total_tokens"], tools.iter().map(tokens).sum::<u64>());
+        // Others' calls are not counted for who may not know of them.
+        let ada = gateway.token("eve", &["echo", "wait"]);
+        let (_, own) = answer(gateway.get("/api/tool-costs").bearer_auth(&ada)).await;
+        let own = own["servers"][0]["tools"].as_array().unwrap().clone();
+        assert!(own.len() == 2 && own.iter().all(|tool| tool["calls_30d"] == 0), "{own:?}");
+        let within = gateway.get("/api/tool-costs").header("x-switchboard-profile", "desk");
+        let (_, shown) = answer(within).await;
+        let shown = &shown["servers"][0]["tools"];
+        assert_eq!((&shown[0]["name"], shown[1].is_null()), (&json!("say"), true), "{shown}");
+        assert_eq!(shown[0]["calls_30d"], 3, "{shown}");
     }
 }

@@ -175,9 +175,20 @@ async fn check(rights: [Right; 2], plan: &[(usize, usize)], records: bool) {
     }
     for ((right, token), stream) in rights.iter().zip(&tokens).zip(streams) {
         let mut seen = observe(&gateway, token, &calls).await;
+        // Half of the cases are enough for the slower ones.
+        if records {
+            seen.extend(converse(&gateway, token).await);
+            seen.extend(entrances(&gateway, Some(token), right).await);
+        }
         seen.push(("events".to_owned(), stream.until("the-end").await));
         judge(right, &rights, &calls, &seen);
         alike(&gateway, token, right).await;
+        if records && right.profile.is_some() {
+            // The owner looks through the same profile without being bound to it.
+            let seen = entrances(&gateway, None, right).await;
+            let seen = [seen, by_header(&gateway, right, &calls).await].concat();
+            hears_no_names(right, &seen);
+        }
     }
 }
 
@@ -288,6 +299,9 @@ async fn observe(gateway: &TestGateway, token: &str, calls: &[Call]) -> Vec<(Str
         "/api/approvals/rules",
         "/api/questions",
         "/api/session",
+        "/api/chats",
+        "/api/turns",
+        "/v1/models",
         "/metrics",
         "/readyz",
         "/openapi.json",
@@ -308,7 +322,7 @@ async fn observe(gateway: &TestGateway, token: &str, calls: &[Call]) -> Vec<(Str
         ("server_status", json!({})),
     ];
     // What is close to a hidden name must not be hinted at.
-    asked.extend(TOOLS.iter().map(|tool| (&tool[..tool.len() - 1], json!({}))));
+    asked.extend(TOOLS.iter().map(|tool| (nearly(tool), json!({}))));
     let artifacts = calls.iter().filter_map(|call| call.artifact.as_ref());
     asked.extend(artifacts.map(|id| ("read_result", json!({"id": id}))));
     for (tool, args) in asked {
@@ -326,8 +340,132 @@ async fn observe(gateway: &TestGateway, token: &str, calls: &[Call]) -> Vec<(Str
     seen
 }
 
+/// Part of a name that is close to the names of hidden tools, which must not be hinted at.
+fn nearly(tool: &str) -> &str {
+    &tool[..tool.len() - 1]
+}
+
+/// What a model is shown and hears in a conversation that the token's holder has with it.
+async fn converse(gateway: &TestGateway, token: &str) -> Vec<(String, String)> {
+    let search = json!({"query": "e fake read files mail quux delete", "limit": 100});
+    let calls = TOOLS.iter().map(|tool| format!("call {} {{}}", nearly(tool)));
+    let orders: Vec<_> = calls.chain([format!("call tool_search {search}")]).collect();
+    let messages = json!([{"role": "user", "content": orders.join("\n")}]);
+    let body = json!({"model": "parrot", "messages": messages});
+    let before = gateway.parrot.asked().len();
+    let request = gateway.client.post(gateway.url("/v1/chat/completions")).json(&body);
+    let (status, said) = answer(request.bearer_auth(token)).await;
+    assert_eq!(status, 200, "{said}");
+    let asked = format!("{:?}", &gateway.parrot.asked()[before..]);
+    vec![("/v1".to_owned(), said.to_string()), ("the model".to_owned(), asked)]
+}
+
+/// What the owner sees of a profile by the header of REST.
+async fn by_header(gateway: &TestGateway, right: &Right, calls: &[Call]) -> Vec<(String, String)> {
+    let header = ("x-switchboard-profile", right.name);
+    let mut seen = Vec::new();
+    let ids =
+        calls.iter().filter(|call| !right.sees(call.tool)).filter_map(|call| call.id.as_ref());
+    let paths = ["/api/tools", "/api/calls?limit=1000", "/api/stats?by=tool", "/openapi.json"];
+    let paths = paths.map(str::to_owned).into_iter();
+    for path in paths.chain(ids.map(|id| format!("/api/calls/{id}"))) {
+        let (_, body) = answer(gateway.get(&path).header(header.0, header.1)).await;
+        seen.push((format!("{path} by header"), body.to_string()));
+    }
+    for tool in TOOLS {
+        let request = gateway.call(nearly(tool), &json!({})).header(header.0, header.1);
+        seen.push((format!("{} by header", nearly(tool)), answer(request).await.1.to_string()));
+    }
+    seen
+}
+
+/// What MCP tells: to a token at its own address or its profile's, and to the owner at that of the profile; as a list in
+/// one era, and as search in the other.
+async fn entrances(
+    gateway: &TestGateway,
+    token: Option<&str>,
+    right: &Right,
+) -> Vec<(String, String)> {
+    let profile = right.profile.as_ref().map(|_| format!("/mcp/{}", right.name));
+    let own = profile.clone().unwrap_or_else(|| "/mcp".to_owned());
+    let (alone, in_session) = match token {
+        Some(_) => (format!("{own}?tools=search"), "/mcp".to_owned()),
+        None => (own.clone(), format!("{own}?tools=search")),
+    };
+    let mut seen = session(gateway, &in_session, token).await;
+    for (method, params) in requests() {
+        let request = modern(gateway, &alone, method, params.clone());
+        let (_, body) = answer(with_token(request, token)).await;
+        seen.push((format!("{alone} {method} {params}"), body.to_string()));
+    }
+    seen
+}
+
+/// Everything that a client of MCP can ask.
+fn requests() -> Vec<(&'static str, Value)> {
+    let call = |name: &str, args: Value| json!({"name": name, "arguments": args});
+    let search = json!({"query": "e fake read files mail quux delete", "limit": 100});
+    let mut asked = vec![
+        ("server/discover", json!({})),
+        ("tools/list", json!({})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({"uri": "file:///x"})),
+        ("prompts/list", json!({})),
+        ("tools/call", call("tool_search", search)),
+        ("tools/call", call("call_history", json!({"limit": 1000}))),
+    ];
+    for tool in TOOLS.into_iter().step_by(2) {
+        let through = json!({"name": nearly(tool), "arguments": {}});
+        asked.push(("tools/call", call(nearly(tool), json!({}))));
+        asked.push(("tools/call", call("tool_call", through)));
+    }
+    asked.push(("prompts/get", json!({"name": nearly(TOOLS[0])})));
+    asked
+}
+
+fn with_token(request: RequestBuilder, token: Option<&str>) -> RequestBuilder {
+    match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
+    }
+}
+
+/// What a session of the revisions before 2026-07-28 hears.
+async fn session(gateway: &TestGateway, path: &str, token: Option<&str>) -> Vec<(String, String)> {
+    let post = |body: Value| {
+        let request = gateway.client.post(gateway.url(path)).json(&body);
+        let request = request.header("accept", "application/json, text/event-stream");
+        with_token(request, token)
+    };
+    let client = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    });
+    let opened =
+        post(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client})).send();
+    let opened = opened.await.unwrap();
+    let id = opened.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+    let mut seen = vec![(format!("{path} initialize"), opened.text().await.unwrap())];
+    for (method, params) in requests() {
+        let what = format!("{path} in a session, {method} {params}");
+        let body = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
+        let (_, body) = answer(post(body).header("mcp-session-id", &id)).await;
+        seen.push((what, body.to_string()));
+    }
+    seen
+}
+
 /// Asks in the way of a request that stands alone.
-async fn mcp(gateway: &TestGateway, token: &str, method: &str, mut params: Value) -> String {
+async fn mcp(gateway: &TestGateway, token: &str, method: &str, params: Value) -> String {
+    let request = modern(gateway, "/mcp", method, params);
+    let (status, body) = answer(request.bearer_auth(token)).await;
+    assert_eq!(status, 200, "{body}");
+    body.to_string()
+}
+
+fn modern(gateway: &TestGateway, path: &str, method: &str, mut params: Value) -> RequestBuilder {
     let meta = "io.modelcontextprotocol";
     params["_meta"] = json!({
         format!("{meta}/protocolVersion"): "2026-07-28",
@@ -335,25 +473,32 @@ async fn mcp(gateway: &TestGateway, token: &str, method: &str, mut params: Value
     });
     let mut request = gateway
         .client
-        .post(gateway.url("/mcp"))
+        .post(gateway.url(path))
         .header("accept", "application/json")
         .header("mcp-protocol-version", "2026-07-28")
         .header("mcp-method", method);
-    if let Some(name) = params["name"].as_str() {
+    if let Some(name) = params["name"].as_str().or(params["uri"].as_str()) {
         request = request.header("mcp-name", name);
     }
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let (status, body) = answer(request.bearer_auth(token).json(&body)).await;
-    assert_eq!(status, 200, "{body}");
-    body.to_string()
+    request.json(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
 }
 
-fn judge(right: &Right, rights: &[Right; 2], calls: &[Call], seen: &[(String, String)]) {
+/// Checks that nothing names a tool that is hidden, or what the profile decides.
+fn hears_no_names(right: &Right, seen: &[(String, String)]) {
     let own = format!("by-the-old-name-of-{}", right.name);
     let mut hidden = right.unheard();
     if right.profile.is_some() {
         hidden.extend(["fixed-by-the-profile", &own]);
     }
+    for (asked, text) in seen {
+        for tool in &hidden {
+            assert!(!text.contains(*tool), "{right:?} heard of {tool} by {asked}: {text}");
+        }
+    }
+}
+
+fn judge(right: &Right, rights: &[Right; 2], calls: &[Call], seen: &[(String, String)]) {
+    hears_no_names(right, seen);
     for (asked, text) in seen {
         for call in calls.iter().filter(|call| !right.knows(call)) {
             // A picture comes as it is, and in records as base64.
@@ -365,9 +510,6 @@ fn judge(right: &Right, rights: &[Right; 2], calls: &[Call], seen: &[(String, St
         for call in calls.iter().filter(|call| call.caller != Some(right.name)) {
             let asks = format!("asks-{}", call.marker);
             assert!(!text.contains(&asks), "{right:?} got {asks} by {asked}: {text}");
-        }
-        for tool in &hidden {
-            assert!(!text.contains(*tool), "{right:?} heard of {tool} by {asked}: {text}");
         }
         for other in rights.iter().filter(|other| other.name != right.name && !right.watch) {
             let is_told = text.contains(other.name);

@@ -30,6 +30,7 @@ async fn every_route_is_documented() {
     let document = document(&gateway, None).await;
     let expected = [
         "/api/tools",
+        "/api/tool-costs",
         "/api/tools/{name}",
         "/api/tools/{name}/validate",
         "/api/tools/{name}/call",

@@ -209,3 +209,54 @@ async fn a_change_that_does_not_fit_leaves_the_tool_out() {
     let said = call(&executor, &cx, "git__log", json!({"x": 1})).await;
     assert_eq!(said["server"], "fs", "{said}");
 }
+
+/// How strict the answer to a call is: it runs, a person must approve, it is denied, there is no such tool.
+fn strictness(said: &Value) -> u8 {
+    match said["error_kind"].as_str() {
+        None => 0,
+        Some("denied") if said["error"].as_str().unwrap().contains("a person must allow it") => 1,
+        Some("denied") => 2,
+        Some("not_found") => 3,
+        Some(other) => panic!("{other}: {said}"),
+    }
+}
+
+// FT-5: whatever a profile says, a call through it is at most as free as without it.
+#[tokio::test]
+async fn a_profile_is_never_less_strict_than_the_policy() {
+    let globs = [vec![], vec!["fs__*"], vec!["*"]];
+    let mut seen = [0; 4];
+    for (deny, ask) in globs.iter().flat_map(|deny| globs.iter().map(move |ask| (deny, ask))) {
+        let policy = json!({"deny": deny, "ask": ask});
+        let policy = RulePolicy::new(serde_json::from_value(policy).unwrap()).unwrap();
+        let executor = ToolExecutor::builder().policy(policy).build();
+        for name in ["fs__read", "git__log"] {
+            executor.tools().add(Fake::echoes(name)).unwrap();
+        }
+        for (tools, (own_deny, own_ask)) in globs.iter().flat_map(|tools| {
+            let pairs = globs.iter().flat_map(|deny| globs.iter().map(move |ask| (deny, ask)));
+            pairs.map(move |pair| (tools, pair))
+        }) {
+            let profile = rules(json!({"tools": tools, "deny": own_deny, "ask": own_ask}));
+            executor.tools().set_profiles(vec![("p".to_owned(), profile)]);
+            for name in ["fs__read", "git__log"] {
+                let plain = CallContext::for_caller("ada");
+                let without = strictness(&call(&executor, &plain, name, json!({})).await);
+                let said = call(&executor, &through(&executor, "p"), name, json!({})).await;
+                let within = strictness(&said);
+                assert!(within >= without, "{deny:?} {ask:?}, {tools:?} {own_deny:?} {own_ask:?}");
+                seen[usize::from(within)] += 1;
+                let is_in = |globs: &[&str]| {
+                    globs.contains(&"*") || (globs.contains(&"fs__*") && name == "fs__read")
+                };
+                let expected = match () {
+                    () if !is_in(tools) || is_in(own_deny) => 3,
+                    () if is_in(own_ask) => without.max(1),
+                    () => without,
+                };
+                assert_eq!(within, expected, "{name}: {said}");
+            }
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
+}

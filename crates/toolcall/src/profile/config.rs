@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::ToolChange;
+use crate::ToolBudget;
 
 /// Which tools are listed.
 #[derive(
@@ -25,6 +26,13 @@ pub enum Discovery {
 pub struct ProfileConfig {
     /// Globs of the tools that are in it, by their names outside of it.
     pub tools: Vec<String>,
+    /// Globs of tools that are not in it, although `tools` matches them.
+    pub deny: Vec<String>,
+    /// Globs of the tools that run only if a person approves; besides those of the policy.
+    pub ask: Vec<String>,
+    /// How much of a model's window the definitions may take before the model searches for tools. Unless set, as `[agent]`
+    /// says.
+    pub tool_budget: Option<ToolBudget>,
     /// Which tools MCP clients list: all of the profile, or `tool_search` and what calls the tools that it finds. Unless set,
     /// as `[serve]` says.
     pub discovery: Option<Discovery>,
@@ -40,6 +48,9 @@ impl Default for ProfileConfig {
     fn default() -> Self {
         Self {
             tools: vec!["*".to_owned()],
+            deny: Vec::new(),
+            ask: Vec::new(),
+            tool_budget: None,
             discovery: None,
             pinned: Vec::new(),
             instructions: None,

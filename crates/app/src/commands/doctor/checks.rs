@@ -17,7 +17,7 @@ pub(super) fn of_tools(loaded: &Loaded, app: &App) -> Vec<DoctorCheck> {
     checks.extend(handlers(loaded, app));
     checks.extend(programs(loaded));
     checks.extend(policy(loaded, app));
-    checks.extend(profiles::all(app));
+    checks.extend(profiles::all(app, loaded.settings.serve.discovery));
     checks
 }
 
@@ -91,18 +91,22 @@ fn client_limits(loaded: &Loaded, app: &App) -> Option<DoctorCheck> {
     if loaded.settings.serve.discovery == Discovery::Search {
         return None;
     }
-    let listed = app.executor.tools().listed().len();
-    let passed = CLIENT_LIMITS.iter().filter(|(most, _)| listed > *most);
-    let passed: Vec<_> = passed.map(|(most, client)| format!("{client}: {most}")).collect();
-    if passed.is_empty() {
-        return None;
-    }
+    let passed = passed_limits(app.executor.tools().listed().len())?;
     let message = format!(
-        "{listed} tools are listed, more than some clients take ({}); with `/mcp?tools=search`, or `[serve] discovery = \"search\"`, clients \
-         search instead; `switchboard tools --cost` shows what definitions cost",
-        passed.join(", ")
+        "{passed}; with `/mcp?tools=search`, or `[serve] discovery = \"search\"`, clients search instead; `switchboard tools --cost` shows what \
+         definitions cost"
     );
     Some(check("clients", CheckStatus::Info, message))
+}
+
+/// Returns which clients do not take as many tools as are listed; `None` if all do.
+pub(super) fn passed_limits(listed: usize) -> Option<String> {
+    let passed = CLIENT_LIMITS.iter().filter(|(most, _)| listed > *most);
+    let passed: Vec<_> = passed.map(|(most, client)| format!("{client}: {most}")).collect();
+    (!passed.is_empty()).then(|| {
+        let passed = passed.join(", ");
+        format!("{listed} tools are listed, more than some clients take ({passed})")
+    })
 }
 
 /// Checks the handlers of tools: that one does not exist is otherwise found only by a call (SPEC LT-2).

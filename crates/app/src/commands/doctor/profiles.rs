@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use switchboard_runtime::{RegisteredTool, ToolManager};
-use switchboard_toolcall::{Profile, ToolPatterns, Visibility};
+use switchboard_toolcall::{Discovery, Profile, ToolPatterns, Visibility};
 
-use super::{CheckStatus, DoctorCheck};
+use super::{CheckStatus, DoctorCheck, checks::passed_limits};
 use crate::assembly::App;
 
-/// Checks each profile against the tools that there are.
-pub(super) fn all(app: &App) -> Vec<DoctorCheck> {
+/// Checks each profile against the tools that there are; `discovery` is how clients list them unless the profile says so.
+pub(super) fn all(app: &App, discovery: Discovery) -> Vec<DoctorCheck> {
     let tools = app.executor.tools();
-    tools.profiles().into_iter().map(|profile| check(profile, tools)).collect()
+    tools.profiles().into_iter().map(|profile| check(profile, tools, discovery)).collect()
 }
 
-fn check(profile: Arc<Profile>, tools: &ToolManager) -> DoctorCheck {
+fn check(profile: Arc<Profile>, tools: &ToolManager, discovery: Discovery) -> DoctorCheck {
     let name = format!("profile {}", profile.name());
     let all = tools.all();
     let mut problems = problems(&profile, &all);
@@ -28,11 +28,15 @@ fn check(profile: Arc<Profile>, tools: &ToolManager) -> DoctorCheck {
             }
         }
     }
+    let count = tools.listed_for(&visibility).len();
+    let own = profile.rules().and_then(|rules| rules.config().discovery);
+    if own.unwrap_or(discovery) == Discovery::List
+        && let Some(passed) = passed_limits(count)
+    {
+        problems.push(format!("{passed}; with `discovery = \"search\"` they search instead"));
+    }
     match problems.is_empty() {
-        true => {
-            let count = tools.listed_for(&visibility).len();
-            DoctorCheck::new(name, CheckStatus::Ok, format!("{count} tools"))
-        }
+        true => DoctorCheck::new(name, CheckStatus::Ok, format!("{count} tools")),
         false => DoctorCheck::new(name, CheckStatus::Info, problems.join("\n")),
     }
 }

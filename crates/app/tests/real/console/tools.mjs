@@ -11,6 +11,10 @@ await visit(async ({ window }) => {
   const [here, there] = [await window(), await window()];
   const page = await here.open('/tools');
   const other = await there.open('/live');
+
+  // What definitions cost, until a tool is chosen.
+  await says(page, '.cost-sum', 'not called in 30 days would save about');
+  await says(page, '.costs', 'math_eval');
   await says(other, '#link', 'Live');
 
   // Search, by key.

@@ -1,4 +1,4 @@
-//! `[agent] tool_budget`: how much of a model's window the definitions of tools may take.
+//! `tool_budget` of `[agent]` and of profiles: how much of a model's window the definitions of tools may take.
 
 use std::{borrow::Cow, fmt, str::FromStr};
 
@@ -23,7 +23,7 @@ impl Default for ToolBudget {
 
 impl ToolBudget {
     /// Returns the tokens for a window of this size; `None` if there is no limit.
-    pub(crate) fn tokens(self, window: u64) -> Option<u64> {
+    pub fn tokens(self, window: u64) -> Option<u64> {
         match self {
             Self::Off => None,
             Self::Tokens(tokens) => Some(tokens),
