@@ -13,7 +13,7 @@ use crate::{
     policy::{FileAccess, FileRule},
 };
 
-pub(crate) use expand::{Places, is_below};
+pub(crate) use expand::{Places, is_below, resolve};
 pub(crate) use program::find_program;
 pub(crate) use secrets::SecretPaths;
 
@@ -35,7 +35,13 @@ pub(crate) fn rules(
     temp: &Path,
 ) -> Vec<FileRule> {
     let (mut wanted, mut rules) = (system::rules(), system::kernel_rules());
-    for path in program::needs(program.command, program.args, program.search, places) {
+    // What lies there may be the program's own making, from an earlier run: it must not decide what is allowed.
+    let written = allow.write.iter().flat_map(|path| places.expand(path));
+    let written: Vec<_> = written.filter_map(|path| path.canonicalize().ok()).collect();
+    let needs = |command: &str, args: &[String]| {
+        program::needs(command, args, program.search, places, &written)
+    };
+    for path in needs(program.command, program.args) {
         wanted.push((path, FileAccess::Run));
     }
     for named in &allow.run {
@@ -45,8 +51,7 @@ pub(crate) fn rules(
         };
         for file in found {
             let text = file.display().to_string();
-            let needs = program::needs(&text, &[], program.search, places);
-            wanted.extend(needs.into_iter().map(|path| (path, FileAccess::Run)));
+            wanted.extend(needs(&text, &[]).into_iter().map(|path| (path, FileAccess::Run)));
             wanted.push((file, FileAccess::Run));
         }
     }
@@ -61,10 +66,70 @@ pub(crate) fn rules(
     wanted.push((temp.to_owned(), FileAccess::Write));
     for (path, access) in wanted {
         // What is not there needs no rule: a rule holds for what a path leads to, not for its name.
-        let Ok(path) = path.canonicalize() else { continue };
+        let Some(path) = resolve(&path, &written) else { continue };
         secrets.around(&path, access, &mut rules);
     }
     rules.sort();
     rules.dedup();
     rules
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        os::unix::fs::{PermissionsExt, symlink},
+    };
+
+    use super::*;
+
+    // SB-1: a run must not prepare what the next one may do.
+    #[test]
+    fn what_a_program_wrote_does_not_widen_its_sandbox() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        for file in [
+            "work/own/file",
+            "work/venv/bin/python",
+            "secret/file",
+            "secret/bin/python3",
+            "secret/lib/x",
+            "open/file",
+        ] {
+            let file = base.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, format!("#!{}/secret/bin/python3\n", base.display())).unwrap();
+            let executable = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(&file, executable).unwrap();
+        }
+        let config = format!("home = {}/secret/bin\n", base.display());
+        fs::write(base.join("work/venv/pyvenv.cfg"), config).unwrap();
+        symlink(base.join("secret"), base.join("work/link")).unwrap();
+        symlink(base.join("secret/bin/python3"), base.join("work/program")).unwrap();
+        symlink("own", base.join("work/inner")).unwrap();
+        symlink(base.join("open"), base.join("outer")).unwrap();
+        let text = |path: &str| base.join(path).display().to_string();
+        let places = Places::new(None, base.clone());
+        let check = |command: &str, read: &[&str]| -> Vec<String> {
+            let allow = SandboxAllow {
+                read: read.iter().map(|path| text(path)).collect(),
+                write: vec![text("work")],
+                ..SandboxAllow::default()
+            };
+            let command = text(command);
+            let program = ProgramFiles { command: &command, args: &[], search: &[] };
+            let found = rules(&program, &allow, &places, &SecretPaths::default(), Path::new("/no"));
+            let own = found.iter().filter_map(|rule| rule.path.strip_prefix(&base).ok());
+            own.map(|path| path.display().to_string()).collect()
+        };
+        assert_eq!(check("work/own/file", &[]), ["work", "work/own/file"]);
+        assert_eq!(check("work/program", &[]), ["work"]);
+        let environment = check("work/venv/bin/python", &[]);
+        assert!(!environment.iter().any(|path| path.starts_with("secret")), "{environment:?}");
+        assert_eq!(
+            check("none", &["work/link", "work/link/file", "work/inner"]),
+            ["work", "work/own"]
+        );
+        assert_eq!(check("none", &["outer", "secret/file"]), ["open", "secret/file", "work"]);
+    }
 }

@@ -87,6 +87,36 @@ fn matches(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     found
 }
 
+/// How many links stand behind each other at most, as in the system.
+const MOST_LINKS: usize = 40;
+
+/// Returns where a path leads. `None` if it leads nowhere, or by a link in one of the folders `written`, which the program may
+/// have made, to what is outside of them.
+pub(crate) fn resolve(path: &Path, written: &[PathBuf]) -> Option<PathBuf> {
+    let real = path.canonicalize().ok()?;
+    let is_theirs = written.iter().any(|folder| is_below(&real, folder));
+    (is_theirs || !has_link_in(path, written, MOST_LINKS)).then_some(real)
+}
+
+fn has_link_in(path: &Path, written: &[PathBuf], links: usize) -> bool {
+    let Some(links) = links.checked_sub(1) else { return true };
+    let mut here = PathBuf::new();
+    for component in path.components() {
+        let next = here.join(component);
+        if let Ok(target) = fs::read_link(&next) {
+            let is_theirs = written.iter().any(|folder| is_below(&here, folder));
+            if is_theirs || has_link_in(&here.join(target), written, links) {
+                return true;
+            }
+        }
+        match next.canonicalize() {
+            Ok(real) => here = real,
+            Err(_) => return true,
+        }
+    }
+    false
+}
+
 /// Whether a path is a folder, or below it.
 pub(crate) fn is_below(path: &Path, folder: &Path) -> bool {
     path.starts_with(folder)

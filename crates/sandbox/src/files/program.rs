@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::expand::Places;
+use super::expand::{Places, is_below, resolve};
 
 /// How many interpreters stand behind each other at most.
 const DEEPEST: usize = 6;
@@ -34,6 +34,20 @@ const CODE_WORDS: [&str; 2] = ["--eval", "--print"];
 /// Programs that are another one under a name of their own.
 const OTHERS: [(&str, &str); 3] = [("uvx", "uv"), ("bunx", "bun"), ("pnpx", "pnpm")];
 
+/// What lies beside the programs of an installation: of a system's, of Python, of pyenv and its kind, of asdf and mise, Bun, Volta.
+const PARTS: &[&str] = &[
+    "lib",
+    "lib64",
+    "libexec",
+    "Lib",
+    "share",
+    "pyvenv.cfg",
+    "versions",
+    "installs",
+    "install",
+    "tools",
+];
+
 /// What marks the folder of a package.
 const MARKS: &[&str] =
     &["package.json", "pyproject.toml", "setup.py", "deno.json", "composer.json", "Gemfile"];
@@ -49,14 +63,16 @@ pub(crate) fn find_program(command: &str, search: &[PathBuf], cwd: &Path) -> Opt
     search.iter().map(|folder| cwd.join(folder).join(command)).find(|path| is_program(path))
 }
 
-/// Returns the files and folders without which the program cannot run. The system's folders are not among them.
+/// Returns the files and folders without which the program cannot run. The system's folders are not among them. Nothing that
+/// is said in the folders `written` is followed elsewhere.
 pub(super) fn needs(
     command: &str,
     args: &[String],
     search: &[PathBuf],
     places: &Places,
+    written: &[PathBuf],
 ) -> Vec<PathBuf> {
-    let mut needs = ProgramNeeds { search, places, found: Vec::new() };
+    let mut needs = ProgramNeeds { search, places, written, found: Vec::new() };
     if let Some(file) = find_program(command, search, places.cwd()) {
         needs.add_program(&file, DEEPEST);
     }
@@ -84,19 +100,24 @@ pub(super) fn needs(
 struct ProgramNeeds<'a> {
     search: &'a [PathBuf],
     places: &'a Places,
+    written: &'a [PathBuf],
     found: Vec<PathBuf>,
 }
 
 impl ProgramNeeds<'_> {
     /// Adds a program, what it is a link to, and what interprets it.
     fn add_program(&mut self, file: &Path, depth: usize) {
-        let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        let Some(real) = resolve(file, self.written) else { return };
         self.add_package(file);
         if real != file {
             self.add_package(&real);
         }
         let Some(depth) = depth.checked_sub(1) else { return };
+        let is_written = self.is_written(&real);
         for word in interpreter(&real) {
+            if is_written && (word.contains('/') || interpreter_name(&word).is_none()) {
+                continue;
+            }
             if let Some(file) = find_program(&word, self.search, self.places.cwd()) {
                 self.add_program(&file, depth);
             }
@@ -110,11 +131,18 @@ impl ProgramNeeds<'_> {
         let folders = folders.into_iter().flatten();
         let narrow: Vec<_> = folders.filter(|folder| self.is_narrow(folder)).collect();
         for folder in narrow {
-            if let Some(base) = base_of_environment(&folder).filter(|base| self.is_narrow(base)) {
+            let base = (!self.is_written(&folder)).then(|| base_of_environment(&folder)).flatten();
+            if let Some(base) = base.filter(|base| self.is_narrow(base)) {
                 self.found.push(base);
             }
             self.found.push(folder);
         }
+    }
+
+    /// Whether the program may have written what is there.
+    fn is_written(&self, path: &Path) -> bool {
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        self.written.iter().any(|folder| is_below(&real, folder))
     }
 
     /// Whether a folder holds a package and not much else of the user.
@@ -160,13 +188,12 @@ fn interpreter(file: &Path) -> Vec<String> {
     words.take(2).map(str::to_owned).collect()
 }
 
-/// `x` of `x/bin/program` and of `x/shims/program`.
+/// `x` of `x/bin/program` and of `x/shims/program`, if that is an installation and not a folder with a program in it.
 fn prefix(file: &Path) -> Option<PathBuf> {
     let folder = file.parent()?;
-    ["bin", "shims", "Scripts"]
-        .iter()
-        .any(|name| folder.ends_with(name))
-        .then(|| folder.parent().map(Path::to_owned))?
+    let is_of_programs = ["bin", "shims", "Scripts"].iter().any(|name| folder.ends_with(name));
+    let prefix = folder.parent().filter(|_| is_of_programs)?;
+    PARTS.iter().any(|part| prefix.join(part).exists()).then(|| prefix.to_owned())
 }
 
 /// The outermost `node_modules` or `site-packages`, where a package's dependencies lie beside it.
@@ -211,7 +238,11 @@ mod tests {
             ("home/venv/pyvenv.cfg", ""),
             ("work/script.py", ""),
             ("work/secret", ""),
+            ("home/.pyenv/versions/3", ""),
+            ("home/go/bin/tool", "binary"),
+            ("home/go/src/secret", ""),
             ("node/bin/node", "binary"),
+            ("node/lib/x", ""),
         ];
         for (name, text) in files {
             let file = base.join(name);
@@ -229,7 +260,7 @@ mod tests {
         let search =
             ["home/.pyenv/shims", "home/bin", "node/bin", "/usr/bin"].map(|it| base.join(it));
         let args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
-        let mut found: Vec<_> = needs(command, &args, &search, &places)
+        let mut found: Vec<_> = needs(command, &args, &search, &places, &[])
             .iter()
             .filter_map(|path| Some(path.strip_prefix(&base).ok()?.display().to_string()))
             .collect();
@@ -242,6 +273,7 @@ mod tests {
     #[test]
     fn a_program_comes_with_its_package_and_no_more() {
         assert_eq!(check("tool", &[]), ["home/bin/tool"]);
+        assert_eq!(check("home/go/bin/tool", &[]), ["home/go/bin/tool"]);
         assert_eq!(check("python3", &[]), ["home/.pyenv", "home/.pyenv/shims/python3"]);
         let server = check("home/x/node_modules/.bin/server", &[]);
         let expected = [
