@@ -17,6 +17,7 @@ mod dist;
 mod bench;
 mod program;
 mod serving;
+mod simulate;
 mod shell;
 
 use std::{process::ExitCode, time::Duration};
@@ -94,6 +95,8 @@ enum Task {
     Dist(dist::DistOptions),
     /// Measure the gateway beside the direct way to the same server: rates, processor time, memory
     Bench(bench::BenchOptions),
+    /// Simulate a fleet of workers and gateways, with three NATS servers on this machine: what each sends, receives, computes
+    Simulate(simulate::SimulateOptions),
     /// Run the MCP conformance suite and write the tables of docs/conformance.md
     Conformance {
         /// Write nothing, and fail where the tables would change
@@ -119,6 +122,7 @@ fn main() -> ExitCode {
         Task::Console { check: false } => console::run(),
         Task::Dist(options) => dist::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Simulate(options) => simulate::run(&options),
         Task::Conformance { check } => conformance::run(check),
     };
     match outcome {

@@ -1,9 +1,10 @@
 //! The gateway's side: discovers workers and registers their tools, with a group as a server of the `ToolManager`.
 //!
-//! `discovery.rs` watches the bucket of workers, `group.rs` is one group.
+//! `discovery.rs` follows the workers, `entries.rs` reads what they write, `group.rs` is one group, `members.rs` its workers.
 
 mod members;
 mod group;
+mod entries;
 mod discovery;
 
 use std::{
@@ -19,7 +20,7 @@ use tokio::{sync::watch, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{Cluster, Error, Jobs, offer::Presence, replies::Replies, worker::check_group};
-pub use discovery::present;
+pub use entries::present;
 pub use group::{Group, GroupTotals};
 
 /// How many calls of a group run at once: each worker has its own limit.

@@ -22,13 +22,14 @@ use tokio::{
 
 use super::{
     GroupsInner,
+    entries::{offer_of, present},
     group::{Group, MissingWorker},
 };
 use crate::{
     Cluster, Error, Purpose,
     clock::now_ms,
     names::Bucket,
-    offer::{Presence, WorkerOffer},
+    offer::Presence,
     replies,
     transport::{ClusterMessage, KeyValue},
     wire::{self, WorkerNotice},
@@ -42,6 +43,9 @@ const READ_AGAIN: Duration = Duration::from_secs(300);
 
 /// After how many counts the keys are read anyway: as many workers may have come as have gone.
 const KEYS_AGAIN: u64 = 15;
+
+/// How many keys are read each second at most, on average: many workers may come and go all the time.
+const KEYS_EACH_SECOND: usize = 2_000;
 
 /// After how many counts the entries of workers that send no messages are read again.
 const SILENT_AGAIN: u64 = 3;
@@ -87,8 +91,14 @@ async fn look(shared: &Arc<GroupsInner>) -> Result<(), Error> {
     let store = cluster.bucket(Bucket::Workers).await?;
     let subject = cluster.names().presences();
     let mut notices = cluster.subscribe(subject, None).await.map_err(refused())?;
-    let mut discovery =
-        Discovery { shared, store, entries: HashSet::new(), left: HashSet::new(), counts: 0 };
+    let mut discovery = Discovery {
+        shared,
+        store,
+        entries: HashSet::new(),
+        left: HashSet::new(),
+        counts: 0,
+        keys_read: None,
+    };
     timeout(FIRST, discovery.read_all()).await.map_err(|elapsed| refused()(elapsed.into()))??;
     let began = Instant::now();
     let mut counted = interval(COUNTED);
@@ -125,6 +135,8 @@ struct Discovery<'a> {
     left: HashSet<String>,
     /// How often they were counted.
     counts: u64,
+    /// When their keys were read.
+    keys_read: Option<Instant>,
 }
 
 impl Discovery<'_> {
@@ -248,6 +260,11 @@ impl Discovery<'_> {
         if is_expected && is_sure && self.missing().is_empty() {
             return Ok(());
         }
+        let seconds = u32::try_from(self.entries.len() / KEYS_EACH_SECOND).unwrap_or(u32::MAX);
+        if self.keys_read.is_some_and(|at| at.elapsed() < COUNTED.saturating_mul(seconds)) {
+            return Ok(());
+        }
+        self.keys_read = Some(Instant::now());
         let keys: HashSet<_> =
             self.store.live_keys().await.map_err(refused())?.into_iter().collect();
         let known = std::mem::replace(&mut self.entries, keys.clone());
@@ -339,51 +356,6 @@ async fn is_there(cluster: &Cluster, worker: &str) -> bool {
     match timeout(REPORTED, cluster.request(subject, notice)).await {
         Ok(Ok(reply)) => replies::open(cluster, &reply).is_ok(),
         Ok(Err(_)) | Err(_) => false,
-    }
-}
-
-/// Returns a worker's presence, if it is signed by this cluster.
-pub fn present(cluster: &Cluster, key: &str, value: &Bytes) -> Option<Bytes> {
-    let (signer, purpose) = (cluster.signer(), Purpose::Entry(Bucket::Workers));
-    let opened = signer.open_fresh(purpose, &[key], value, now_ms());
-    let opened = opened.inspect_err(|error| signer.refused(purpose, key, error));
-    opened.ok().map(|opened| opened.body)
-}
-
-/// Returns the offer with this hash: known already, or from the bucket of offers.
-async fn offer_of(
-    shared: &GroupsInner,
-    key: &str,
-    hash: &str,
-) -> Result<Option<Arc<WorkerOffer>>, Error> {
-    let known = shared.groups().values().find_map(|group| group.offer(hash));
-    if known.is_some() {
-        return Ok(known);
-    }
-    let refused = Error::refused("say what a worker offers");
-    let cluster = &shared.line.cluster;
-    let entry = cluster.bucket(Bucket::Tools).await?.get(key).await.map_err(refused)?;
-    let Some(bytes) = entry.and_then(|entry| entry.value) else { return Ok(None) };
-    let (signer, purpose) = (cluster.signer(), Purpose::Entry(Bucket::Tools));
-    let bytes = match signer.open(purpose, &[key], &bytes) {
-        Ok(opened) => opened.body,
-        Err(error) => {
-            signer.refused(purpose, key, &error);
-            return Ok(None);
-        }
-    };
-    let offer: Result<WorkerOffer, _> = match wire::read::<wire::LargeObjectRef>("an offer", &bytes)
-    {
-        Ok(elsewhere) => wire::read("an offer", &cluster.pick_up(&elsewhere.large).await?),
-        Err(_) => wire::read("an offer", &bytes),
-    };
-    match offer {
-        // A replica may be older than the worker's presence.
-        Ok(offer) => Ok((offer.hash == hash).then(|| Arc::new(offer))),
-        Err(error) => {
-            tracing::warn!("what worker `{key}` offers cannot be read: {error}");
-            Ok(None)
-        }
     }
 }
 

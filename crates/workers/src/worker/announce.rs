@@ -53,6 +53,10 @@ pub(super) async fn run(shared: Arc<WorkerInner>) {
 
 /// Withdraws the presence.
 pub(super) async fn withdraw(shared: &WorkerInner) {
+    // An idle worker may end before it has said that it is leaving.
+    if let Err(error) = notify(shared, &shared.presence(&shared.offer())).await {
+        tracing::debug!("gateways are not told that a worker leaves: {error}");
+    }
     let key = shared.cluster.names().member(&shared.group, &shared.id);
     for bucket in [Bucket::Workers, Bucket::Tools] {
         if let Ok(store) = shared.cluster.bucket(bucket).await {
@@ -117,12 +121,10 @@ impl Announcer {
         let (signer, presence) = (shared.cluster.signer(), shared.presence(&offer));
         let entry = signer.write(Purpose::Entry(Bucket::Workers), &[&key], &presence)?;
         let store = shared.cluster.bucket(Bucket::Workers).await?;
-        let refused = || Error::refused("hear that a worker is there");
-        store.put(&key, entry).await.map_err(refused())?;
+        let refused = Error::refused("hear that a worker is there");
+        store.put(&key, entry).await.map_err(refused)?;
         if self.notices.is_due(&presence) {
-            let subject = shared.cluster.names().presence(&shared.group);
-            let notice = signer.write(Purpose::Notice, &[&subject], &presence)?;
-            shared.cluster.publish(subject, None, notice).await.map_err(refused())?;
+            notify(shared, &presence).await?;
         }
         let (tools, group) = (offer.tools.len(), &shared.group);
         if self.told.replace(tools) != Some(tools) {
@@ -145,6 +147,14 @@ impl Announcer {
         }
         SOON
     }
+}
+
+/// Sends the presence to all gateways.
+async fn notify(shared: &WorkerInner, presence: &Presence) -> Result<(), Error> {
+    let subject = shared.cluster.names().presence(&shared.group);
+    let notice = shared.cluster.signer().write(Purpose::Notice, &[&subject], presence)?;
+    let refused = Error::refused("tell gateways of a worker");
+    shared.cluster.publish(subject, None, notice).await.map_err(refused)
 }
 
 async fn offer_tools(shared: &WorkerInner, key: &str, offer: &WorkerOffer) -> Result<(), Error> {

@@ -54,7 +54,9 @@ async fn an_idle_worker_says_once_that_it_is_there_and_not_with_each_heartbeat()
     assert_eq!(gateway.names(), ["gpu__echo"]);
     worker.stop().await;
     assert!(notices.next().await.is_some());
+    let stopped = Instant::now();
     gateway.forgets("gpu__echo").await;
+    assert!(stopped.elapsed() < Duration::from_secs(1), "{:?}", stopped.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
