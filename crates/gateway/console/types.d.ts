@@ -168,7 +168,7 @@ export interface Server {
   clients?: number;
   stderr?: string[] | null;
   sign_in?: {
-    /** `shared`, or `user` if it is the caller's own. */
+    /** As in the config: `shared`, `client`, `exchange`, or `user` if it is the caller's own. */
     auth: string;
     state: string;
     reason?: string;

@@ -1,16 +1,23 @@
 //! `switchboard login` and `logout`, with an MCP server that wants OAuth.
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt,
     process::{Command, Stdio},
     sync::{Arc, Mutex},
     thread,
 };
 
 use serde_json::{Value, json};
+use switchboard_testkit::secrets;
 
-use crate::place::{Place, Ran};
+use crate::{
+    fixture::wait_until,
+    place::{Place, Ran},
+    pty,
+};
 
 const ACCESS: &str = "opaque-access-value-of-ada";
 const REFRESH: &str = "opaque-refresh-value-of-ada";
@@ -44,6 +51,7 @@ impl SignInServer {
              [servers.local]\ncommand = \"true\"\nenabled = false\n[servers.plain]\nurl = \"{url}/nothing\"\nenabled = false\n"
         ))
         .variable("BROWSER", "true")
+        .with_own_temp()
     }
 
     fn was_asked(&self, path: &str) -> bool {
@@ -209,21 +217,7 @@ fn a_server_that_wants_a_sign_in_is_used_after_it() {
     let doctor = place.run(&["doctor"]);
     assert!(doctor.stdout.contains(", then renewed"), "{doctor:?}");
     // The config is trusted by name; nothing of the sign-in is anywhere, although the server repeats its token.
-    let mut folders = vec![place.path().to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let text =
-                String::from_utf8_lossy(&std::fs::read(&path).unwrap_or_default()).into_owned();
-            for secret in [ACCESS, REFRESH, "one-time-code-value"] {
-                assert!(!text.contains(secret), "{secret} in {}", path.display());
-            }
-        }
-    }
+    secrets::assert_none(place.path(), &[], &[ACCESS, REFRESH, "one-time-code-value"]);
 
     let out = place.run(&["logout", "docs"]);
     assert_eq!(out.stderr, format!("docs: signed out, and revoked at {}\n", server.origin));
@@ -310,4 +304,23 @@ fn adding_a_server_that_wants_a_sign_in_says_so() {
     let added = place.run(&["add", "docs", &format!("{}/mcp", server.origin)]);
     assert_eq!(added.status, 0, "{added:?}");
     assert!(added.stdout.contains("it wants a sign-in: switchboard login docs"), "{added:?}");
+}
+
+// AU-1: on a terminal, `add` of a server that wants a sign-in leads into it.
+#[test]
+fn add_leads_into_the_sign_in_on_a_terminal() {
+    let server = SignInServer::start();
+    let script = "#!/bin/sh\nprintf '%s' \"$1\" > opened.part\nmv opened.part opened\n";
+    let place = server.place().file("browser", script);
+    let browser = place.path().join("browser");
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+    let place = place.variable("BROWSER", browser.to_str().unwrap());
+    let terminal = pty::start(place.command(&["add", "mail", &format!("{}/mcp", server.origin)]));
+    let opened = place.path().join("opened");
+    wait_until("the browser is opened", || opened.exists());
+    let page = get(&location(&get(&fs::read_to_string(&opened).unwrap())));
+    assert!(page.contains("You can close this page and go back to the terminal."), "{page}");
+    let shown = terminal.ended();
+    assert!(shown.status == 0 && shown.text.contains("mail: signed in at"), "{shown:?}");
+    assert_eq!(place.call(&["mail__read"])["success"], true);
 }

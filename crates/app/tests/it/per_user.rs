@@ -7,13 +7,15 @@ mod asking;
 mod attacks;
 mod commands;
 mod exchange;
+mod jwt;
+mod leaks;
 mod rounds;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::{place::Place, serving::Serving};
+use crate::{fixture::wait_until, place::Place, serving::Serving};
 use accounts::Accounts;
 use browser::Browser;
 
@@ -74,7 +76,10 @@ impl World {
 
     /// The address in the hint of a call.
     fn address(&self, token: &str, tool: &str) -> String {
-        let called = self.call(token, tool);
+        Self::address_in(&self.call(token, tool))
+    }
+
+    fn address_in(called: &Value) -> String {
         assert_eq!(called["error_kind"], "unavailable", "{called}");
         let text = called.to_string();
         let at = text.find("http://").unwrap_or_else(|| panic!("no address: {text}"));
@@ -82,11 +87,11 @@ impl World {
     }
 
     fn sign_in(&self, token: &str, account: &str) {
-        let tool = match self.call(token, "docs__whoami")["error_kind"] == "not_found" {
-            true => "docs__sign_in",
-            false => "docs__whoami",
-        };
-        let visit = Browser::default().sign_in(&self.address(token, tool), token, account);
+        // Which tool there is depends on whether somebody has listed them, which may happen in between.
+        let tools = ["docs__whoami", "docs__sign_in", "docs__whoami"];
+        let mut called = tools.iter().map(|tool| self.call(token, tool));
+        let called = called.find(|called| called["error_kind"] != "not_found").unwrap();
+        let visit = Browser::default().sign_in(&Self::address_in(&called), token, account);
         assert_eq!(visit.status, 200, "{visit:?}");
     }
 
@@ -101,6 +106,26 @@ impl World {
             false => called["error_kind"].clone(),
         }
     }
+}
+
+// AU-1, AU-3: the sign-in is as good as before, and nobody is asked to sign in again.
+#[test]
+fn nobody_signs_in_while_the_authorization_server_is_down() {
+    let world = World::start();
+    let ada = world.token("ada");
+    world.sign_in(&ada, "ada");
+    assert_eq!(world.whoami(&ada), "account ada");
+    let set_down = |is_down| world.accounts.known().is_down = is_down;
+    set_down(true);
+    world.accounts.known().expire("ada");
+    let called = world.call(&ada, "docs__whoami");
+    assert_eq!(called["error_kind"], "unavailable", "{called}");
+    let text = called.to_string();
+    assert!(text.contains("503") && text.contains("Nobody has to sign in"), "{called}");
+    assert!(!text.contains("/sign-in/"), "{called}");
+    set_down(false);
+    wait_until("the sign-in is used again", || world.whoami(&ada) == "account ada");
+    assert_eq!(world.accounts.known().violations, Vec::<String>::new());
 }
 
 fn bearer(token: &str) -> String {

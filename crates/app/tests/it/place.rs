@@ -60,6 +60,13 @@ impl Place {
         self
     }
 
+    /// The same place, with a folder of its own for temporary files.
+    pub(crate) fn with_own_temp(self) -> Self {
+        let folder = self.path().join("tmp");
+        fs::create_dir(&folder).unwrap();
+        self.variable("TMPDIR", &folder.display().to_string())
+    }
+
     /// The same place without a folder for what is kept.
     pub(crate) fn homeless(mut self) -> Self {
         self.has_state = false;

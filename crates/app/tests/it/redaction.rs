@@ -56,7 +56,7 @@ fn filled(value: &Value, secret: &Value) -> Value {
 }
 
 /// An OTLP receiver that keeps the bytes it is sent.
-fn receiver() -> (String, Arc<Mutex<Vec<u8>>>) {
+pub(crate) fn receiver() -> (String, Arc<Mutex<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let kept = Arc::new(Mutex::new(Vec::new()));
@@ -87,7 +87,7 @@ fn is_whole(request: &[u8]) -> bool {
 }
 
 /// Follows the events for as long as the gateway runs.
-fn follow(serving: &Serving) -> thread::JoinHandle<Vec<u8>> {
+pub(crate) fn follow(serving: &Serving) -> thread::JoinHandle<Vec<u8>> {
     let mut stream: TcpStream = serving.open_stream("/api/events");
     let mut events = vec![0; 1];
     // The answer has begun, so nothing that follows is missed.

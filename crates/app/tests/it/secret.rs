@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::{fixture::wait_until, place::Place, pty};
+use crate::{fixture::wait_until, place::Place, pty, serving::Serving};
 
 /// A tool whose command prints a secret of the vault.
 const CONFIG: &str = r#"
@@ -153,11 +153,14 @@ fn an_interrupted_question_leaves_the_terminal_as_it_was() {
     assert!(!place.path().join("state/switchboard/vault").exists());
 }
 
-// AU-2: what is in memory is not written when the process crashes.
+// AU-2: what is in memory is not written when the process crashes, neither to a file nor by a program that collects dumps, which
+// Linux starts for every limit but this.
 #[test]
+#[cfg(target_os = "linux")]
 fn there_are_no_core_dumps() {
     let config = "[[tools]]\nname = \"limit\"\ndescription = \"Prints the limit of core dumps\"\n\
-                  implementation = { type = \"command\", program = \"sh\", args = [\"-c\", \"ulimit -c\"] }\n\
+                  implementation = { type = \"command\", program = \"sh\", \
+                  args = [\"-c\", \"grep 'core file' /proc/self/limits | cut -c26-30\"] }\n\
                   [tools.parameters]\ntype = \"object\"\n";
     let place = Place::with_config(config);
     let words = place.command(&["call", "limit"]);
@@ -166,5 +169,34 @@ fn there_are_no_core_dumps() {
     shell.args(words.get_args()).current_dir(place.path()).env_clear();
     shell.envs(words.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let ran = crate::place::Ran::of(shell.output().unwrap());
-    assert_eq!((ran.status, ran.stdout.trim()), (0, "0"), "{ran:?}");
+    assert_eq!((ran.status, ran.stdout.trim()), (0, "1"), "{ran:?}");
+}
+
+// AU-2: nor does anything else dump it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_crash_dumps_nothing() {
+    use std::os::unix::process::ExitStatusExt;
+    let place = Place::new();
+    let mut gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    gateway.signal("-ABRT");
+    let status = gateway.child.wait().unwrap();
+    assert!(status.signal().is_some() && !status.core_dumped(), "{status:?}");
+}
+
+// AU-2: a keyring that accepts and never answers holds nobody up.
+#[test]
+fn a_silent_keyring_is_not_waited_for() {
+    let place = Place::new();
+    let socket = place.path().join("bus");
+    let bus = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let place =
+        place.variable("DBUS_SESSION_BUS_ADDRESS", &format!("unix:path={}", socket.display()));
+    let ran = place.run_with_stdin(&["secret", "set", "MEADOW"], VALUE.as_bytes());
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(ran.stderr.contains("with a key that is in a file"), "{ran:?}");
+    let place = place.file("switchboard.toml", CONFIG);
+    assert_eq!(place.call(&["reveal", "word=x"])["result"], format!("{VALUE}|x"));
+    bus.set_nonblocking(true).unwrap();
+    assert!(bus.accept().is_ok(), "nobody has asked the keyring");
 }

@@ -2,7 +2,14 @@
 //!
 //! Each section has a script in `console/`, which steers Debian's Chromium and fails where something is not as it should be.
 
-use std::{fs, path::Path, process::Output};
+use std::{
+    fs,
+    io::{self, Read, Write},
+    net::{Shutdown, TcpListener},
+    path::Path,
+    process::Output,
+    thread,
+};
 
 use serde_json::{Value, json};
 use switchboard_testkit::{ProviderServer, Reply};
@@ -335,4 +342,32 @@ async fn pictures() {
     .unwrap();
     let taken = fs::read_dir(&target).unwrap().count();
     assert!(taken >= PICTURES, "{taken} pictures");
+}
+
+/// A server that wants a sign-in of everybody.
+fn refusing_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            thread::spawn(move || {
+                _ = stream.read(&mut [0; 4096]);
+                let head = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\n\
+                            Content-Length: 0\r\nConnection: close\r\n\r\n";
+                _ = stream.write_all(head.as_bytes());
+                // What is still to come is read, so that the answer is not lost.
+                _ = stream.shutdown(Shutdown::Write);
+                _ = io::copy(&mut stream, &mut io::sink());
+            });
+        }
+    });
+    url
+}
+
+// AU-1: who may administer sees how to sign in for all callers.
+#[test]
+fn a_shared_sign_in_is_offered() {
+    let url = refusing_server();
+    look(&format!("[mcp]\nretry_attempts = 1\n[servers.docs]\nurl = '{url}'\n"), "shared", &[]);
 }

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use switchboard_testkit::secrets;
 use tempfile::TempDir;
 
 use crate::serving::{Ending, free_port, part, switchboard, wait_for};
@@ -63,7 +64,7 @@ impl World {
         let mut command = switchboard(self.home.path(), words);
         command.env("BROWSER", self.home.path().join("browser"));
         command.env("SWITCHBOARD_PARTS", std::env::var_os("SWITCHBOARD_PARTS").unwrap());
-        command.env("RUST_LOG", "trace");
+        command.env("RUST_LOG", "trace").env("TMPDIR", self.home.path());
         command
     }
 
@@ -112,29 +113,9 @@ impl World {
         let told = fs::read_to_string(&self.secrets).unwrap();
         let secrets: BTreeSet<&str> = told.lines().chain([PASSWORD]).collect();
         assert!(secrets.len() > 10, "{}", secrets.len());
-        let mut written = vec![("what was printed".to_owned(), self.printed.clone().into_bytes())];
-        let mut folders = vec![self.home.path().to_owned()];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
-                let entry = entry.unwrap();
-                match entry.file_type().unwrap() {
-                    kind if kind.is_dir() => folders.push(entry.path()),
-                    kind if kind.is_file() => {
-                        let content = fs::read(entry.path()).unwrap();
-                        written.push((entry.path().display().to_string(), content));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        assert!(written.len() > 5, "{}", written.len());
-        for (place, content) in written {
-            for secret in &secrets {
-                let bytes = secret.as_bytes();
-                let is_there = content.windows(bytes.len()).any(|piece| piece == bytes);
-                assert!(!is_there, "{place} has a secret of {} characters", secret.len());
-            }
-        }
+        let secrets: Vec<_> = secrets.into_iter().collect();
+        assert_eq!(secrets::scan_text(&self.printed, "what was printed", &secrets), []);
+        secrets::assert_none(self.home.path(), &[], &secrets);
     }
 }
 

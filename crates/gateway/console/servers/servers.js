@@ -239,6 +239,7 @@ class Servers {
           },
           isIn ? 'Sign out' : 'Sign in',
         ),
+      signIn.auth === 'shared' && !isIn && mayAdminister() && howToSignIn(server.name),
     );
   }
 
@@ -351,4 +352,20 @@ function opener(server, isOpen) {
   const title = isOpen ? 'Hide stderr, resources and prompts' : 'Show stderr, resources and prompts';
   const href = isOpen ? '/servers' : `/servers/${encodeURIComponent(server.name)}`;
   return h('a', { href, title, 'data-act': `open ${server.name}` }, arrow, server.name);
+}
+
+/**
+ * How somebody signs in for all callers: the browser has to be one of the machine that the gateway runs on.
+ * @param {string} name
+ */
+function howToSignIn(name) {
+  const command = `switchboard login ${name}`;
+  return h(
+    'span',
+    {},
+    'On the machine of the gateway: ',
+    h('code', {}, command),
+    ' ',
+    copy(() => command, `the command that signs in to ${name}`),
+  );
 }

@@ -7,6 +7,7 @@ use std::{
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex, MutexGuard},
     thread,
+    time::Duration,
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -33,7 +34,16 @@ pub(crate) struct Known {
     access: BTreeMap<String, String>,
     /// The account of each refresh token that is good.
     refresh: BTreeMap<String, String>,
+    /// The account of each refresh token that there ever was.
+    grants: BTreeMap<String, String>,
     used: BTreeSet<String>,
+    /// The used refresh tokens whose answers nobody has read: they may come once more.
+    unread: BTreeSet<String>,
+    /// Whether refreshes get no answer until this is `false`, and how many wait for that.
+    pub(crate) holds: bool,
+    waiting: u32,
+    /// Whether the authorization server is down.
+    pub(crate) is_down: bool,
     /// The account of each MCP session.
     sessions: BTreeMap<String, String>,
     /// How long access tokens are good, in seconds.
@@ -72,6 +82,7 @@ impl Known {
         let (access, refresh) = (self.secret("access"), self.secret("refresh"));
         self.access.insert(access.clone(), account.to_owned());
         self.refresh.insert(refresh.clone(), account.to_owned());
+        self.grants.insert(refresh.clone(), account.to_owned());
         json!({"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": self.lifetime})
     }
 
@@ -86,18 +97,27 @@ impl Known {
         self.refresh.retain(|_, whose| whose != account);
     }
 
-    /// The gateway was killed: responses to refreshes may be lost, so that it may try these again.
-    pub(crate) fn forget_used(&mut self) {
-        self.used.clear();
+    /// The accounts of the refreshes that were done and have no answer yet. Whoever asked for these may be killed: that token, and no
+    /// other, may then come again.
+    pub(crate) fn unread(&self) -> BTreeSet<String> {
+        let whose = |token: &String| self.grants.get(token).cloned();
+        self.unread.iter().filter_map(whose).collect()
+    }
+
+    pub(crate) fn forget_unread(&mut self) {
+        self.unread.clear();
     }
 
     fn renew(&mut self, token: &str) -> Option<Value> {
         let account = self.refresh.remove(token);
-        if account.is_none() && self.used.contains(token) {
+        if account.is_none() && self.used.contains(token) && !self.unread.remove(token) {
             self.violations.push(format!("{token} was used twice"));
         }
         let account = account?;
         self.used.insert(token.to_owned());
+        if self.holds {
+            self.unread.insert(token.to_owned());
+        }
         self.refreshes += 1;
         Some(self.tokens(&account))
     }
@@ -135,12 +155,19 @@ impl Accounts {
         self.known.lock().unwrap()
     }
 
-    /// Waits until every request that was sent before is answered, also those of a process that was killed meanwhile.
+    /// Waits until every request that was sent before has been handled, also those of a process that was killed meanwhile, and then
+    /// answers those that are held.
     pub(crate) fn settle(&self) {
         // Connections are accepted in their order, so after this one there is none of before.
         let mut last = TcpStream::connect(self.origin.trim_start_matches("http://")).unwrap();
         last.write_all(b"GET /settled HTTP/1.1\r\n\r\n").unwrap();
         last.read_to_end(&mut Vec::new()).unwrap();
+        let is_handled = || {
+            let known = self.known();
+            known.open == known.waiting
+        };
+        wait_until("every request is handled", is_handled);
+        self.known().holds = false;
         wait_until("every request is answered", || self.known().open == 0);
     }
 }
@@ -190,11 +217,23 @@ fn answer(stream: TcpStream, origin: &str, known: &Mutex<Known>) {
     let is_post = first.starts_with("POST");
     let asked = Asked { path, parameters, token, session, body, is_post };
     let (status, headers, content) = respond(&asked, origin, &mut known.lock().unwrap());
+    if asked.parameters.get("grant_type").is_some_and(|grant| grant == "refresh_token") {
+        hold(known);
+    }
     let head = format!(
         "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
         content.len()
     );
     _ = reader.get_mut().write_all(format!("{head}{content}").as_bytes());
+}
+
+/// Waits until answers to refreshes are sent.
+fn hold(known: &Mutex<Known>) {
+    known.lock().unwrap().waiting += 1;
+    while known.lock().unwrap().holds {
+        thread::sleep(Duration::from_millis(2));
+    }
+    known.lock().unwrap().waiting -= 1;
 }
 
 type Answer = (&'static str, String, String);
@@ -226,6 +265,9 @@ fn respond(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
             known.codes.insert(code.clone(), (parameter("account"), redirect.clone()));
             let to = format!("{redirect}?code={code}&state={}&iss={origin}", parameter("state"));
             ("302 Found", format!("Location: {to}\r\n"), String::new())
+        }
+        "/token" if known.is_down => {
+            ("503 Service Unavailable", String::new(), "Come back later.".to_owned())
         }
         "/token" => {
             let granted = match parameter("grant_type").as_str() {

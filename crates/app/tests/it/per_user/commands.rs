@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 
-use super::{Browser, World, bearer};
+use super::{Accounts, Browser, Place, Serving, World, bearer};
 use crate::place::Ran;
 
 /// `switchboard login docs`, with a browser that is at `account`.
@@ -75,4 +75,39 @@ fn the_owner_signs_in_by_command_and_everybody_by_name_out() {
     assert!(world.place.run(&["logout", "docs"]).stderr.contains("signed out"));
     assert_eq!(world.whoami(""), "unavailable");
     assert_eq!(world.accounts.known().violations, Vec::<String>::new());
+}
+
+// AU-3: also if the console revokes the token.
+#[test]
+fn a_token_that_is_revoked_over_rest_takes_its_sign_ins_along() {
+    let world = World::start();
+    let (ada, bob) = (world.token("ada"), world.token("bob"));
+    world.sign_in(&ada, "ada");
+    world.sign_in(&bob, "bob");
+    assert_eq!(world.whoami(&ada), "account ada");
+    let revoked = world.gateway.ask("DELETE", "/api/tokens/ada", "", "");
+    assert_eq!(revoked.0, 204, "{}", revoked.1);
+    // Revoked at the authorization server, and forgotten here.
+    assert_eq!(world.accounts.known().revoked, 2);
+    let left = world.place.run(&["logout", "docs", "--caller", "ada"]);
+    assert_eq!(left.stderr, "docs: nobody is signed in\n");
+    // Who gets a token of that name is somebody else, and other callers stay.
+    assert_eq!(world.whoami(&world.token("ada")), "unavailable");
+    assert_eq!(world.whoami(&bob), "account bob");
+}
+
+// AU-3: what is got without a person is not called shared.
+#[test]
+fn a_sign_in_without_a_person_is_called_so() {
+    let accounts = Accounts::start();
+    let place = Place::with_config(&format!(
+        "[mcp]\nretry_attempts = 1\n[servers.docs]\nurl = \"{0}/mcp\"\nprotocol = \"legacy\"\nauth = \"client\"\n\
+         oauth = {{ client_id = \"robot\", client_secret = \"of-the-robot\", issuer = \"{0}\" }}\n",
+        accounts.origin
+    ));
+    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let world = World { accounts, place, gateway };
+    assert_eq!(world.whoami(""), "account nightly");
+    let shown = world.gateway.ask("GET", "/api/servers/docs", "", "").1["sign_in"].clone();
+    assert_eq!((&shown["auth"], &shown["state"]), (&json!("client"), &json!("signed_in")));
 }

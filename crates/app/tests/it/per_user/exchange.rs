@@ -8,15 +8,22 @@ use serde_json::{Value, json};
 use super::{Accounts, Place, Serving, World};
 
 /// The issuer of the gateway's JWTs.
-pub(super) struct JwtIssuer(KeyPair);
+pub(super) struct JwtIssuer {
+    pub(super) name: &'static str,
+    key: KeyPair,
+}
 
 impl JwtIssuer {
     pub(super) fn new() -> Self {
-        Self(KeyPair::generate_for(&PKCS_ED25519).unwrap())
+        Self::of("https://login.example")
+    }
+
+    pub(super) fn of(name: &'static str) -> Self {
+        Self { name, key: KeyPair::generate_for(&PKCS_ED25519).unwrap() }
     }
 
     pub(super) fn jwks(&self) -> Value {
-        let x = URL_SAFE_NO_PAD.encode(self.0.der_bytes());
+        let x = URL_SAFE_NO_PAD.encode(self.key.der_bytes());
         json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "kid": "k", "x": x}]})
     }
 
@@ -25,14 +32,14 @@ impl JwtIssuer {
     }
 
     /// Returns a token that ends at `exp`, in seconds since 1970.
-    fn token_until(&self, subject: &str, exp: u64) -> String {
+    pub(super) fn token_until(&self, subject: &str, exp: u64) -> String {
         let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let header = part(json!({"alg": "EdDSA", "kid": "k", "typ": "JWT"}));
         let claims = json!({
-            "iss": "https://login.example", "aud": "tools", "sub": subject, "exp": exp,
+            "iss": self.name, "aud": "tools", "sub": subject, "exp": exp,
         });
         let text = format!("{header}.{}", part(claims));
-        let signature = self.0.sign(text.as_bytes()).unwrap();
+        let signature = self.key.sign(text.as_bytes()).unwrap();
         format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 }

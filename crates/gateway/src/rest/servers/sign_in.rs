@@ -29,7 +29,8 @@ type Name = Result<Path<String>, PathRejection>;
 /// A server's sign-in.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ShownSignIn {
-    /// `shared` if it is one for all callers, `user` if it is the caller's own, `exchange` if that was got for the caller's JWT.
+    /// As in the config: `shared` if it is one for all callers, `client` if that is got without a person, `user` if it is the
+    /// caller's own, `exchange` if that was got for a JWT.
     auth: &'static str,
     /// `signed_in`, or `needed` if somebody has to sign in: with `switchboard login NAME`, or, if it is the caller's own, at the
     /// address that `POST /api/servers/{name}/sign-in` gives; with `exchange`, by calling with a JWT.
@@ -56,9 +57,10 @@ pub(crate) struct ShownSignIn {
 impl ShownSignIn {
     /// Returns the sign-in that all callers share.
     pub(super) fn shared(server: &Server) -> Option<Self> {
+        let auth = server.config().auth.name();
         match server.needs_sign_in() {
-            Some(needed) => Some(Self::needed("shared", &needed.to_string())),
-            None => server.signed_in().map(|status| Self::signed_in("shared", status)),
+            Some(needed) => Some(Self::needed(auth, &needed.to_string())),
+            None => server.signed_in().map(|status| Self::signed_in(auth, status)),
         }
     }
 
