@@ -245,9 +245,11 @@ impl Agent {
     ) -> AgentOutcome {
         let traced = ModelSpan::begin(self, cx.trace.as_ref());
         let mut cx = CallContext { trace: traced.place(), ..self.in_profile(cx) };
+        let recording = self.recording.as_ref();
+        let id = recording.and_then(|recording| recording.id).unwrap_or_else(CallId::generate);
         // The calls of a run belong together, in the records too.
-        cx.conversation.get_or_insert_with(|| CallId::generate().to_string().into());
-        let live = self.begin_recording(conversation, events, &cx);
+        cx.conversation.get_or_insert_with(|| id.to_string().into());
+        let live = self.begin_recording(id, conversation, events, &cx);
         let outcome = self.finish(live, Default::default(), conversation, events, &cx).await;
         traced.end(SpanOperation::Run, outcome.usage, outcome.failure(), &cx);
         outcome
@@ -311,12 +313,13 @@ impl Agent {
     /// Begins to write a run down; if that fails, warns and lets it run.
     fn begin_recording(
         &self,
+        id: CallId,
         conversation: &Conversation,
         events: &AgentEvents,
         cx: &CallContext,
     ) -> Option<LiveRun> {
         let recording = self.recording.as_ref()?;
-        let begun = recording.begin(self, conversation, cx);
+        let begun = recording.begin(id, self, conversation, cx);
         begun
             .inspect_err(|cause| {
                 let text = format!("this run is not recorded and cannot be resumed: {cause}");

@@ -23,8 +23,8 @@ const LEFT: &str = "Error: this call was left to the caller, which has not said 
 #[serde(from = "Vec<Message>")]
 pub struct Conversation {
     messages: Vec<Message>,
-    /// The ids of calls that are only in a summary, so that no later call gets one of them.
-    summarised_ids: HashSet<String>,
+    /// The ids of all calls, those that are only in a summary too, so that no later call gets one of them.
+    call_ids: HashSet<String>,
 }
 
 impl Serialize for Conversation {
@@ -90,14 +90,10 @@ impl Conversation {
             return;
         };
         let gone: HashSet<usize> = removed.iter().copied().collect();
-        let ids = &mut self.summarised_ids;
         let mut place = 0;
-        self.messages.retain(|message| {
+        self.messages.retain(|_| {
             let is_gone = gone.contains(&place);
             place += 1;
-            if let (Message::Ai(said), true) = (message, is_gone) {
-                ids.extend(said.tool_calls.iter().map(|call| call.id.clone()));
-            }
             !is_gone
         });
         self.messages.insert(first, Message::User(text.into()));
@@ -135,7 +131,7 @@ impl Conversation {
     /// Appends what the model said, with a slot for the reply to each call. Ids that are missing or taken are made
     /// anew (ML-3).
     pub(crate) fn append(&mut self, mut message: AiMessage) -> ReplySlots<'_> {
-        make_ids(&mut message.tool_calls, &self.messages, &self.summarised_ids);
+        make_ids(&mut message.tool_calls, self.messages.len(), &mut self.call_ids);
         let place = self.messages.len();
         let replies: Vec<_> = message.tool_calls.iter().map(unknown).map(Message::Tool).collect();
         let filled = vec![false; replies.len()];
@@ -201,21 +197,13 @@ fn unknown(call: &ModelCall) -> ToolReply {
     }
 }
 
-/// Gives every call an id that no other call has, not even one of `before`: the same for the same history.
-fn make_ids(calls: &mut [ModelCall], history: &[Message], before: &HashSet<String>) {
-    if calls.is_empty() {
-        return;
-    }
-    let said = history.iter().filter_map(|message| match message {
-        Message::Ai(message) => Some(&message.tool_calls),
-        _ => None,
-    });
-    let mut taken: HashSet<String> = said.flatten().map(|call| call.id.clone()).collect();
+/// Gives every call an id that is not yet taken: the same for the same history, which has this many messages.
+fn make_ids(calls: &mut [ModelCall], history: usize, taken: &mut HashSet<String>) {
     for (position, call) in calls.iter_mut().enumerate() {
         let mut tries = 0;
-        while call.id.is_empty() || taken.contains(&call.id) || before.contains(&call.id) {
+        while call.id.is_empty() || taken.contains(&call.id) {
             let again = if tries == 0 { String::new() } else { format!("_{tries}") };
-            call.id = format!("call_{}_{position}{again}", history.len());
+            call.id = format!("call_{history}_{position}{again}");
             tries += 1;
         }
         taken.insert(call.id.clone());

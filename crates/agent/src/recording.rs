@@ -1,15 +1,18 @@
 //! Writes a run down as it goes, and decides what is left to do of one that was interrupted (SPEC RN-1, RN-2).
 
-use std::{io, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use serde_json::Value;
 use switchboard_models::{Message, ToolReply, Turn};
 use switchboard_runtime::durable;
-use switchboard_toolcall::{BeforeClose, BeforeRun, CallContext, CallId, ErrorKind, ToolResult};
+use switchboard_toolcall::{
+    BeforeClose, BeforeRun, CallContext, CallId, ErrorKind, Principal, ToolResult,
+};
 
 use crate::{
-    Agent, AgentEvent, AgentOutcome, Conversation, RunStart, RunState, RunStore, StopCause,
+    Agent, AgentEvent, AgentOutcome, Conversation, RunLimits, RunSettings, RunStart, RunState,
+    RunStore, StopCause,
     conversation::ReplySlots,
     fit::Edit,
     offered_tools::SearchOffer,
@@ -29,39 +32,42 @@ pub struct RunRecording {
     pub tools: Vec<String>,
     /// The profile of `--profile`.
     pub profile: Option<String>,
-    /// How often the model is asked at most, if the command line says so.
-    pub max_iterations: Option<NonZeroU32>,
     /// The chat whose turns they are.
     pub chat: Option<String>,
-    /// The id of the run; that of the conversation, or a new one, if unset.
+    /// The id of the run, made by us: a client's word is no id, as it may be that of somebody else's run. A new one if unset.
     pub id: Option<CallId>,
     /// The request of a client that may repeat it, if it sent a key along (RN-2).
     pub request: Option<Value>,
     /// How long runs are kept.
-    pub keep_for: Duration,
+    pub limits: RunLimits,
 }
 
 impl RunRecording {
-    /// Begins the file of a run, whose id is the conversation's if that is one.
+    /// Begins the file of a run.
     pub(crate) fn begin(
         &self,
+        id: CallId,
         agent: &Agent,
         conversation: &Conversation,
         cx: &CallContext,
     ) -> io::Result<LiveRun> {
-        let id = self.id.or_else(|| cx.conversation.as_deref().and_then(CallId::parse));
         let start = RunStart {
-            id: id.unwrap_or_else(CallId::generate),
+            id,
             model: self.model.clone(),
             started: Timestamp::now().to_string(),
             client: cx.client.as_deref().map(str::to_owned),
             caller: cx.caller.as_deref().map(str::to_owned),
             chat: self.chat.clone(),
-            tools: self.tools.clone(),
+            principal: cx.principal.key().filter(|_| cx.principal != Principal::Owner),
             profile: self.profile.clone(),
-            max_iterations: self.max_iterations,
+            settings: RunSettings {
+                tools: self.tools.clone(),
+                max_iterations: Some(agent.config.max_iterations),
+                max_tokens: agent.options.max_tokens,
+                temperature: agent.options.temperature,
+                schema: agent.options.answer.as_ref().map(|answer| answer.schema().clone()),
+            },
             skip: agent.model.turns_taken(),
-            schema: agent.options.answer.as_ref().map(|answer| answer.schema().clone()),
             price: agent.model.price(),
             request: self.request.clone(),
             messages: conversation.messages().to_vec(),
@@ -119,7 +125,8 @@ impl AgentRun<'_> {
             (self.events)(AgentEvent::Warning(text));
         }
         let recording = self.agent.recording.as_ref();
-        let forgotten = recording.map(|recording| recording.store.forget(recording.keep_for));
+        let forgotten =
+            recording.map(|recording| recording.store.forget_sometimes(recording.limits));
         if let Some(Err(cause)) = forgotten {
             tracing::warn!(%cause, "old runs could not be removed");
         }

@@ -6,11 +6,11 @@
 mod live;
 mod saved;
 mod keys;
+mod retention;
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::Value;
@@ -19,7 +19,8 @@ use switchboard_toolcall::CallId;
 pub use keys::{RequestClaim, RequestKey};
 pub(crate) use live::{LiveRun, RecordedRun, RecordedTurn, RunLine};
 pub use live::{RunStart, UnfinishedRun};
-pub use saved::{RunDetail, RunState, RunSummary};
+pub use retention::RunLimits;
+pub use saved::{RunDetail, RunSettings, RunState, RunSummary};
 
 /// Among how many runs the one is looked for that made a call.
 const NEAREST: usize = 200;
@@ -94,9 +95,7 @@ impl RunStore {
     /// # Errors
     /// The folder cannot be read.
     pub fn interrupted_in(&self, chat: &str) -> Result<Option<CallId>, RunError> {
-        let mut ids = self.ids()?;
-        ids.retain(|id| self.live(*id).exists());
-        let summaries = ids.into_iter().rev().filter_map(|id| self.summary(id).ok());
+        let summaries = self.live_ids()?.into_iter().rev().filter_map(|id| self.summary(id).ok());
         let is_of_chat = |run: &RunSummary| run.chat.as_deref() == Some(chat);
         let mut interrupted = summaries.filter(|run| run.state == RunState::Interrupted);
         Ok(interrupted.find(is_of_chat).map(|run| run.id))
@@ -128,7 +127,8 @@ impl RunStore {
     pub fn unanswered(&self) -> Result<Vec<(CallId, Value)>, RunError> {
         let peeked =
             |id: CallId| live::peek(&self.live(id)).ok().map(|(run, held)| (id, run, held));
-        let interrupted = self.ids()?.into_iter().filter_map(peeked).filter(|(.., held)| !held);
+        let interrupted =
+            self.live_ids()?.into_iter().filter_map(peeked).filter(|(.., held)| !held);
         Ok(interrupted.filter_map(|(id, run, _)| Some((id, run.start.request?))).collect())
     }
 
@@ -160,20 +160,16 @@ impl RunStore {
         }
     }
 
-    /// Whether there is a run with this id.
-    pub fn has(&self, id: CallId) -> bool {
-        self.saved(id).exists() || self.live(id).exists()
-    }
-
     /// Takes over an interrupted run, or returns what is recorded of one that has ended.
     ///
     /// # Errors
     /// Another process runs it, or its file cannot be read.
     pub fn take(&self, id: CallId) -> Result<Resumable, RunError> {
+        let path = self.live(id);
         if self.saved(id).exists() {
+            live::remove_unless_held(&path).map_err(failed("remove", &path))?;
             return self.show(id).map(Box::new).map(Resumable::Ended);
         }
-        let path = self.live(id);
         match live::take(self, id).map_err(failed("open", &path))? {
             Some(run) => Ok(Resumable::Unfinished(Box::new(run))),
             // It may have ended while we waited for its lock.
@@ -182,30 +178,11 @@ impl RunStore {
         }
     }
 
-    /// Removes runs that began longer than `age` ago, unless a process has them.
+    /// Returns the list's entry of a run.
     ///
     /// # Errors
-    /// The folder cannot be read, or a file cannot be removed.
-    pub fn forget(&self, age: Duration) -> Result<(), RunError> {
-        let Some(limit) = SystemTime::now().checked_sub(age) else { return Ok(()) };
-        let limit = limit.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        // The first 48 bits of an id are the time in milliseconds. Ids come oldest first.
-        for id in self.ids()?.into_iter().take_while(|id| id.number() >> 80 < limit) {
-            let (live, saved) = (self.live(id), self.saved(id));
-            let is_held = live::peek(&live).is_ok_and(|(_, is_held)| is_held);
-            for path in [live, saved].into_iter().filter(|_| !is_held) {
-                match fs::remove_file(&path) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                        return Err(failed("remove", &path)(error));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        self.forget_keys(age)
-    }
-
-    fn summary(&self, id: CallId) -> Result<RunSummary, RunError> {
+    /// Its file cannot be read.
+    pub fn summary(&self, id: CallId) -> Result<RunSummary, RunError> {
         match saved::read_summary(&self.saved(id)) {
             Ok(summary) => Ok(summary),
             Err(_) => self.show(id).map(|detail| detail.summary),
@@ -214,19 +191,55 @@ impl RunStore {
 
     /// Returns the ids of all runs, oldest first.
     fn ids(&self) -> Result<Vec<CallId>, RunError> {
-        let files = match fs::read_dir(&self.folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            files => files.map_err(failed("read", &self.folder))?,
-        };
-        let id = |file: fs::DirEntry| {
-            let name = file.file_name();
-            let (id, end) = name.to_str()?.split_once('.')?;
-            matches!(end, "live" | "json").then(|| CallId::parse(id)).flatten()
-        };
-        let mut ids: Vec<CallId> = files.flatten().filter_map(id).collect();
+        let mut ids: Vec<CallId> = self.files()?.filter_map(|(id, file)| file.is_run(id)).collect();
         ids.sort_unstable();
         ids.dedup();
         Ok(ids)
+    }
+
+    /// Returns the ids of runs that have not ended, oldest first.
+    fn live_ids(&self) -> Result<Vec<CallId>, RunError> {
+        let live = self.files()?.filter(|(_, file)| matches!(file, RunFile::Live));
+        let mut ids: Vec<CallId> = live.map(|(id, _)| id).collect();
+        ids.retain(|id| !self.saved(*id).exists());
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// Returns the files in the folder, in no order, without a look into them.
+    fn files(&self) -> Result<impl Iterator<Item = (CallId, RunFile)> + use<>, RunError> {
+        let files = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            files => Some(files.map_err(failed("read", &self.folder))?),
+        };
+        Ok(files.into_iter().flatten().flatten().filter_map(|file| RunFile::of(&file)))
+    }
+}
+
+/// A file of the folder.
+#[derive(Debug)]
+enum RunFile {
+    Live,
+    Saved,
+    /// What is to become one of the others.
+    New(PathBuf),
+}
+
+impl RunFile {
+    fn of(file: &fs::DirEntry) -> Option<(CallId, Self)> {
+        let name = file.file_name();
+        let (id, end) = name.to_str()?.split_once('.')?;
+        let kind = match end {
+            "live" => Self::Live,
+            "json" => Self::Saved,
+            _ if end.ends_with("new") => Self::New(file.path()),
+            _ => return None,
+        };
+        Some((CallId::parse(id)?, kind))
+    }
+
+    fn is_run(&self, id: CallId) -> Option<CallId> {
+        (!matches!(self, Self::New(_))).then_some(id)
     }
 }
 

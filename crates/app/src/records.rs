@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use switchboard_agent::{RunRecording, RunStore};
+use switchboard_agent::{RunLimits, RunRecording, RunStore};
 use switchboard_audit::{Store, StoreFolder};
 use switchboard_runtime::{
     CallEnd, CallHistory, CallObserver, CallStart, ExecutorBuilder, RecordClose, RecordOpen,
@@ -68,6 +68,11 @@ pub(crate) fn runs(loaded: &Loaded) -> Option<RunStore> {
     folder(loaded).map(|folder| RunStore::within(&folder))
 }
 
+/// Returns how long runs are kept: as long as calls, in a quarter of their space.
+pub(crate) fn run_limits(config: &switchboard_audit::Config) -> RunLimits {
+    RunLimits { age: config.max_age.0, bytes: config.max_size.0 / 4 }
+}
+
 /// Returns how the runs of a model are recorded; `None` if they are not.
 pub(crate) fn run_recording(loaded: &Loaded, model: &str) -> Option<RunRecording> {
     let config = loaded.run_records()?;
@@ -76,11 +81,10 @@ pub(crate) fn run_recording(loaded: &Loaded, model: &str) -> Option<RunRecording
         model: model.to_owned(),
         tools: Vec::new(),
         profile: None,
-        max_iterations: None,
         chat: None,
         id: None,
         request: None,
-        keep_for: config.max_age.0,
+        limits: run_limits(config),
     })
 }
 

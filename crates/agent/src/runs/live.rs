@@ -4,7 +4,6 @@ use std::{
     collections::HashMap,
     fs::{self, File, TryLockError},
     io::{self, Read, Write},
-    num::NonZeroU32,
     path::Path,
     sync::{
         Mutex, PoisonError,
@@ -21,7 +20,7 @@ use switchboard_runtime::private_files;
 use switchboard_toolcall::CallId;
 
 use super::{RunDetail, RunState, RunStore, saved};
-use crate::{AnswerSchema, InvalidSchema, fit::Edit};
+use crate::{RunSettings, fit::Edit};
 
 /// The first line: what was asked, and how.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -38,24 +37,21 @@ pub struct RunStart {
     /// Who asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
+    /// Who the caller was authenticated as, unless it is the user who runs this process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal: Option<String>,
     /// The chat that it is a turn of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat: Option<String>,
-    /// The patterns of `--tools`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<String>,
     /// The profile of `--profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// How often the model is asked at most, if the command line said so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_iterations: Option<NonZeroU32>,
+    /// How it was asked beside that.
+    #[serde(default)]
+    pub settings: RunSettings,
     /// How many turns of its file a scripted model had said before.
     #[serde(default)]
     pub skip: usize,
-    /// The JSON Schema that the answer has to fit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema: Option<Value>,
     /// The price of the model's tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
@@ -67,12 +63,9 @@ pub struct RunStart {
 }
 
 impl RunStart {
-    /// Returns what the answer has to fit.
-    ///
-    /// # Errors
-    /// The schema cannot be used, which it could when the run began.
-    pub fn answer_schema(&self) -> Result<Option<AnswerSchema>, InvalidSchema> {
-        self.schema.clone().map(AnswerSchema::new).transpose()
+    /// Whether the user who runs this process asked, whose rights the run had.
+    pub fn is_of_owner(&self) -> bool {
+        self.principal.is_none()
     }
 }
 
@@ -174,24 +167,27 @@ pub(crate) struct LiveRun {
 }
 
 impl LiveRun {
-    /// Begins a file, locked for this process.
+    /// Begins a file, locked for this process. It has its first line as soon as it has its name.
+    ///
+    /// # Errors
+    /// There is a run with this id, or the file cannot be written.
     pub(crate) fn create(store: &RunStore, start: RunStart) -> io::Result<Self> {
         private_files::create_dir(&store.folder)?;
-        let mut options = File::options();
-        let file =
-            private_files::open(options.create_new(true).append(true), &store.live(start.id))?;
-        if !lock(&file)? {
+        let (id, stays) = (start.id, start.request.is_some());
+        if store.saved(id).exists() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        let live = Self {
-            store: store.clone(),
-            id: start.id,
-            file: Mutex::new(Some(file)),
-            goes_on: true.into(),
-            stays: start.request.is_some(),
-        };
-        live.write(&RunLine::Start(Box::new(start)))?;
-        Ok(live)
+        // Its own name: another process may begin the same run.
+        let new = store.folder.join(format!("{id}.{}.new", CallId::generate()));
+        let mut options = File::options();
+        let mut file = private_files::open(options.create_new(true).append(true), &new)?;
+        let begun = lock(&file)
+            .and_then(|_| write_line(&mut file, &RunLine::Start(Box::new(start))))
+            .and_then(|()| fs::hard_link(&new, store.live(id)));
+        fs::remove_file(&new)?;
+        begun?;
+        let file = Mutex::new(Some(file));
+        Ok(Self { store: store.clone(), id, file, goes_on: true.into(), stays })
     }
 
     /// This process goes on with the run.
@@ -204,9 +200,7 @@ impl LiveRun {
     pub(crate) fn write(&self, line: &RunLine) -> io::Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(open) = &mut *file else { return Ok(()) };
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
-        let written = open.write_all(&text);
+        let written = write_line(open, line);
         if written.is_err() {
             *file = None;
             _ = fs::remove_file(self.store.live(self.id));
@@ -223,6 +217,12 @@ impl LiveRun {
         saved::write(&self.store.saved(self.id), &RunDetail::of(&run, state, error))?;
         fs::remove_file(&path)
     }
+}
+
+fn write_line(file: &mut File, line: &RunLine) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    file.write_all(&text)
 }
 
 impl Drop for LiveRun {
@@ -276,7 +276,13 @@ pub(super) fn take(store: &RunStore, id: CallId) -> io::Result<Option<Unfinished
     if !path.exists() {
         return Ok(None);
     }
-    let (recorded, whole) = read(&fs::read(&path)?)?;
+    let text = fs::read(&path)?;
+    if !text.contains(&b'\n') {
+        // Its first line was never whole, so nothing was asked yet.
+        fs::remove_file(&path)?;
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    let (recorded, whole) = read(&text)?;
     // A line that was cut by the crash is removed, so that the next one begins a line.
     file.set_len(whole)?;
     let live = LiveRun {
@@ -287,6 +293,22 @@ pub(super) fn take(store: &RunStore, id: CallId) -> io::Result<Option<Unfinished
         stays: recorded.start.request.is_some(),
     };
     Ok(Some(UnfinishedRun { recorded, live }))
+}
+
+/// Removes the file of a run, unless a process has it: it is too old, or its process was killed between writing what people
+/// are shown and removing what nobody needs any more.
+pub(super) fn remove_unless_held(path: &Path) -> io::Result<()> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
+    if !lock(&file)? {
+        return Ok(());
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Parses a file. Returns the run, and how many bytes its whole lines have.

@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{self, BufRead, BufReader, Write},
+    num::NonZeroU32,
     path::Path,
 };
 
@@ -13,7 +14,7 @@ use switchboard_runtime::{private_files, redact};
 use switchboard_toolcall::CallId;
 
 use super::live::{RecordedRun, RunStart};
-use crate::{Shortened, Summarised, fit::Edit};
+use crate::{AnswerSchema, InvalidSchema, RequestOptions, Shortened, Summarised, fit::Edit};
 
 /// How far a run is (SPEC RN-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,11 +84,45 @@ pub struct RunSummary {
     pub error: Option<String>,
 }
 
+/// How a run was asked, beside its model and profile.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunSettings {
+    /// The patterns of `--tools`, or the tools that its client saw; all if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// How often the model is asked at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<NonZeroU32>,
+    /// The most tokens of each turn, if the request said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+    /// The sampling temperature, if the request said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// The JSON Schema that the answer has to fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+}
+
+impl RunSettings {
+    /// Returns the options to ask again like this.
+    ///
+    /// # Errors
+    /// The schema cannot be used, which it could when the run began.
+    pub fn options(&self) -> Result<RequestOptions, InvalidSchema> {
+        let answer = self.schema.clone().map(AnswerSchema::new).transpose()?;
+        let Self { max_tokens, temperature, .. } = *self;
+        Ok(RequestOptions { max_tokens, temperature, answer, ..RequestOptions::default() })
+    }
+}
+
 /// A run with its conversation, redacted.
 #[derive(Clone, Debug)]
 pub struct RunDetail {
     /// The list's entry.
     pub summary: RunSummary,
+    /// How it was asked.
+    pub settings: RunSettings,
     /// The answer, if there is one.
     pub answer: Option<String>,
     /// The messages, as `ask --json` has them.
@@ -135,6 +170,7 @@ impl RunDetail {
         let answer = last.map(|turn| answer(start, &turn.message.content));
         Self {
             summary,
+            settings: start.settings.clone(),
             answer,
             messages: messages(run),
             shortened,
@@ -146,6 +182,7 @@ impl RunDetail {
     /// Returns the entry of the list with `answer`, `messages`, `shortened` and `timeline`.
     pub fn to_json(&self) -> Value {
         let mut shown = json!(self.summary);
+        shown["settings"] = json!(self.settings);
         shown["answer"] = json!(self.answer);
         shown["messages"] = self.messages.clone();
         shown["shortened"] = json!(self.shortened);
@@ -159,7 +196,7 @@ impl RunDetail {
 
 /// Returns the answer, redacted; if it has to fit a schema, without what the model wrote around it.
 fn answer(start: &RunStart, said: &str) -> String {
-    let schema = start.answer_schema().ok().flatten();
+    let schema = start.settings.options().ok().and_then(|options| options.answer);
     let answer = schema.and_then(|schema| schema.read(said).ok());
     redact::text(answer.as_deref().unwrap_or(said)).into_owned()
 }
@@ -208,6 +245,8 @@ fn timeline(run: &RecordedRun) -> Value {
 /// The second line of the file.
 #[derive(Serialize, Deserialize)]
 struct SavedRest {
+    #[serde(default)]
+    settings: RunSettings,
     answer: Option<String>,
     messages: Value,
     #[serde(default)]
@@ -219,8 +258,9 @@ struct SavedRest {
 
 /// Writes the file of a run that has ended, atomically.
 pub(super) fn write(path: &Path, run: &RunDetail) -> io::Result<()> {
-    let RunDetail { summary, answer, messages, shortened, summarised, timeline } = run.clone();
-    let rest = SavedRest { answer, messages, shortened, summarised, timeline };
+    let RunDetail { summary, settings, answer, messages, shortened, summarised, timeline } =
+        run.clone();
+    let rest = SavedRest { settings, answer, messages, shortened, summarised, timeline };
     let text = format!("{}\n{}\n", serde_json::to_string(&summary)?, serde_json::to_string(&rest)?);
     let new = path.with_extension("new");
     private_files::create(&new)?.write_all(text.as_bytes())?;
@@ -233,8 +273,8 @@ pub(super) fn read(path: &Path) -> io::Result<RunDetail> {
     let (summary, rest) = text.split_once('\n').unwrap_or((&text, "null"));
     let summary = serde_json::from_str(summary)?;
     let rest: SavedRest = serde_json::from_str(rest)?;
-    let SavedRest { answer, messages, shortened, summarised, timeline } = rest;
-    Ok(RunDetail { summary, answer, messages, shortened, summarised, timeline })
+    let SavedRest { settings, answer, messages, shortened, summarised, timeline } = rest;
+    Ok(RunDetail { summary, settings, answer, messages, shortened, summarised, timeline })
 }
 
 /// Reads the first line.

@@ -3,7 +3,9 @@
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use switchboard_agent::{Resumable, RunRecording, RunStore, UnfinishedRun};
+use switchboard_agent::{
+    Resumable, RunError, RunLimits, RunRecording, RunState, RunStore, UnfinishedRun,
+};
 use switchboard_models::Message;
 use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::Fake;
@@ -11,17 +13,16 @@ use switchboard_toolcall::{CallContext, CallId, ToolOutput};
 
 use crate::scripted::{ScriptedReply, TestAgent, calls, check, says};
 
-fn recording(folder: &Path) -> RunRecording {
+pub(crate) fn recording(folder: &Path) -> RunRecording {
     RunRecording {
         store: RunStore::within(folder),
         model: "m".to_owned(),
         tools: Vec::new(),
         profile: None,
-        max_iterations: None,
         chat: None,
         id: None,
         request: None,
-        keep_for: Duration::from_secs(60),
+        limits: RunLimits { age: Duration::from_secs(60), bytes: 1_000_000 },
     }
 }
 
@@ -155,4 +156,120 @@ async fn a_resumed_conversation_is_as_short_as_it_was() {
     let shown = RunStore::within(folder.path()).show(id).unwrap().to_json();
     assert_eq!(shown["shortened"], json!([{"tool_call_id": "c0", "artifact": "a1"}]));
     assert_eq!(shown["messages"][2]["content"], "[charge succeeded; …]");
+}
+
+/// Asks once; returns the run's id.
+async fn asked(folder: &Path, cx: &CallContext) -> CallId {
+    let mut stage = TestAgent::new([says("Done.")]);
+    let agent = stage.agent().with_recording(recording(folder));
+    let events = stage.watcher();
+    agent.run(&mut stage.conversation, &events, cx).await.run_id.unwrap()
+}
+
+// RN-1: what a client calls its conversation is no id of a run, least of all that of another client's.
+#[tokio::test(start_paused = true)]
+async fn no_client_says_which_run_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RunStore::within(folder.path());
+    let first = asked(folder.path(), &CallContext::for_owner("a")).await;
+    let before = fs::read(folder.path().join(format!("runs/{first}.json"))).unwrap();
+    let name = |id: CallId| CallContext {
+        conversation: Some(id.to_string().into()),
+        ..CallContext::for_owner("b")
+    };
+    let second = asked(folder.path(), &name(first)).await;
+    assert_ne!(second, first);
+    let after = fs::read(folder.path().join(format!("runs/{first}.json"))).unwrap();
+    assert_eq!(after, before);
+    // A time that is far off would outlive every limit.
+    let far: CallId = CallId::parse("7ZZZZZZZZZZZZZZZZZZZZZZZZZ").unwrap();
+    asked(folder.path(), &name(far)).await;
+    assert!(matches!(store.show(far), Err(RunError::NotFound(_))));
+    assert_eq!(store.list(10).unwrap().len(), 3);
+}
+
+// RN-1: not even an id of ours is written twice.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_has_ended_stays_what_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let cx = CallContext::for_owner("a");
+    let id = asked(folder.path(), &cx).await;
+    let mut stage = TestAgent::new([says("Something else.")]);
+    let recording = RunRecording { id: Some(id), ..recording(folder.path()) };
+    let agent = stage.agent().with_recording(recording);
+    let events = stage.watcher();
+    let outcome = agent.run(&mut stage.conversation, &events, &cx).await;
+    assert_eq!((outcome.answer.as_deref(), outcome.run_id), (Some("Something else."), None));
+    let kept = RunStore::within(folder.path()).show(id).unwrap();
+    assert_eq!(kept.answer.as_deref(), Some("Done."));
+    assert_eq!(fs::read_dir(folder.path().join("runs")).unwrap().count(), 2);
+}
+
+// RN-2: nothing was asked, so nothing is lost.
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_begin_is_not_whole_has_not_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RunStore::within(folder.path());
+    fs::create_dir_all(folder.path().join("runs")).unwrap();
+    for text in ["", r#"{"start":{"id":"#] {
+        let id = CallId::generate();
+        let file = folder.path().join(format!("runs/{id}.live"));
+        fs::write(&file, text).unwrap();
+        assert!(store.list(10).unwrap().is_empty() && store.unanswered().unwrap().is_empty());
+        assert!(matches!(store.take(id), Err(RunError::NotFound(_))), "{text}");
+        assert!(!file.exists());
+        // It can begin under the same id.
+        let mut stage = TestAgent::new([says("Done.")]);
+        let recording =
+            RunRecording { id: Some(id), ..recording(&folder.path().join(text.len().to_string())) };
+        let agent = stage.agent().with_recording(recording);
+        let (events, cx) = (stage.watcher(), stage.cx.clone());
+        let outcome = agent.run(&mut stage.conversation, &events, &cx).await;
+        assert_eq!(outcome.run_id, Some(id));
+    }
+}
+
+// RN-2: what is not redacted is gone as soon as anybody looks.
+#[tokio::test(start_paused = true)]
+async fn nothing_unredacted_stays_of_a_run_that_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (runs, store) = (folder.path().join("runs"), RunStore::within(folder.path()));
+    let limits = RunLimits { age: Duration::from_secs(60), bytes: 1_000_000 };
+    for is_taken in [true, false] {
+        let id = asked(folder.path(), &CallContext::for_owner("a")).await;
+        let live = runs.join(format!("{id}.live"));
+        fs::write(&live, "{}\n").unwrap();
+        match is_taken {
+            true => assert!(matches!(store.take(id), Ok(Resumable::Ended(_)))),
+            false => store.forget(limits).unwrap(),
+        }
+        assert!(!live.exists());
+        assert_eq!(store.summary(id).unwrap().state, RunState::Ended);
+    }
+}
+
+// RN-1: the oldest runs go first, and none that a process has.
+#[tokio::test(start_paused = true)]
+async fn runs_are_forgotten_by_age_and_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let (runs, store) = (folder.path().join("runs"), RunStore::within(folder.path()));
+    let cx = CallContext::for_owner("a");
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(asked(folder.path(), &cx).await);
+    }
+    ids.sort_unstable();
+    let length = |id: CallId| fs::metadata(runs.join(format!("{id}.json"))).unwrap().len();
+    let bytes = length(ids[1]) + length(ids[2]);
+    let age = Duration::from_secs(60);
+    store.forget(RunLimits { age, bytes }).unwrap();
+    let left: Vec<_> = store.list(10).unwrap().iter().map(|run| run.id).collect();
+    assert_eq!(left, [ids[2], ids[1]]);
+    let held = interrupted(folder.path(), &["charge"], &[], &[]);
+    fs::write(runs.join(format!("{}.x.new", ids[0])), "").unwrap();
+    store.forget(RunLimits { age: Duration::ZERO, bytes }).unwrap();
+    let left: Vec<_> = store.list(10).unwrap().iter().map(|run| run.id).collect();
+    assert_eq!(left, [held.start().id]);
+    // A file that was just written may yet get its name.
+    assert!(runs.join(format!("{}.x.new", ids[0])).exists());
 }

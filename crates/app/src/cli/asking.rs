@@ -9,7 +9,7 @@ use switchboard_toolcall::HumanDuration;
 use crate::completion;
 
 /// The model and its tools; the same for `ask`, `chat` and `voice`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct ModelArgs {
     #[arg(long, short, value_name = "MODEL", help = MODEL, long_help = MODEL_HELP, add = ArgValueCandidates::new(completion::model_names))]
     pub(crate) model: Option<String>,

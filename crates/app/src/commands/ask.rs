@@ -40,9 +40,12 @@ pub(super) fn begin(
 ) -> anyhow::Result<ExitCode> {
     let profile = ask.model_args.profile.as_deref();
     profiles::check(&loaded, profile)?;
-    let schema = match &unfinished {
-        Some(unfinished) => unfinished.start().answer_schema()?,
-        None => ask.schema.as_deref().map(schema::read).transpose()?,
+    let options = match &unfinished {
+        Some(unfinished) => unfinished.start().settings.options()?,
+        None => RequestOptions {
+            answer: ask.schema.as_deref().map(schema::read).transpose()?,
+            ..RequestOptions::default()
+        },
     };
     let gateway = OwnGateway::find(cli, &loaded);
     if let Some(gateway) = &gateway {
@@ -59,9 +62,8 @@ pub(super) fn begin(
         chosen.tell_choice();
         chosen.check(&loaded).await?;
         let config = config(ask, &loaded);
-        let is_streamed = config.stream && !ask.json && schema.is_none();
-        let options =
-            RequestOptions { whole_turns: !is_streamed, answer: schema, ..Default::default() };
+        let is_streamed = config.stream && !ask.json && options.answer.is_none();
+        let options = RequestOptions { whole_turns: !is_streamed, ..options };
         let agent = chosen.agent(&ask.model_args, &app, &loaded, config)?.with_options(options);
         if let Some(gateway) = &gateway {
             unless_interrupted(gateway.servers_settled(&loaded, None)).await?;

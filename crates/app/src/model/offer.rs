@@ -33,7 +33,6 @@ impl ChosenModel {
             agent = agent.with_recording(RunRecording {
                 tools: asked.tools.clone(),
                 profile: asked.profile.clone(),
-                max_iterations: asked.max_iterations,
                 ..recording
             });
         }

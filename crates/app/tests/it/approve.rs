@@ -311,3 +311,24 @@ fn arguments_decide_who_is_asked() {
     // What cannot be answered is asked about.
     assert!(place.error(&["echo", "level=high"]).contains("cannot be answered"));
 }
+
+// RN-1: what a person decided stands with the call in its run.
+#[test]
+fn a_run_shows_what_was_decided() {
+    let turns =
+        json!([{"tool_calls": [{"id": "a", "name": "echo", "args": {"a": 1}}]}, {"text": "Done."}]);
+    let place = scripted(ASK, turns).variable("USER", "ada");
+    let child = chat(&place);
+    let id = held(&place);
+    let allowed = place.run(&["approve", &id]);
+    assert_eq!(allowed.status, 0, "{allowed:?}");
+    assert!(child.wait_with_output().unwrap().status.success());
+    let run = place.run(&["runs", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
+    let shown = place.run(&["runs", "show", &run, "--json"]).json();
+    let call = &shown["timeline"][0]["calls"][0];
+    assert_eq!((&call["tool"], &call["decision"]), (&json!("echo"), &json!("allow")), "{shown}");
+    assert_eq!(call["decided_by"], "ada at a terminal");
+    let page = place.run(&["runs", "show", &run]).stdout;
+    assert!(page.contains("decided: allow by ada at a terminal"), "{page}");
+    assert!(page.contains(", answered after "), "{page}");
+}

@@ -5,13 +5,16 @@
 
 use std::{
     collections::HashMap,
-    fs, thread,
+    fs::{self, File},
+    io::{ErrorKind, Read},
+    process::{Command, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
-use crate::{ask::scripted, place::Place};
+use crate::{ask::scripted, place::Place, serving::Serving};
 
 /// How many turns a run has, with one call or two each.
 const TURNS: usize = 6;
@@ -26,6 +29,10 @@ while read -r line; do
     *'"method":"tools/list"'*) say '{"tools":[{"name":"notify","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}]}' ;;
     *'"method":"tools/call"'*)
       n=$(printf '%s' "$line" | sed 's/.*"n":\([0-9]*\).*/\1/')
+      if [ -e chained ] && ! grep -qx "refund $n" written; then
+        say '{"content":[{"type":"text","text":"no refund"}],"isError":true}'
+        continue
+      fi
       echo "post__notify $n" >> written
       sleep 0.02
       say '{"content":[{"type":"text","text":"notified"}]}' ;;
@@ -34,11 +41,11 @@ while read -r line; do
 done
 "#;
 
-const CONFIG: &str = r#"
-[servers.post]
-command = "sh"
-args = ["server.sh"]
-protocol = "legacy"
+/// Tools of which each needs what the one before did, if the file `chained` is there.
+const TOOLS: &str = r#"
+[models.m]
+provider = "script"
+model = "script.json"
 [[tools]]
 name = "charge"
 description = "Charges"
@@ -48,18 +55,34 @@ implementation = { type = "command", program = "sh", args = ["-c", "echo charge 
 name = "refund"
 description = "Refunds"
 parameters = { type = "object", properties = { n = { type = "integer" } } }
-implementation = { type = "command", program = "sh", args = ["-c", "sleep 0.02; echo refund $0 >> written; echo refunded $0", "{n}"] }
+implementation = { type = "command", program = "sh", args = ["-c", "if [ -e chained ] && ! grep -qx \"charge $0\" written; then echo no charge >&2; exit 3; fi; sleep 0.02; echo refund $0 >> written; echo refunded $0", "{n}"] }
 "#;
 
-fn kills() -> usize {
+const STDIO: &str = r#"
+[servers.post]
+command = "sh"
+args = ["server.sh"]
+protocol = "legacy"
+"#;
+
+/// How many kills a test is to survive.
+fn kills(usual: usize) -> usize {
     let kills = std::env::var_os("SWITCHBOARD_RUN_KILLS");
-    kills.map_or(20, |kills| kills.to_str().unwrap().parse().unwrap())
+    kills.map_or(usual, |kills| kills.to_str().unwrap().parse().unwrap())
 }
 
 /// Numbers that look random, the same for the same seed.
 struct Random(u64);
 
 impl Random {
+    /// Returns numbers with the seed of `SWITCHBOARD_RUN_SEED`, or a new one.
+    fn seeded() -> (u64, Self) {
+        let given = std::env::var_os("SWITCHBOARD_RUN_SEED");
+        let new = || u64::from(std::process::id());
+        let seed = given.map_or_else(new, |seed| seed.to_str().unwrap().parse().unwrap());
+        (seed, Self((seed | 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    }
+
     fn below(&mut self, most: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -88,9 +111,30 @@ fn script(random: &mut Random) -> Value {
     json!(turns)
 }
 
+/// A script that charges, refunds that charge and notifies of the refund, twice.
+fn chain() -> Value {
+    let names = ["charge", "refund", "post__notify"];
+    let calls = (0..TURNS).map(|turn| {
+        let (name, number) = (names[turn % names.len()], turn / names.len() + 1);
+        json!({"tool_calls": [{"id": format!("c{turn}"), "name": name, "args": {"n": number}}]})
+    });
+    let mut turns: Vec<Value> = calls.collect();
+    turns.push(json!({"text": "Done."}));
+    json!(turns)
+}
+
+/// Who asks the model.
+#[derive(Clone, Copy, Debug)]
+enum Entrance {
+    Ask,
+    Chat,
+    /// A client of `/v1`, which repeats its request under the same key.
+    Client,
+}
+
 /// Runs the command, and kills it after a while. Returns whether it had ended by then.
-fn run_for(place: &Place, words: &[&str], after: Duration) -> bool {
-    let mut child = place.command(words).spawn().unwrap();
+fn run_for(command: &mut Command, after: Duration) -> bool {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let began = Instant::now();
     while began.elapsed() < after {
         if child.try_wait().unwrap().is_some() {
@@ -103,22 +147,67 @@ fn run_for(place: &Place, words: &[&str], after: Duration) -> bool {
     false
 }
 
+/// Asks a gateway, and kills it after a while. Returns whether it had answered by then.
+fn serve_for(place: &Place, after: Duration) -> bool {
+    let mut gateway = Serving::start(place, &["--listen", "127.0.0.1:0"]);
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "Pay"}]}).to_string();
+    let headers = "Connection: close\r\nIdempotency-Key: k\r\n";
+    let mut stream = gateway.begin_with("/v1/chat/completions", headers, &body);
+    stream.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+    let (began, mut answer, mut part) = (Instant::now(), Vec::new(), [0; 4096]);
+    let ended = loop {
+        match stream.read(&mut part) {
+            Ok(0) => break true,
+            Ok(length) => answer.extend_from_slice(&part[..length]),
+            Err(error) if error.kind() != ErrorKind::WouldBlock => panic!("{error}"),
+            Err(_) if began.elapsed() >= after => break false,
+            Err(_) => {}
+        }
+    };
+    gateway.child.kill().unwrap();
+    gateway.child.wait().unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(!ended || answer.contains(" 200 ") && answer.contains("Done."), "{answer}");
+    ended
+}
+
+/// Begins a run, or goes on with this one, and kills it after a while. Returns whether it had ended by then.
+fn attempt(place: &Place, entrance: Entrance, run: Option<&str>, after: Duration) -> bool {
+    let words: &[&str] = match (entrance, run) {
+        (Entrance::Ask, None) => &["ask", "-m", "m", "Pay"],
+        (Entrance::Ask, Some(id)) => &["runs", "resume", id],
+        (Entrance::Chat, None) => &["chat", "-m", "m"],
+        (Entrance::Chat, Some(_)) => &["chat", "--resume"],
+        (Entrance::Client, _) => return serve_for(place, after),
+    };
+    let mut command = place.command(words);
+    if let (Entrance::Chat, None) = (entrance, run) {
+        command.stdin(File::open(place.path().join("said")).unwrap());
+    } else {
+        command.stdin(Stdio::null());
+    }
+    run_for(&mut command, after)
+}
+
 /// Kills a run until it has ended; returns its messages, and how often it was killed.
-fn survive(place: &Place, random: &mut Random, longest: u64) -> (Vec<Value>, usize) {
-    let mut kills = 0;
-    let mut words = vec!["ask".to_owned(), "-m".into(), "script:script.json".into(), "Pay".into()];
+fn survive(
+    place: &Place,
+    entrance: Entrance,
+    random: &mut Random,
+    longest: u64,
+) -> (Vec<Value>, usize) {
+    let (mut kills, mut begun) = (0, None::<String>);
     let id = loop {
-        let asked: Vec<&str> = words.iter().map(String::as_str).collect();
         // Later attempts get more time, so that each run ends.
         let patience = Duration::from_millis(50 + random.below(longest) + 40 * kills as u64);
-        let ended = run_for(place, &asked, patience);
-        kills += usize::from(!ended);
+        kills += usize::from(!attempt(place, entrance, begun.as_deref(), patience));
         let runs = place.run(&["runs", "--json"]).json();
         let Some(run) = runs.as_array().unwrap().first() else { continue };
+        assert_eq!(runs.as_array().unwrap().len(), 1, "{runs}");
         let id = run["id"].as_str().unwrap().to_owned();
         match run["state"].as_str().unwrap() {
             "ended" => break id,
-            "interrupted" => words = vec!["runs".to_owned(), "resume".into(), id],
+            "interrupted" => begun = Some(id),
             state => panic!("{state}: {run}"),
         }
     };
@@ -141,7 +230,7 @@ fn effects(place: &Place) -> HashMap<String, usize> {
 fn judge(place: &Place, messages: &[Value]) -> usize {
     let effects = effects(place);
     let recorded = place.run(&["calls", "--json", "--limit", "1000"]).json();
-    let mut unknown = 0;
+    let (mut unknown, mut is_uncertain) = (0, false);
     let calls: Vec<&Value> =
         messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten().collect();
     let mut replies = messages.iter().filter(|message| message["role"] == "tool");
@@ -161,9 +250,14 @@ fn judge(place: &Place, messages: &[Value]) -> usize {
             let ended = recorded.as_array().unwrap().iter().filter(is_this);
             let ended: Vec<_> = ended.filter(|record| record["outcome"] == "ok").collect();
             assert!(ended.is_empty(), "{name} {number}: {ended:?}");
+        } else if content.contains("no refund") || content.contains("no charge") {
+            // Nobody knows of the call before, or it failed: it may have its effect later.
+            assert_eq!((happened, reply["is_error"].as_bool()), (0, Some(true)), "{reply}");
+            assert!(is_uncertain, "{messages:?}");
         } else {
             assert_eq!((reply["is_error"].as_bool(), happened), (Some(false), 1), "{reply}");
         }
+        is_uncertain = reply["is_error"] == true;
     }
     assert!(replies.next().is_none());
     unknown
@@ -172,16 +266,66 @@ fn judge(place: &Place, messages: &[Value]) -> usize {
 // RN-2
 #[test]
 fn whenever_a_run_is_killed_nothing_happens_twice() {
-    let seed = u64::from(std::process::id()) | 1;
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    eprintln!("seed {seed}");
+    let (seed, mut random) = Random::seeded();
+    eprintln!("SWITCHBOARD_RUN_SEED={seed}");
     let (mut killed, mut unknown, mut runs) = (0, 0, 0);
-    while killed < kills() {
-        let place = scripted(CONFIG, script(&mut random)).file("server.sh", SERVER);
-        let (messages, kills) = survive(&place, &mut random, 700);
+    while killed < kills(20) {
+        let config = format!("{TOOLS}{STDIO}");
+        let place = scripted(&config, script(&mut random)).file("server.sh", SERVER);
+        let (messages, kills) = survive(&place, Entrance::Ask, &mut random, 700);
         unknown += judge(&place, &messages);
         killed += kills;
         runs += 1;
     }
     eprintln!("{runs} runs, {killed} kills, {unknown} calls of which nobody knows");
+}
+
+/// Where notifications go: the tool of a gateway that lives on.
+fn post(place: &Place) -> (Place, Serving) {
+    let written = place.path().join("written");
+    let config = format!(
+        r#"
+[[tools]]
+name = "notify"
+description = "Notifies"
+parameters = {{ type = "object", properties = {{ n = {{ type = "integer" }} }} }}
+implementation = {{ type = "command", program = "sh", args = ["-c", "if ! grep -qx \"refund $0\" {0}; then echo no refund >&2; exit 3; fi; echo post__notify $0 >> {0}; sleep 0.02; echo notified", "{{n}}"] }}
+"#,
+        written.display()
+    );
+    let post = Place::with_config(&config);
+    let serving = Serving::start(&post, &["--listen", "127.0.0.1:0"]);
+    (post, serving)
+}
+
+// RN-2: charge, refund, notify: each once, whoever asks, and wherever the tools run.
+#[test]
+fn a_chain_of_effects_survives_every_kill() {
+    let (seed, mut random) = Random::seeded();
+    eprintln!("SWITCHBOARD_RUN_SEED={seed}");
+    for entrance in [Entrance::Ask, Entrance::Chat, Entrance::Client] {
+        for is_over_http in [false, true] {
+            let (mut killed, mut unknown, mut runs) = (0, 0, 0);
+            while killed < kills(12).div_ceil(6) {
+                let place =
+                    scripted(TOOLS, chain()).file("server.sh", SERVER).file("said", "Pay\n");
+                let place = place.file("chained", "").file("written", "");
+                let other = is_over_http.then(|| post(&place));
+                let servers = match &other {
+                    Some((_, post)) => {
+                        format!("[servers.post]\nurl = \"http://{}/mcp\"\n", post.address)
+                    }
+                    None => STDIO.to_owned(),
+                };
+                let place = place.file("switchboard.toml", format!("{TOOLS}{servers}"));
+                let (messages, kills) = survive(&place, entrance, &mut random, 700);
+                unknown += judge(&place, &messages);
+                killed += kills;
+                runs += 1;
+            }
+            eprintln!(
+                "{entrance:?}, HTTP {is_over_http}: {runs} runs, {killed} kills, {unknown} unknown"
+            );
+        }
+    }
 }

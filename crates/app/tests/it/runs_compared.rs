@@ -61,6 +61,71 @@ fn another_policy_shows_what_it_would_deny() {
     let ran = place.run(&["runs", "rerun", &id, "--policy", "strict.toml", "--json"]);
     assert_eq!((ran.status, &ran.json()[0]["after"]["answer"]), (0, &json!("Paid.")), "{ran:?}");
     assert_eq!(written(&place), 1);
+    // The call is denied: neither the tool nor the record answers.
+    let denied = json!({"turns": [{"tool_calls": [{"id": "a", "name": "charge", "args": {}}]},
+        {"expect": "denied", "text": "I may not."}]});
+    let place = place.file("denied.json", denied.to_string());
+    for tools in ["recorded", "live"] {
+        let words = ["--policy", "strict.toml", "-m", "script:denied.json", "--tools", tools];
+        let ran = place.run(&[&["runs", "rerun", &id, "--json"], &words[..]].concat());
+        let after = &ran.json()[0]["after"];
+        assert_eq!((ran.status, &after["answer"]), (0, &json!("I may not.")), "{tools}: {ran:?}");
+        let allowed = place.run(&[&["runs", "rerun", &id, "--json"], &words[2..]].concat());
+        assert_ne!(allowed.json()[0]["after"]["answer"], "I may not.", "{tools}: {allowed:?}");
+    }
+}
+
+// RN-4: the same question is one with the same tools, limits and form of the answer.
+#[test]
+fn a_run_is_asked_again_as_it_was_asked() {
+    let call = json!({"tool_calls": [{"id": "a", "name": "charge", "args": {}}]});
+    let answer = json!({"text": "{\"city\": \"Bonn\"}"});
+    let schema =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let place = scripted(TOOL, json!([call, answer])).file("schema.json", schema.to_string());
+    let words = ["--tools", "charge", "--max-iterations", "7", "--schema", "schema.json"];
+    let asked = ["ask", "-m", "script:script.json", "--json", "Where?"];
+    let report = place.run(&[&asked[..], &words[..]].concat()).json();
+    let id = report["run_id"].as_str().unwrap();
+    let shown = place.run(&["runs", "show", id, "--json"]).json();
+    let settings = json!({"tools": ["charge"], "max_iterations": 7, "schema": schema});
+    assert_eq!(shown["settings"], settings, "{shown}");
+    // `math_eval` is not on offer, and an answer that does not fit is asked for once more.
+    let other = json!({"turns": [
+        {"tool_calls": [{"id": "b", "name": "math_eval", "args": {"expression": "1+1"}}]},
+        {"expect": "Unknown tool", "text": "Bonn."},
+        {"expect": "does not fit", "text": "{\"city\":\"Bonn\"}"}]});
+    let place = place.file("other.json", other.to_string());
+    let ran = place.run(&["runs", "rerun", id, "-m", "script:other.json", "--json"]);
+    let after = &ran.json()[0]["after"];
+    assert_eq!(
+        (&after["turns"], &after["answer"]),
+        (&json!(3), &json!("{\"city\":\"Bonn\"}")),
+        "{ran:?}"
+    );
+}
+
+// RN-4
+#[test]
+fn a_run_that_cannot_be_asked_again_is_a_row() {
+    let place = place();
+    let gone = ask(&place);
+    std::fs::copy(place.path().join("script.json"), place.path().join("stays.json")).unwrap();
+    let stays = place.run(&["ask", "-m", "script:stays.json", "--json", "Pay"]).json();
+    let stays = stays["run_id"].as_str().unwrap();
+    std::fs::remove_file(place.path().join("script.json")).unwrap();
+    let ran = place.run(&["runs", "rerun", "--since", "1h", "--json"]);
+    let rows = ran.json();
+    assert_eq!((ran.status, &rows[0]["run"], &rows[1]["run"]), (0, &json!(gone), &json!(stays)));
+    assert!(rows[0]["after"]["error"].as_str().unwrap().contains("script.json"), "{ran:?}");
+    assert_eq!((&rows[1]["same_answer"], &rows[1]["after"]["error"]), (&json!(true), &Value::Null));
+    let table = place.run(&["runs", "rerun", "--since", "1h"]);
+    assert!(
+        table.stdout.contains("none: ") && table.stdout.contains("1 of 2 answers are the same"),
+        "{table:?}"
+    );
+    let alone = place.run(&["runs", "rerun", &gone]);
+    assert_ne!(alone.status, 0, "{alone:?}");
 }
 
 #[test]

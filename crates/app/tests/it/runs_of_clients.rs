@@ -131,6 +131,81 @@ fn a_run_goes_on_after_the_gateway_was_killed() {
     }
 }
 
+// RN-1: whatever a client calls its user or its chat, the records of others stay what they were.
+#[test]
+fn a_client_cannot_name_the_run_that_is_written() {
+    let turns = json!({"turns": [{"text": "One."}, {"text": "Two."}, {"text": "Three."}]});
+    let place = Place::with_config(CONFIG).file("script.json", turns.to_string());
+    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let ask = |user: Option<&str>, text: &str| {
+        let body =
+            json!({"model": "m", "user": user, "messages": [{"role": "user", "content": text}]});
+        let (status, answer) = gateway.ask("POST", "/v1/chat/completions", "", &body.to_string());
+        assert_eq!(status, 200, "{answer}");
+    };
+    let runs = || place.run(&["runs", "--json", "--alone"]).json();
+    let show = |id: &str| place.run(&["runs", "show", id, "--json", "--alone"]).json();
+    ask(None, "Pay");
+    let first = runs()[0]["id"].as_str().unwrap().to_owned();
+    let before = show(&first);
+    ask(Some(&first), "Pay more");
+    assert_eq!(show(&first), before);
+    // A run of the far future would never be forgotten.
+    ask(Some("7ZZZZZZZZZZZZZZZZZZZZZZZZZ"), "Pay most");
+    let runs = runs();
+    let ids: Vec<_> = runs.as_array().unwrap().iter().map(|run| &run["id"]).collect();
+    assert_eq!(ids.len(), 3, "{runs}");
+    assert!(!ids.contains(&&json!("7ZZZZZZZZZZZZZZZZZZZZZZZZZ")), "{runs}");
+}
+
+// RN-2: what was never whole was never begun, so the client is not refused until it is forgotten.
+#[test]
+fn a_key_whose_run_never_began_is_good_for_the_request() {
+    let place = place(&["look"]);
+    let mut gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let _first =
+        gateway.begin_with("/v1/chat/completions", "Idempotency-Key: k\r\n", &body("Look"));
+    wait_until("the tool runs", || written(&place).len() == 1);
+    gateway.child.kill().unwrap();
+    gateway.child.wait().unwrap();
+    let files = fs::read_dir(place.path().join("state/switchboard/runs")).unwrap();
+    let mut files = files.map(|file| file.unwrap().path());
+    let live = files.find(|file| file.extension().is_some_and(|end| end == "live")).unwrap();
+    let text = fs::read(&live).unwrap();
+    fs::write(&live, &text[..20]).unwrap();
+    fs::write(place.path().join("fast"), "").unwrap();
+    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let (status, answer) = complete(&gateway, "k", &body("Look"));
+    assert_eq!((status, content(&answer)), (200, &json!("Paid.")), "{answer}");
+}
+
+// RN-2: the owner's rights are more than the token's.
+#[test]
+fn the_run_of_a_token_is_not_resumed_with_the_rights_of_the_owner() {
+    let place = place(&["charge", "slow", "charge"]);
+    let made = place
+        .run(&["token", "new", "--name", "t", "--tools", "charge", "--tools", "slow", "--json"]);
+    let token = made.json()["token"].as_str().unwrap().to_owned();
+    for key in ["Idempotency-Key: k\r\n", ""] {
+        let seen = written(&place).len();
+        let mut gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+        let headers = format!("Authorization: Bearer {token}\r\n{key}");
+        let _first = gateway.begin_with("/v1/chat/completions", &headers, &body("Pay"));
+        wait_until("the tools have run", || written(&place).len() == seen + 2);
+        gateway.child.kill().unwrap();
+        gateway.child.wait().unwrap();
+        let runs = place.run(&["runs", "--json"]).json();
+        let is_left = |run: &&Value| run["state"] == "interrupted";
+        let id = runs.as_array().unwrap().iter().find(is_left).unwrap()["id"].as_str().unwrap();
+        let ran = place.run(&["runs", "resume", id]);
+        assert_eq!(ran.status, 1, "{ran:?}");
+        assert!(ran.stderr.contains("was asked by t, whose rights"), "{ran:?}");
+        assert!(ran.stderr.contains("Idempotency-Key") == key.is_empty(), "{ran:?}");
+        assert_eq!(written(&place).len(), seen + 2);
+        fs::remove_dir_all(place.path().join("state/switchboard/runs")).unwrap();
+    }
+}
+
 // RN-4
 #[test]
 fn an_answer_has_the_form_that_the_client_wants() {

@@ -15,7 +15,7 @@ pub(super) fn run(gc: &GcArgs, loaded: &Loaded) -> anyhow::Result<ExitCode> {
     };
     let collected = collected.map_err(failed)?;
     if let (false, Some(runs)) = (gc.dry_run, records::runs(loaded)) {
-        runs.forget(config.max_age.0)?;
+        runs.forget(records::run_limits(config))?;
     }
     if gc.json {
         terminal::print(&serde_json::to_string(&collected)?)?;

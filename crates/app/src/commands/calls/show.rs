@@ -100,7 +100,10 @@ fn the_one(found: &[CallId], asked: &str) -> anyhow::Result<CallId> {
 fn run_of(detail: &CallDetail, loaded: &Loaded) -> Option<String> {
     let runs = records::runs(loaded)?;
     let named = detail.record.conversation.as_deref().and_then(CallId::parse);
-    let run = named.filter(|run| runs.has(*run)).or_else(|| runs.of_call(detail.record.id))?;
+    // A client may give its conversation any name, that of somebody else's run too.
+    let is_of_caller =
+        |run: &CallId| runs.summary(*run).is_ok_and(|run| run.caller == detail.record.caller);
+    let run = named.filter(is_of_caller).or_else(|| runs.of_call(detail.record.id))?;
     Some(run.to_string())
 }
 

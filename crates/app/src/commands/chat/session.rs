@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, anyhow, bail};
-use switchboard_agent::{Agent, ChatStore, Resumable, Transcript, UnfinishedRun, chats};
+use switchboard_agent::{Agent, ChatStore, Resumable, RunStart, Transcript, UnfinishedRun, chats};
 use tokio::time::Instant;
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     approvals::HeldCalls,
     assembly::App,
-    cli::{ChatArgs, Cli},
+    cli::{ChatArgs, Cli, ModelArgs},
     model::{self, ChosenModel},
     records,
     settings::Loaded,
@@ -140,13 +140,49 @@ impl<'a> ChatSession<'a> {
                 return Ok(());
             }
         };
+        let start = unfinished.start();
+        if !start.is_of_owner() || start.profile != self.deps.chat.model_args.profile {
+            let text = format!(
+                "a turn was interrupted in another profile: `switchboard runs resume {id}` finishes it"
+            );
+            terminal::tell(&self.paint.yellow(&text));
+            return Ok(());
+        }
         // If the chat went on without that turn, it stays as it is.
         if !unfinished.start().messages.starts_with(self.transcript.messages.messages()) {
             return Ok(());
         }
         let line = format!("finishing the turn that was interrupted (run {id})");
         terminal::tell(&self.paint.dim(&line));
-        self.answer(Some(unfinished)).await
+        let agent = match self.agent_of(unfinished.start()).await {
+            Ok(agent) => agent,
+            Err(error) => {
+                self.failed = true;
+                self.tell_error(&error);
+                return Ok(());
+            }
+        };
+        let current = std::mem::replace(&mut self.agent, agent);
+        let finished = self.answer(Some(unfinished)).await;
+        self.agent = current;
+        finished
+    }
+
+    /// Returns the agent with which a turn began: its model, its tools, its limits.
+    async fn agent_of(&self, start: &RunStart) -> anyhow::Result<Agent> {
+        let ChatDeps { app, loaded, chat, .. } = self.deps;
+        let chosen = match start.model == self.chosen.name {
+            true => self.chosen.clone(),
+            false => model::choose(Some(&start.model), loaded).await?,
+        };
+        let asked = ModelArgs {
+            model: Some(start.model.clone()),
+            tools: start.settings.tools.clone(),
+            max_iterations: start.settings.max_iterations,
+            ..chat.model_args.clone()
+        };
+        let agent = chosen.agent(&asked, app, loaded, loaded.settings.agent.clone())?;
+        Ok(agent.with_options(start.settings.options()?))
     }
 
     /// Lets the model answer the last message, or go on with an interrupted turn.

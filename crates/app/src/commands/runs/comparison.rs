@@ -17,6 +17,8 @@ pub(super) struct RunFacts {
     /// The calls: the tool and its arguments.
     pub(super) calls: Vec<String>,
     pub(super) duration_ms: Option<u64>,
+    /// Why there is no answer, if the record or the model says so.
+    pub(super) error: Option<String>,
 }
 
 impl RunFacts {
@@ -36,6 +38,23 @@ impl RunFacts {
             cost: summary.cost,
             calls: calls(&messages[own..]),
             duration_ms: duration(run),
+            error: summary.error.clone(),
+        }
+    }
+
+    /// Returns the facts of a question that could not be asked again.
+    pub(super) fn unasked(model: String, error: String) -> Self {
+        Self {
+            model,
+            state: RunState::Failed.code(),
+            answer: None,
+            turns: 0,
+            input_tokens: 0,
+            output_tokens: 0,
+            cost: None,
+            calls: Vec::new(),
+            duration_ms: None,
+            error: Some(error),
         }
     }
 
@@ -47,6 +66,9 @@ impl RunFacts {
         });
         if let Some(cost) = self.cost {
             shown["cost"] = json!(cost);
+        }
+        if let Some(error) = &self.error {
+            shown["error"] = json!(error);
         }
         shown
     }

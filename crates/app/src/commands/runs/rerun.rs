@@ -1,15 +1,17 @@
 //! `switchboard runs rerun`: the questions of recorded runs once more, with another model or policy, and what changed (SPEC RN-4).
 
-use std::{path::Path, process::ExitCode, sync::Arc, time::SystemTime};
+use std::{collections::HashMap, path::Path, process::ExitCode, sync::Arc, time::SystemTime};
 
 use anyhow::{Context, anyhow, bail};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use switchboard_agent::{
     AgentEvents, AgentOutcome, Conversation, RequestOptions, RunDetail, RunState, RunStore,
+    Shortened,
 };
 use switchboard_local::{MockError, replay::ReplayRecord};
 use switchboard_models::Message;
+use switchboard_runtime::ArtifactStore;
 use switchboard_toolcall::{CallContext, ErrorKind};
 use tokio::time::Instant;
 
@@ -24,6 +26,7 @@ use crate::{
     interrupt::{INTERRUPTED, Interrupted},
     model,
     overrides::{self, Replay},
+    records::RecordStores,
     runtime::on_runtime,
     settings::{self, Loaded, Skipped},
     terminal::{self, CommandFailed, Paint, text},
@@ -38,6 +41,11 @@ pub(super) fn run(rerun: &RerunArgs, cli: &Cli, loaded: Loaded) -> anyhow::Resul
         let before = RunFacts::of(run);
         let after = match again(rerun, cli, run) {
             Err(error) if error.is::<Interrupted>() => return Ok(ExitCode::from(INTERRUPTED)),
+            // Of many, one that fails does not take the others with it.
+            Err(error) if rerun.since.is_some() => {
+                let model = rerun.model.clone().unwrap_or_else(|| run.summary.model.clone());
+                RunFacts::unasked(model, format!("{error:#}"))
+            }
             after => after?,
         };
         compared.push((run.summary.id.to_string(), before, after));
@@ -83,9 +91,9 @@ fn again(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<RunFac
     let loaded = load(rerun, cli, run)?;
     let asked = ModelArgs {
         model: Some(rerun.model.clone().unwrap_or_else(|| run.summary.model.clone())),
-        tools: Vec::new(),
+        tools: run.settings.tools.clone(),
         system: None,
-        max_iterations: None,
+        max_iterations: run.settings.max_iterations,
         profile: run.summary.profile.clone(),
     };
     let mut conversation = question(run)?;
@@ -94,7 +102,7 @@ fn again(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<RunFac
     let begin = conversation.messages().len();
     let (name, outcome) = on_runtime(async {
         let chosen = model::choose(asked.model.as_deref(), &loaded).await?;
-        let options = RequestOptions { whole_turns: true, ..RequestOptions::default() };
+        let options = RequestOptions { whole_turns: true, ..run.settings.options()? };
         let config = loaded.settings.agent.clone();
         let agent = chosen.agent(&asked, &app, &loaded, config)?.with_options(options);
         let cx = CallContext::for_owner("command line").with_client("rerun");
@@ -118,7 +126,8 @@ fn load(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<Loaded>
         loaded.settings.policy = policy_of(file)?;
     }
     if rerun.tools == RerunTools::Recorded {
-        loaded.replay = Some(Replay::Calls(recorded_calls(run)));
+        let whole = whole_results(run, &loaded)?;
+        loaded.replay = Some(Replay::Calls(recorded_calls(run, &whole)));
         loaded.settings.servers.clear();
         loaded.settings.apis.clear();
         loaded.skipped =
@@ -143,15 +152,41 @@ fn question(run: &RunDetail) -> anyhow::Result<Conversation> {
     Ok(Conversation::from(messages[..=asked].to_vec()))
 }
 
+/// Returns the results of which the conversation has only a line, by call.
+///
+/// # Errors
+/// One of them can no longer be read: the model would get the line, as if the tool had returned that.
+fn whole_results(run: &RunDetail, loaded: &Loaded) -> anyhow::Result<HashMap<String, String>> {
+    if run.shortened.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let stores = RecordStores::of(loaded);
+    let store = stores.store.context("the results of the run are not stored")?;
+    on_runtime(async {
+        let mut whole = HashMap::new();
+        for Shortened { tool_call_id, artifact } in &run.shortened {
+            let read = store.get(artifact).await;
+            let read =
+                read.map_err(|error| anyhow!("artifact {artifact} cannot be read: {error}"))?;
+            let read = read.with_context(|| {
+                format!("a result of the run was shortened, and its artifact {artifact} has given way to newer ones; `--tools live` asks the tools")
+            })?;
+            whole.insert(tool_call_id.clone(), String::from_utf8_lossy(&read.bytes).into_owned());
+        }
+        Ok(whole)
+    })
+}
+
 /// Returns the calls of a run with their results, for tools that give them again.
-fn recorded_calls(run: &RunDetail) -> Vec<ReplayRecord> {
+fn recorded_calls(run: &RunDetail, whole: &HashMap<String, String>) -> Vec<ReplayRecord> {
     let messages = run.messages.as_array().map(Vec::as_slice).unwrap_or_default();
     let reply = |id: &Value| messages.iter().find(|message| message["tool_call_id"] == *id);
     let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
     let record = |call: &Value| {
         let args = call["args"].as_object()?.clone();
         let reply = reply(&call["id"])?;
-        let content = reply["content"].as_str().unwrap_or_default();
+        let whole = call["id"].as_str().and_then(|id| whole.get(id)).map(String::as_str);
+        let content = whole.or(reply["content"].as_str()).unwrap_or_default();
         let outcome = match reply["is_error"].as_bool() {
             Some(true) => {
                 let text = content.strip_prefix("Error: ").unwrap_or(content).to_owned();
@@ -176,6 +211,7 @@ fn facts(model: String, outcome: AgentOutcome, messages: &Value, elapsed: u64) -
         answer: outcome.answer,
         calls: comparison::calls(messages),
         duration_ms: Some(elapsed),
+        error: outcome.error.map(|error| error.to_string()).or(outcome.invalid_answer),
     }
 }
 
@@ -190,14 +226,17 @@ fn table(compared: &[(String, RunFacts, RunFacts)], paint: Paint) -> String {
     let cost = |run: &RunFacts| run.cost.map_or_else(String::new, |cost| cost.to_string());
     let rows = compared.iter().map(|(id, before, after)| {
         let answer = match (comparison::is_same_answer(before, after), &after.answer) {
-            (true, _) => "same",
-            (false, Some(_)) => "other",
-            (false, None) => "none",
+            (true, _) => "same".to_owned(),
+            (false, Some(_)) => "other".to_owned(),
+            (false, None) => match &after.error {
+                Some(error) => format!("none: {}", text::shorten(&text::one_line(error), 60)),
+                None => "none".to_owned(),
+            },
         };
         [
             id.clone(),
             both(text::one_line(&before.model), text::one_line(&after.model)),
-            answer.to_owned(),
+            answer,
             both(before.calls.len().to_string(), after.calls.len().to_string()),
             both(tokens(before), tokens(after)),
             both(time(before), time(after)),

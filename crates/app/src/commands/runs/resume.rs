@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use serde_json::json;
-use switchboard_agent::{Resumable, RunDetail, RunState};
+use switchboard_agent::{Resumable, RunDetail, RunStart, RunState};
 
 use super::{failed, store};
 use crate::{
@@ -22,14 +22,17 @@ pub(super) fn run(resume: &ResumeRunArgs, loaded: Loaded, cli: &Cli) -> anyhow::
         Resumable::Unfinished(unfinished) => *unfinished,
     };
     let start = unfinished.start();
+    if !start.is_of_owner() {
+        bail!(CommandFailed(of_client(start)));
+    }
     let ask = AskArgs {
         question: Vec::new(),
         model_args: ModelArgs {
             model: Some(start.model.clone()),
-            tools: start.tools.clone(),
+            tools: start.settings.tools.clone(),
             profile: start.profile.clone(),
             system: None,
-            max_iterations: start.max_iterations,
+            max_iterations: start.settings.max_iterations,
         },
         stream: false,
         no_stream: false,
@@ -38,6 +41,19 @@ pub(super) fn run(resume: &ResumeRunArgs, loaded: Loaded, cli: &Cli) -> anyhow::
         timeout: None,
     };
     ask::begin(&ask, cli, loaded, Some(unfinished))
+}
+
+/// Says why the run of a client is not resumed here: its calls would have the rights of the owner.
+fn of_client(start: &RunStart) -> String {
+    let caller = start.caller.as_deref().unwrap_or("a client");
+    let how = match start.request {
+        Some(_) => "the same request under the same key goes on with it, through the gateway",
+        None => "it was asked without an Idempotency-Key, so it is over",
+    };
+    format!(
+        "run {} was asked by {caller}, whose rights and limits `runs resume` does not have; {how}",
+        start.id
+    )
 }
 
 /// Prints the recorded answer of a run that has ended.

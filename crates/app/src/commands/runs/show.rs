@@ -1,13 +1,15 @@
 //! `switchboard runs show ID`: one run, turn by turn.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use switchboard_agent::{RunDetail, RunState};
+use switchboard_toolcall::CallId;
 
 use super::{failed, list::ago, store};
 use crate::{
     cli::{Cli, ShowRunArgs},
+    commands::calls::{self, format},
     settings::Loaded,
     terminal::{self, Paint, text},
 };
@@ -15,7 +17,8 @@ use crate::{
 pub(super) fn run(show: &ShowRunArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
     let store = store(loaded)?;
     let id = store.find(&show.id).map_err(failed)?;
-    let run = store.show(id).map_err(failed)?;
+    let mut run = store.show(id).map_err(failed)?;
+    add_decisions(&mut run.timeline, loaded);
     match show.json {
         true => terminal::print(&run.to_json().to_string())?,
         false => terminal::print(&page(&run, Paint::stdout(cli.color)))?,
@@ -24,6 +27,22 @@ pub(super) fn run(show: &ShowRunArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Res
         terminal::tell(&format!("its process ended; `switchboard runs resume {id}` goes on"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Adds to each call what a person decided about it, if its record says so.
+fn add_decisions(timeline: &mut Value, loaded: &Loaded) {
+    // Without records there are no decisions to show; `calls` says what is wrong with them.
+    let Ok(mut reader) = calls::open(loaded) else { return };
+    let turns = timeline.as_array_mut().into_iter().flatten();
+    let calls = turns.filter_map(|turn| turn["calls"].as_array_mut()).flatten();
+    for call in calls {
+        let id = call["call_id"].as_str().and_then(CallId::parse);
+        let detail = id.and_then(|id| reader.show(id).ok().flatten());
+        if let Some(approval) = detail.and_then(|detail| detail.approval) {
+            call["decision"] = json!(approval.decision);
+            call["decided_by"] = json!(approval.by);
+        }
+    }
 }
 
 fn page(run: &RunDetail, paint: Paint) -> String {
@@ -49,13 +68,32 @@ fn page(run: &RunDetail, paint: Paint) -> String {
     let turns = run.timeline.as_array().map(Vec::as_slice).unwrap_or_default();
     for (number, turn) in turns.iter().enumerate() {
         let count = |key: &str| turn[key].as_u64().unwrap_or_default();
-        let tokens = format!("{} in, {} out", count("input_tokens"), count("output_tokens"));
+        let mut facts = format!("{} in, {} out", count("input_tokens"), count("output_tokens"));
+        if let Some(cost) = turn["cost"].as_f64() {
+            facts.push_str(&format!(", cost {cost}"));
+        }
+        // The first 48 bits of an id are the time.
+        let began = u64::try_from(summary.id.number() >> 80).unwrap_or_default();
+        if let Some(after) = count("ended_ms").checked_sub(began) {
+            let after = format::took(Duration::from_millis(after));
+            facts.push_str(&format!(", answered after {after}"));
+        }
         let title = format!("turn {}", number + 1);
-        page.push_str(&format!("\n{}  {}\n", paint.cyan(&title), paint.dim(&tokens)));
+        page.push_str(&format!("\n{}  {}\n", paint.cyan(&title), paint.dim(&facts)));
         for call in turn["calls"].as_array().into_iter().flatten() {
             let word = |key: &str| text::one_line(call[key].as_str().unwrap_or_default());
             let id = paint.dim(&word("call_id"));
-            page.push_str(&format!("  {}  {}  {id}\n", paint.bold(&word("tool")), word("outcome")));
+            let mut outcome = word("outcome");
+            if let Some(took) = call["duration_ms"].as_u64() {
+                outcome.push_str(&format!("  {}", format::took(Duration::from_millis(took))));
+            }
+            if call["decision"].is_string() {
+                outcome.push_str(&format!("  decided: {}", word("decision")));
+                if let Some(by) = call["decided_by"].as_str() {
+                    outcome.push_str(&format!(" by {}", text::one_line(by)));
+                }
+            }
+            page.push_str(&format!("  {}  {outcome}  {id}\n", paint.bold(&word("tool"))));
         }
     }
     for (title, said) in [("asked", asked(&run.messages)), ("answer", run.answer.as_deref())] {

@@ -1,0 +1,104 @@
+//! Removes runs that are too old or too much, and what killed processes left.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use switchboard_runtime::private_files;
+use switchboard_toolcall::CallId;
+
+use super::{RunError, RunFile, RunStore, failed, live};
+
+/// How long runs are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunLimits {
+    /// Runs that began longer ago are removed.
+    pub age: Duration,
+    /// How many bytes runs that have ended may take; the oldest are removed.
+    pub bytes: u64,
+}
+
+/// How often old runs are looked for at the end of a run: that reads the names of all.
+const OFTEN: Duration = Duration::from_secs(600);
+
+/// How long a process may need to name a file that it has written.
+const GRACE: Duration = Duration::from_secs(3600);
+
+impl RunStore {
+    /// Removes what [`forget`](Self::forget) does, unless somebody did not long ago.
+    pub(crate) fn forget_sometimes(&self, limits: RunLimits) -> Result<(), RunError> {
+        let path = self.folder.join("forgotten");
+        if modified(&path).is_some_and(|last| is_younger(last, OFTEN)) {
+            return Ok(());
+        }
+        let marked = private_files::create(&path).and_then(|file: File| file.set_len(0));
+        marked.map_err(failed("write", &path))?;
+        self.forget(limits)
+    }
+
+    /// Removes runs that are too old or too much, unless a process has them, and what killed processes left.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or a file cannot be removed.
+    pub fn forget(&self, limits: RunLimits) -> Result<(), RunError> {
+        let Some(oldest) = SystemTime::now().checked_sub(limits.age) else { return Ok(()) };
+        let oldest = oldest.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let mut saved = Vec::new();
+        for (id, file) in self.files()? {
+            // The first 48 bits of an id are the time in milliseconds.
+            let is_old = id.number() >> 80 < oldest;
+            match file {
+                RunFile::Live if is_old || self.saved(id).exists() => {
+                    let path = self.live(id);
+                    live::remove_unless_held(&path).map_err(failed("remove", &path))?;
+                }
+                RunFile::Saved if is_old => self.remove_saved(id)?,
+                RunFile::Saved => saved.push(id),
+                RunFile::New(path) if !modified(&path).is_some_and(|at| is_younger(at, GRACE)) => {
+                    remove(&path)?;
+                }
+                _ => {}
+            }
+        }
+        self.remove_excess(saved, limits.bytes)?;
+        self.forget_keys(limits.age)
+    }
+
+    /// Removes the oldest runs that have ended until the others fit.
+    fn remove_excess(&self, mut saved: Vec<CallId>, most: u64) -> Result<(), RunError> {
+        saved.sort_unstable();
+        let mut bytes = 0_u64;
+        for id in saved.into_iter().rev() {
+            let length = fs::metadata(self.saved(id)).map_or(0, |about| about.len());
+            bytes = bytes.saturating_add(length);
+            if bytes > most {
+                self.remove_saved(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_saved(&self, id: CallId) -> Result<(), RunError> {
+        remove(&self.saved(id))
+    }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|about| about.modified()).ok()
+}
+
+/// Whether it is not that long ago. A time to come is not: somebody set the clock.
+fn is_younger(at: SystemTime, age: Duration) -> bool {
+    at.elapsed().is_ok_and(|since| since < age)
+}
+
+/// Removes a file. Somebody else may have removed it.
+fn remove(path: &Path) -> Result<(), RunError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
