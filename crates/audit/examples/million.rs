@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use switchboard_audit::{Config, Filter, Reader, Store};
 use switchboard_runtime::ToolExecutor;
-use switchboard_toolcall::{CallContext, ToolCall, tool_fn};
+use switchboard_toolcall::{CallContext, ToolCall, ToolError, tool_fn};
 use tokio::time::Instant;
 
 /// Tells the weather.
@@ -37,8 +37,12 @@ async fn write(store: Store, calls: u64) -> Result<(), Failure> {
     let store = Arc::new(store);
     let executor = ToolExecutor::builder().store(store.clone()).artifacts(store).build();
     for number in 0..100 {
-        let weather =
-            |Weather { city }, _: CallContext| async move { format!("It rains in {city}.") };
+        let weather = |Weather { city }, _: CallContext| async move {
+            match city.ends_with("99") {
+                true => Err(ToolError::failed(format!("There is no weather in {city}."))),
+                false => Ok(format!("It rains in {city}.")),
+            }
+        };
         executor.tools().add(tool_fn(format!("weather_{number}"), weather))?;
     }
     let tenth = calls / 10;
@@ -85,19 +89,32 @@ fn ask(folder: &PathBuf, calls: u64) -> Result<(), Failure> {
         ("list failures", Filter { failed: true, ..recent.clone() }),
         ("list unknown", Filter { unknown: true, ..recent.clone() }),
         ("list slower than 1 s", Filter { slower_than: Some(Duration::from_secs(1)), ..recent }),
+        ("search what every call has", searched("city")),
+        ("search what a few hundred calls have", searched("1234")),
+        ("search what no call has", searched("snows")),
+        ("search words in their order", searched("\"rains in city 77\"")),
+        ("search the beginning of a word", searched("rai*")),
+        ("search what every call has, failures", Filter { failed: true, ..searched("city") }),
+        ("search what no failure has, failures", Filter { failed: true, ..searched("rains") }),
+        ("search what every call has, of one tool", {
+            Filter { tool: Some("weather_7".to_owned()), ..searched("city") }
+        }),
+        ("search what every call has, of a caller", {
+            Filter { caller: Some("million".to_owned()), ..searched("city") }
+        }),
     ];
     for (what, filter) in questions {
         let started = Instant::now();
         let found = reader.list(&filter)?.len();
         println!("{what}: {found} in {:.1?}", started.elapsed());
     }
-    let started = Instant::now();
-    let figures = reader.stats(&Filter::default())?;
-    println!(
-        "stats of {} calls in {:.1?}",
-        figures.iter().map(|tool| tool.calls).sum::<u64>(),
-        started.elapsed()
-    );
+    for _ in 0..3 {
+        let started = Instant::now();
+        let figures = reader.stats(&Filter::default())?;
+        let calls = figures.iter().map(|tool| tool.calls).sum::<u64>();
+        println!("stats of {calls} calls in {:.1?}", started.elapsed());
+    }
+    println!("{} KiB resident", resident()?);
     let started = Instant::now();
     let report = switchboard_audit::verify(folder)?;
     println!(
@@ -112,6 +129,11 @@ fn ask(folder: &PathBuf, calls: u64) -> Result<(), Failure> {
         fs::metadata(folder.join("index.db"))?.len() / 1_000_000
     );
     Ok(())
+}
+
+/// Searches as a list does that people see.
+fn searched(words: &str) -> Filter {
+    Filter { search: Some(words.to_owned()), limit: Some(100), ..Filter::default() }
 }
 
 fn size(folder: &PathBuf) -> Result<u64, Failure> {

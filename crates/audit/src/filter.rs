@@ -118,7 +118,8 @@ impl Filter {
         }
         if let Some(since) = self.since {
             // A tick is never before its time, so it narrows the search even if the clock went back.
-            clause.and("rank >= ??", first_rank(microseconds(since)));
+            let first = first_rank(microseconds(since));
+            clause.and(&format!("{} >= ??", clause.order), first);
             clause.and("started >= ??", signed(since));
         }
         if let Some(until) = self.until {
@@ -126,10 +127,11 @@ impl Filter {
             // No tick is later than its time by more than that.
             let lead = lead(connection).map_err(unreadable)?;
             let last = signed(until).saturating_add(lead).max(0).unsigned_abs();
-            clause.and("rank <= ??", last_rank(last));
+            clause.and(&format!("{} <= ??", clause.order), last_rank(last));
         }
         if let Some(after) = self.after {
-            clause.and("rank < (SELECT rank FROM calls WHERE id = ??)", after.to_string());
+            let older = format!("{} < (SELECT rank FROM calls WHERE id = ??)", clause.order);
+            clause.and(&older, after.to_string());
         }
         Ok(clause)
     }

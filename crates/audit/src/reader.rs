@@ -7,6 +7,7 @@ mod stats;
 mod figures;
 mod activity;
 mod follow;
+mod each;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -67,19 +68,38 @@ impl Reader {
     /// # Errors
     /// The store cannot be read, or a pattern is invalid.
     pub fn list(&mut self, filter: &Filter) -> Result<Vec<Record>, Error> {
+        let found = self.select(filter, COLUMNS)?;
+        Ok(self.complete(found))
+    }
+
+    /// Like [`list`](Self::list), but of arguments of more than 4 KB there is only the beginning, which is no JSON: the
+    /// journal is not read.
+    ///
+    /// # Errors
+    /// The store cannot be read, or a pattern is invalid.
+    pub fn list_beginnings(&mut self, filter: &Filter) -> Result<Vec<Record>, Error> {
+        let columns = COLUMNS.replace("arguments", "coalesce(arguments, head)");
+        let found = self.select(filter, &columns)?;
+        Ok(found.into_iter().map(|(record, _)| record).collect())
+    }
+
+    fn select(
+        &mut self,
+        filter: &Filter,
+        columns: &str,
+    ) -> Result<Vec<(Record, LineLocation)>, Error> {
         let Some(index) = self.fresh()? else { return Ok(Vec::new()) };
         let clause = filter.clause(&index.connection)?;
         let limit = filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
         let question = format!(
-            "SELECT {COLUMNS} FROM {} WHERE {} ORDER BY {} DESC LIMIT {limit}",
+            "SELECT {columns} FROM {} WHERE {} ORDER BY {} DESC LIMIT {limit}",
             clause.from, clause.conditions, clause.order
         );
         let list = || {
             let mut rows = index.connection.prepare_cached(&question)?;
             rows.query_map(params_from_iter(&clause.values), record)?.collect::<Result<Vec<_>, _>>()
         };
-        let found = list().map_err(index.tried("read"))?;
-        Ok(self.complete(found))
+        list().map_err(index.tried("read"))
     }
 
     /// Returns how many records match the filter.
@@ -155,6 +175,20 @@ impl Reader {
 
     /// Indexes what was written since the last query, and marks open calls of dead processes.
     pub(crate) fn fresh(&mut self) -> Result<Option<&mut CallIndex>, Error> {
+        let Some(index) = self.repaired()? else { return Ok(None) };
+        index.feed()?;
+        Ok(Some(index))
+    }
+
+    /// The same with about `most` bytes, at most `step` in one transaction. Returns whether there is more that can be fed.
+    pub(crate) fn feed_in_steps(&mut self, step: u64, most: u64) -> Result<bool, Error> {
+        let Some(index) = self.repaired()? else { return Ok(false) };
+        // A damaged line is never fed.
+        Ok(index.feed_in_steps(step, most)? > 0 && index.behind()? > step)
+    }
+
+    /// Opens the index, and marks open calls of dead processes.
+    fn repaired(&mut self) -> Result<Option<&mut CallIndex>, Error> {
         if self.index.is_none() {
             if !self.layout.exists()? {
                 return Ok(None);
@@ -165,9 +199,7 @@ impl Reader {
         if let Err(cause) = self.repair() {
             warn!(%cause, "what dead processes left could not be looked after");
         }
-        let Some(index) = &mut self.index else { return Ok(None) };
-        index.feed()?;
-        Ok(Some(index))
+        Ok(self.index.as_mut())
     }
 
     fn repair(&self) -> Result<(), Error> {

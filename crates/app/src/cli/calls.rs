@@ -16,6 +16,7 @@ use crate::completion;
   switchboard calls --failed --since 2026-07-28   what failed since that day
   switchboard calls --slow 5s                     what took longer than that
   switchboard calls --unknown                     what a crash interrupted
+  switchboard calls --search 'kitchen lam*'       what has these words
   switchboard calls -n 5 --follow                 5, then calls as they end
   switchboard calls show 01M7Q                    one of them; its id may be cut
   switchboard calls stats --since 7d
@@ -88,6 +89,11 @@ pub(crate) struct Filters {
     #[arg(long, value_name = "DURATION", num_args = 0..=1)]
     pub(crate) slow: Option<Option<HumanDuration>>,
 
+    /// Only calls with these words in their names, arguments, result or error: 'broken bul*', '"in this order"'; with
+    /// --follow and --cluster in names and arguments
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) search: Option<String>,
+
     /// Only calls that began then or later: 1h, 7d, or a date like 2026-07-28T10:00:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<HumanTime>,
@@ -110,6 +116,7 @@ impl Filters {
             slower_than: self.slow.map(|limit| limit.unwrap_or(slow).0),
             since: self.since.map(|moment| moment.0),
             until: self.until.map(|moment| moment.0),
+            search: self.search.clone(),
             ..Filter::default()
         }
     }

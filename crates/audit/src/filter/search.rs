@@ -32,14 +32,16 @@ impl Filter {
         terms(search).all(|term| {
             let wanted = words(term.text);
             let wanted = if term.is_prefix { wanted.trim_end() } else { &*wanted };
-            text.contains(&format!(" {}", wanted.trim_start()))
+            // FTS5 finds nothing where there is no word.
+            !wanted.trim().is_empty() && text.contains(wanted)
         })
     }
 }
 
 impl SearchTerm<'_> {
     fn quoted(&self) -> String {
-        let text = self.text.replace('"', "\"\"");
+        // FTS5 reads up to a NUL.
+        let text = self.text.replace('"', "\"\"").replace('\0', " ");
         format!("\"{text}\"{}", if self.is_prefix { "*" } else { "" })
     }
 }

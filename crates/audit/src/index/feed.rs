@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use rusqlite::{OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::{ErrorCode, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::{CallIndex, calls::CallRows};
 use crate::{
@@ -23,9 +23,35 @@ const PIECE: usize = 256 << 10;
 /// written as one row; and other processes do not wait long.
 const CHANGE: u64 = 4 << 20;
 
+/// How often a transaction is tried while nobody else gets on.
+const TRIES: u32 = 6;
+
 impl CallIndex {
     /// Reads what any process has written since the last time. Returns the number of lines.
     pub(crate) fn feed(&mut self) -> Result<u64, Error> {
+        self.feed_in_steps(CHANGE, u64::MAX)
+    }
+
+    /// Reads about `most` bytes of it, at most `step` in one transaction. Returns the number of lines.
+    pub(crate) fn feed_in_steps(&mut self, step: u64, most: u64) -> Result<u64, Error> {
+        let (mut fed, mut left, mut room) = (0, most, Vec::new());
+        for (number, read, length) in self.unread()? {
+            let until = length.min(read.saturating_add(left));
+            if read < until {
+                fed += self.feed_segment(number, until, step, &mut room)?;
+                left -= until - read;
+            }
+        }
+        Ok(fed)
+    }
+
+    /// Returns how many bytes of the journal are not in the index.
+    pub(crate) fn behind(&self) -> Result<u64, Error> {
+        Ok(self.unread()?.iter().map(|(_, read, length)| length - read).sum())
+    }
+
+    /// Returns the segments with something to read, oldest first: how far they were read, and how long they are.
+    fn unread(&self) -> Result<Vec<(u64, u64, u64)>, Error> {
         let mut lengths = Vec::new();
         let mut numbers = segments(&self.layout.journal())?;
         // Newest first: the start of a call whose end is seen in a later segment is then in the part that is read of an
@@ -38,33 +64,33 @@ impl CallIndex {
                 Err(error) => return Err(Error::file("read", &self.layout.segment(number))(error)),
             }
         }
-        let mut fed = 0;
         let known = self.read_to()?;
-        let mut room = Vec::new();
-        for (number, length) in lengths.into_iter().rev() {
-            if known.get(&number).is_none_or(|(read, _)| *read < length) {
-                fed += self.feed_segment(number, length, &mut room)?;
-            }
-        }
-        Ok(fed)
+        let read = |number| known.get(&number).map_or(0, |(read, _)| *read);
+        let segments =
+            lengths.into_iter().rev().map(|(number, length)| (number, read(number), length));
+        Ok(segments.filter(|(_, read, length)| read < length).collect())
     }
 
-    /// Feeds a segment up to `length`; `room` is a reusable buffer.
-    fn feed_segment(&mut self, number: u64, length: u64, room: &mut Vec<u8>) -> Result<u64, Error> {
+    /// Feeds a segment up to `length`, at most `step` bytes in one transaction; `room` is a reusable buffer.
+    fn feed_segment(
+        &mut self,
+        number: u64,
+        length: u64,
+        step: u64,
+        room: &mut Vec<u8>,
+    ) -> Result<u64, Error> {
         let path = self.layout.segment(number);
         let file = File::open(&path).map_err(Error::file("open", &path))?;
         let mut fed = 0;
         loop {
-            let tried = self.tried("feed");
-            let behavior = TransactionBehavior::Immediate;
-            let change = self.connection.transaction_with_behavior(behavior).map_err(tried)?;
+            let Some(change) = self.begin(number, length)? else { return Ok(fed) };
             let tried = || Error::index("feed", &self.path);
             // Read within the transaction: another process may feed too.
             let mut read = SegmentRead::so_far(&change, number).map_err(tried())?;
             let from = read.until;
             let mut calls = CallRows::new(&change, &self.layout, number).map_err(tried())?;
             let mut most = PIECE;
-            while read.until < length.min(from + CHANGE) {
+            while read.until < length.min(from + step) {
                 let text = read_at_most(&file, read.until, most, room)
                     .map_err(Error::file("read", &path))?;
                 match read.take(text, &mut calls).map_err(tried())? {
@@ -81,6 +107,32 @@ impl CallIndex {
             read.keep(&change, number, lead).map_err(tried())?;
             change.commit().map_err(tried())?;
             fed += read.lines;
+        }
+    }
+}
+
+impl CallIndex {
+    /// Begins a transaction that feeds a segment. `None` if others have fed it up to `length` meanwhile.
+    ///
+    /// Whoever feeds too may take its turns so fast, or be stopped for so long, that SQLite gives up on waiting; so this tries
+    /// again as long as the others get on.
+    fn begin(&self, number: u64, length: u64) -> Result<Option<Transaction<'_>>, Error> {
+        let (mut read, mut tries) = (None, 0);
+        loop {
+            let behavior = TransactionBehavior::Immediate;
+            let error = match Transaction::new_unchecked(&self.connection, behavior) {
+                Ok(change) => return Ok(Some(change)),
+                Err(error) => error,
+            };
+            let now = self.read_to()?.get(&number).map(|(read, _)| *read);
+            tries = if now > read { 0 } else { tries + 1 };
+            read = now;
+            if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) || tries > TRIES {
+                return Err(Error::index("feed", &self.path)(error));
+            }
+            if now.is_some_and(|read| read >= length) {
+                return Ok(None);
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use rusqlite::OptionalExtension;
+use rusqlite::{OptionalExtension, Row};
 use switchboard_toolcall::CallId;
 
 use super::{COLUMNS, LineLocation, Reader, record};
@@ -26,7 +26,13 @@ impl Reader {
     /// The store cannot be read, or the call's lines are damaged.
     pub fn show(&mut self, id: CallId) -> Result<Option<CallDetail>, Error> {
         let Some(index) = self.fresh()? else { return Ok(None) };
-        let Some((record, begun, ended)) = find(index, id)? else { return Ok(None) };
+        let Some(place) = find(index, id)? else { return Ok(None) };
+        self.detail(place).map(Some)
+    }
+
+    /// Returns everything about a call whose row is `found`.
+    pub(super) fn detail(&self, found: FoundCall) -> Result<CallDetail, Error> {
+        let FoundCall { record, begun, ended } = found;
         let record = self.complete(vec![(record, begun)]).remove(0);
         let mut detail = CallDetail::of(record);
         let (_, place) = line(&self.layout, begun)?;
@@ -36,13 +42,13 @@ impl Reader {
             detail.lines.push(place);
             self.fill(&mut detail, &text)?;
         }
-        Ok(Some(detail))
+        Ok(detail)
     }
 
     /// Returns where a call begins.
     pub(crate) fn begun(&mut self, id: CallId) -> Result<Option<LineLocation>, Error> {
         let Some(index) = self.fresh()? else { return Ok(None) };
-        Ok(find(index, id)?.map(|(_, begun, _)| begun))
+        Ok(find(index, id)?.map(|found| found.begun))
     }
 
     /// Sets the line numbers of the call, which means reading the files up to there.
@@ -72,22 +78,32 @@ impl Reader {
     }
 }
 
-fn find(
-    index: &CallIndex,
-    id: CallId,
-) -> Result<Option<(Record, LineLocation, Option<LineLocation>)>, Error> {
-    let question = format!("SELECT {COLUMNS}, ended, end_length FROM calls WHERE id = ?1");
+/// A call as the index has it, and where its lines are.
+pub(super) struct FoundCall {
+    pub(super) record: Record,
+    begun: LineLocation,
+    ended: Option<LineLocation>,
+}
+
+impl FoundCall {
+    /// The columns that [`read`](Self::read) reads, after those of a record.
+    pub(super) const COLUMNS: &str = "ended, end_length";
+
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let ended = match row.get::<_, Option<i64>>(16)?.map(apart) {
+            Some((segment, offset)) => Some((segment, offset, row.get(17)?)),
+            None => None,
+        };
+        let (record, begun) = record(row)?;
+        Ok(Self { record, begun, ended })
+    }
+}
+
+fn find(index: &CallIndex, id: CallId) -> Result<Option<FoundCall>, Error> {
+    let question = format!("SELECT {COLUMNS}, {} FROM calls WHERE id = ?1", FoundCall::COLUMNS);
     let find = || {
         let mut rows = index.connection.prepare_cached(&question)?;
-        let found = rows.query_row([id.to_string()], |row| {
-            let ended = match row.get::<_, Option<i64>>(16)?.map(apart) {
-                Some((segment, offset)) => Some((segment, offset, row.get(17)?)),
-                None => None,
-            };
-            let (record, begun) = record(row)?;
-            Ok((record, begun, ended))
-        });
-        found.optional()
+        rows.query_row([id.to_string()], FoundCall::read).optional()
     };
     find().map_err(index.tried("read"))
 }

@@ -1,4 +1,9 @@
 //! Background work of a long-running process.
+//!
+//! One thread with the lowest priority feeds the index, so that calls go first. On full cores it may get nothing for seconds;
+//! so a second thread, with the priority of calls, takes part as soon as the index is far behind (`catch_up.rs`).
+
+mod catch_up;
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},
@@ -17,9 +22,15 @@ use crate::{
     reader::Reader,
     retention,
 };
+use catch_up::CatchUp;
 
 /// How often the index is updated.
 const FEED: Duration = Duration::from_millis(500);
+/// How many bytes go into the index in one transaction of the thread that may be stopped in the midst of it: others wait
+/// for its end.
+const STEP: u64 = 128 << 10;
+/// How many bytes are fed before it looks whether it is to stop.
+const ROUND: u64 = 1 << 20;
 /// How many updates apart retention is applied: ten minutes.
 const COLLECT: u64 = 1200;
 
@@ -36,17 +47,29 @@ impl Upkeep {
             reader: None,
             is_well: true,
         };
+        let mut catch_up = CatchUp::new(store.layout.clone());
         let stopped = stop.clone();
         let run = move || {
             give_way();
             let mut rounds = 0;
-            while !waits(&stopped) {
-                work.round(rounds);
-                rounds += 1;
+            let mut pause = FEED;
+            while !waits(&stopped, pause) {
+                let is_behind = work.round(rounds);
+                pause = if is_behind { Duration::ZERO } else { FEED };
+                rounds += u64::from(!is_behind);
             }
         };
         let tried = Error::file("start a thread for", &store.layout.root);
         thread::Builder::new().name("audit-upkeep".to_owned()).spawn(run).map_err(tried)?;
+        let stopped = stop.clone();
+        let run = move || {
+            let mut pause = FEED;
+            while !waits(&stopped, pause) {
+                pause = catch_up.round();
+            }
+        };
+        let tried = Error::file("start a thread for", &store.layout.root);
+        thread::Builder::new().name("audit-catch-up".to_owned()).spawn(run).map_err(tried)?;
         Ok(Self(stop))
     }
 }
@@ -54,7 +77,7 @@ impl Upkeep {
 impl Drop for Upkeep {
     fn drop(&mut self) {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.0.1.notify_one();
+        self.0.1.notify_all();
     }
 }
 
@@ -67,9 +90,9 @@ fn give_way() {
 }
 
 /// Waits for the next round. Returns `true` at the end.
-fn waits(stop: &(Mutex<bool>, Condvar)) -> bool {
+fn waits(stop: &(Mutex<bool>, Condvar), pause: Duration) -> bool {
     let guard = stop.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let waited = stop.1.wait_timeout_while(guard, FEED, |stop| !*stop);
+    let waited = stop.1.wait_timeout_while(guard, pause, |stop| !*stop);
     *waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
@@ -82,10 +105,13 @@ struct UpkeepWork {
 }
 
 impl UpkeepWork {
-    fn round(&mut self, rounds: u64) {
-        let mut done = self.journal.catch_up().and_then(|()| self.feed());
+    /// Returns whether there is more to feed.
+    fn round(&mut self, rounds: u64) -> bool {
+        let fed = self.journal.catch_up().and_then(|()| self.feed());
+        let is_behind = fed.as_ref().is_ok_and(|is_behind| *is_behind);
+        let mut done = fed.map(|_| ());
         // The first time after a few seconds: not everything at once when a process starts.
-        if done.is_ok() && rounds % COLLECT == 8 {
+        if done.is_ok() && !is_behind && rounds % COLLECT == 8 {
             done = self.collect();
         }
         // Logged once, not twice a second.
@@ -100,14 +126,16 @@ impl UpkeepWork {
         if !self.is_well {
             self.reader = None;
         }
+        is_behind
     }
 
-    fn feed(&mut self) -> Result<(), Error> {
+    /// Feeds a part. Returns whether there is more.
+    fn feed(&mut self) -> Result<bool, Error> {
         let reader = match &mut self.reader {
             Some(reader) => reader,
             none => none.insert(Reader::open(self.layout.folder())?),
         };
-        reader.fresh().map(|_| ())
+        reader.feed_in_steps(STEP, ROUND)
     }
 
     fn collect(&self) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    ops::ControlFlow,
     time::{Duration, SystemTime},
 };
 
@@ -108,4 +109,62 @@ async fn a_filter_says_the_same_with_and_without_an_index() {
         assert_eq!(listed, matched, "{filter:?}");
     }
     assert!(Filter { tool: Some("a[".to_owned()), ..Filter::default() }.matcher().is_err());
+}
+
+// RC-2
+#[tokio::test]
+async fn each_call_is_handed_over_oldest_first_however_many_there_are() {
+    let folder = Folder::new();
+    let mut reader = Reader::open(folder.path()).unwrap();
+    let found = |reader: &mut Reader, filter: &Filter, most: usize| {
+        let mut found = Vec::new();
+        let taken = reader.each(filter, |detail| {
+            assert_eq!(detail.lines.len(), 2);
+            found.push(detail.record.id);
+            if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        taken.unwrap();
+        found
+    };
+    assert_eq!(found(&mut reader, &Filter::default(), 9), []);
+    // More than are read at once.
+    let ids = folder.write(1203).await;
+    let all = Filter::default();
+    assert_eq!(found(&mut reader, &all, usize::MAX), ids);
+    assert_eq!(found(&mut reader, &all, 700), ids[..700]);
+    for limit in [0, 1, 600, 9999] {
+        let newest = Filter { limit: Some(limit), ..Filter::default() };
+        assert_eq!(found(&mut reader, &newest, usize::MAX), ids[1203 - limit.min(1203)..]);
+    }
+    let words = Filter { search: Some("answer 7".to_owned()), ..Filter::default() };
+    assert_eq!(found(&mut reader, &words, usize::MAX), [ids[7]]);
+    assert_eq!(found(&mut reader, &Filter { failed: true, ..all.clone() }, 9), []);
+    // A file that is missing is told.
+    let mut count = 0;
+    let taken = reader.each(&all, |_| {
+        if count == 0 {
+            fs::remove_dir_all(folder.path().join("journal")).unwrap();
+        }
+        count += 1;
+        ControlFlow::Continue(())
+    });
+    assert!(taken.is_err(), "not passed over like what retention deletes");
+    assert_eq!(count, 1);
+}
+
+// RC-2
+#[tokio::test]
+async fn long_arguments_are_listed_without_reading_them() {
+    let folder = Folder::new();
+    let tools = executor(folder.store());
+    call(&tools, "answer", json!({"with": "é".repeat(50_000)})).await;
+    call(&tools, "answer", json!({"with": 7})).await;
+    drop(tools);
+    let mut reader = Reader::open(folder.path()).unwrap();
+    assert!(reader.list(&Filter::default()).unwrap()[1].arguments.len() > 100_000);
+    fs::rename(folder.path().join("journal"), folder.path().join("away")).unwrap();
+    let listed = reader.list_beginnings(&Filter::default()).unwrap();
+    assert_eq!(listed[0].arguments, "{\"with\":7}");
+    let long = &listed[1].arguments;
+    assert!(long.starts_with("{\"with\":\"éé") && long.len() < 4096, "{}", long.len());
 }

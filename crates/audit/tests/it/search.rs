@@ -1,5 +1,7 @@
 //! Full-text search over names, arguments, results and errors.
 
+use std::time::Duration;
+
 use serde_json::json;
 use switchboard_audit::{Config, Filter, Reader, gc};
 use switchboard_runtime::Recorder;
@@ -44,6 +46,10 @@ async fn words_are_found_wherever_they_stand() {
         ("\"", 0),
         ("--", 0),
         ("(a OR b) NOT {", 0),
+        ("*", 0),
+        ("bulb\0broken", 0),
+        ("\"the\0bulb\"", 1),
+        (&"bulb ".repeat(1000), 1),
         ("", 3),
     ];
     for (search, count) in cases {
@@ -57,6 +63,11 @@ async fn words_are_found_wherever_they_stand() {
     assert!(all.windows(2).all(|pair| pair[0].started >= pair[1].started), "newest first");
     let next = Filter { search: Some("test".into()), after: Some(all[0].id), ..Filter::default() };
     assert_eq!(reader.list(&next).unwrap().len(), 2);
+    let (since, until) = (Some(all[1].started), Some(all[0].started));
+    let between = Filter { search: Some("test".into()), since, until, ..Filter::default() };
+    assert!(reader.list(&between).unwrap().iter().all(|call| call.id != all[2].id));
+    let never = Filter { since: until.map(|last| last + Duration::from_secs(9)), ..between };
+    assert!(reader.list(&never).unwrap().is_empty());
 }
 
 #[tokio::test]

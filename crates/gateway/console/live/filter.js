@@ -40,7 +40,7 @@ export class Filter {
   /** A function that says whether a call is shown. */
   matcher() {
     const { text = '', tool, server, caller, conversation, outcome, slow, since } = this.values;
-    const wanted = text.toLowerCase();
+    const wanted = text.toLowerCase().replaceAll(/["*]/g, ' ').split(/\s+/);
     const past = since ? milliseconds(since) : null;
     const name = tool ? glob(tool) : null;
     const limit = slow ? milliseconds(slow) : null;
@@ -60,7 +60,7 @@ export class Filter {
   question(limit = 500) {
     const { text, tool, server, caller, conversation, outcome, slow, since } = this.values;
     const query = new URLSearchParams({ limit: String(limit) });
-    if (text) query.set('text', text);
+    if (text) query.set('text', typed(text));
     if (since) query.set('since', since);
     if (tool) query.set('tool', /[*?[]/.test(tool) ? tool : `*${tool}*`);
     if (server) query.set('server', server);
@@ -83,12 +83,21 @@ export function serverOf(call) {
 }
 
 /**
- * Whether what is known of a call has the text; of results only their beginning is told as they happen.
+ * Whether what is known of a call has the words; of results only their beginning is told as they happen.
  * @param {Call} call
- * @param {string} wanted in lower case
+ * @param {string[]} wanted in lower case
  */
 function says(call, wanted) {
-  return `${write(call.arguments ?? {})} ${write(call.result ?? '')}`.toLowerCase().includes(wanted);
+  const known = `${call.tool} ${write(call.arguments ?? {})} ${write(call.result ?? '')}`.toLowerCase();
+  return wanted.every((word) => known.includes(word));
+}
+
+/**
+ * A search whose last word may not be typed to its end.
+ * @param {string} text
+ */
+function typed(text) {
+  return /[\p{L}\p{N}]$/u.test(text) ? `${text}*` : text;
 }
 
 /**

@@ -1,7 +1,6 @@
 //! Recorded calls: from the store if there is one, else from memory.
 
 mod filter;
-mod search;
 
 use std::sync::Arc;
 
@@ -33,7 +32,6 @@ use crate::{
     },
 };
 use filter::CallsQuery;
-use search::TextSearch;
 
 /// How many calls are shown unless the caller asks for another number.
 const DEFAULT: usize = 100;
@@ -119,10 +117,8 @@ pub(crate) async fn list(
     if most > MOST {
         return Err(ApiError::BadRequest(format!("limit is {most}; it may be {MOST} at most")));
     }
-    let search = asked.text.as_deref().map(TextSearch::new);
     let filter = asked.filter(parts.executor.config().slow_call);
     if let Some(mut records) = in_profile(&parts, &caller, &filter, PROFILE_MOST).await? {
-        records.retain(|record| search.as_ref().is_none_or(|text| text.is_in(&record.arguments)));
         records.truncate(most);
         return Ok(Json(records.into_iter().map(ShownRecord::from).collect()));
     }
@@ -133,23 +129,17 @@ pub(crate) async fn list(
     let records = match &parts.store {
         Some(store) => {
             let store = store.clone();
-            match search {
-                // The search reads the journal for each call, so it must not block others.
-                Some(search) => {
-                    ask(store, move |reader| search.stored(reader, filter, visible, most)).await?
-                }
-                None => {
-                    let found = spawn_blocking(move || stored(&store, filter, visible, most)).await;
-                    let found = found.map_err(|error| ApiError::Unavailable(error.to_string()))?;
-                    found.map_err(refused)?
-                }
+            // A search may take longer than other lists.
+            if filter.search.is_some() {
+                let search = move |reader: &mut Reader| {
+                    stored(|filter| reader.list(filter), filter, visible, most)
+                };
+                ask(store, search).await?
+            } else {
+                stored_in(store, filter, visible, most).await?
             }
         }
         None => {
-            let visible = |record: &Record| {
-                visible(record)
-                    && search.as_ref().is_none_or(|search| search.is_in(&record.arguments))
-            };
             let found = remembered(&**parts.executor.history(), &filter, visible, most).await;
             found.map_err(refused)?
         }
@@ -213,11 +203,16 @@ pub(super) async fn in_profile(
     if caller.visibility().profile().is_none() {
         return Ok(None);
     }
-    // Names mean what the profile says, so they are compared afterwards.
-    let named =
-        Filter { tool: filter.tool.clone(), tools: filter.tools.clone(), ..Filter::default() };
-    let passes = named.matcher().map_err(refused)?;
-    let unnamed = Filter { tool: None, tools: None, ..filter.clone() };
+    // Names mean what the profile says, so they are compared afterwards. So are words: the index would also find calls by
+    // a name, or by an argument, that the profile hides.
+    let shown = Filter {
+        tool: filter.tool.clone(),
+        tools: filter.tools.clone(),
+        search: filter.search.clone(),
+        ..Filter::default()
+    };
+    let passes = shown.matcher().map_err(refused)?;
+    let unnamed = Filter { tool: None, tools: None, search: None, ..filter.clone() };
     let Some(unnamed) = known_to(caller, unnamed) else { return Ok(Some(Vec::new())) };
     let tools = parts.executor.tools();
     let is_visible = {
@@ -227,13 +222,14 @@ pub(super) async fn in_profile(
     let found = match &parts.store {
         Some(store) => {
             let store = store.clone();
-            let found = spawn_blocking(move || stored(&store, unnamed, is_visible, most)).await;
-            found.map_err(|error| ApiError::Unavailable(error.to_string()))?
+            stored_in(store, unnamed, is_visible, most).await?
         }
-        None => remembered(&**parts.executor.history(), &unnamed, is_visible, most).await,
+        None => {
+            let found = remembered(&**parts.executor.history(), &unnamed, is_visible, most).await;
+            found.map_err(refused)?
+        }
     };
-    let found = found.map_err(refused)?.into_iter();
-    let shown = found.filter_map(|record| profile_view::record(record, caller, tools));
+    let shown = found.into_iter().filter_map(|record| profile_view::record(record, caller, tools));
     Ok(Some(shown.filter(|record| passes(record)).collect()))
 }
 
@@ -303,9 +299,21 @@ pub(super) fn refused(error: Error) -> ApiError {
     }
 }
 
+/// Returns calls from the store; others may ask it between two pages.
+async fn stored_in(
+    store: Store,
+    filter: Filter,
+    visible: impl Fn(&Record) -> bool + Send + 'static,
+    most: usize,
+) -> Result<Vec<Record>, ApiError> {
+    let list = move |filter: &Filter| store.ask(|reader| reader.list(filter));
+    let found = spawn_blocking(move || stored(list, filter, visible, most)).await;
+    found.map_err(|error| ApiError::Unavailable(error.to_string()))?.map_err(refused)
+}
+
 /// Returns calls from the store, page by page, since the caller may see only some of them.
 fn stored(
-    store: &Store,
+    mut list: impl FnMut(&Filter) -> Result<Vec<Record>, Error>,
     mut filter: Filter,
     visible: impl Fn(&Record) -> bool,
     most: usize,
@@ -314,7 +322,7 @@ fn stored(
     loop {
         let page = PAGE.max(most - records.len());
         filter.limit = Some(page);
-        let found = store.ask(|reader| reader.list(&filter))?;
+        let found = list(&filter)?;
         let is_last = found.len() < page;
         filter.after = found.last().map(|record| record.id);
         records.extend(found.into_iter().filter(&visible));

@@ -174,6 +174,28 @@ async fn calls_are_found_by_what_they_say() {
     assert_eq!(search("temp").await, ["weather"], "in the result");
     assert_eq!(search("NO%20LUCK").await, ["fails"], "in the error");
     assert_eq!(search("pluto").await, [""; 0]);
+    assert_eq!(search("ma*").await, ["echo"], "the beginning of a word");
+    assert_eq!(search("ars").await, [""; 0], "the middle of one");
+    assert_eq!(search("%22luck%20no%22").await, [""; 0], "not in this order");
+    assert_eq!(search("temp&failed").await, [""; 0]);
+    // A token finds its own calls, of tools that it may see.
+    let found_by = async |token: &str, text: &str| {
+        let asked = gateway.get(&format!("/api/calls?text={text}")).bearer_auth(token);
+        answer(asked).await.1.as_array().map(Vec::len)
+    };
+    let token = gateway.token("agent-7", &["echo"]);
+    assert_eq!(found_by(&token, "mars").await, Some(0));
+    let own = gateway.call("echo", &json!({"note": "Mars"})).bearer_auth(&token);
+    assert_eq!(answer(own).await.0, 200);
+    assert_eq!((search("mars").await.len(), found_by(&token, "mars").await), (2, Some(1)));
+    let blind = gateway.watcher("blind", &["weather"]);
+    assert_eq!(
+        (found_by(&blind, "mars").await, found_by(&blind, "temp").await),
+        (Some(0), Some(1))
+    );
+    // What is redacted is not found.
+    answer(gateway.call("echo", &json!({"password": "saturn"}))).await;
+    assert_eq!(search("saturn").await, [""; 0]);
     // Without a store, arguments are all that is known.
     let forgetful = TestGateway::start().await;
     assert_eq!(answer(forgetful.call("echo", &json!({"note": "Mars"}))).await.0, 200);

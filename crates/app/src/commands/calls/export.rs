@@ -3,12 +3,13 @@
 use std::{
     fs::File,
     io::{self, BufWriter, ErrorKind, IsTerminal, Write},
+    ops::ControlFlow,
     path::Path,
     process::ExitCode,
 };
 
 use anyhow::{Context, anyhow, bail};
-use switchboard_audit::{CallDetail, Reader, Record};
+use switchboard_audit::{CallDetail, Error, Filter, Reader};
 
 use super::{failed, format::counted, mocks, open};
 use crate::{
@@ -29,23 +30,21 @@ pub(super) fn run(export: &ExportArgs, cli: &Cli, loaded: &Loaded) -> anyhow::Re
     let mut filter = export.filters.filter(loaded.settings.executor.slow_call);
     filter.limit = export.limit;
     let mut reader = open(loaded)?;
-    let mut records = reader.list(&filter).map_err(failed)?;
-    records.reverse();
     let done = match export.form {
         Some(ExportAs::Mocks) => {
+            let mut records = reader.list(&filter).map_err(failed)?;
+            records.reverse();
             let made = mocks::of(&mut reader, &records, cli, loaded)?;
             write_to(export.output.as_deref(), |out| out.write_all(made.json.as_bytes()))?;
             made.summary
         }
         None => {
-            let mut problem = None;
+            let mut read = Ok(0);
             write_to(export.output.as_deref(), |out| {
-                rows(&mut reader, &records, export.format, out, &mut problem)
+                read = rows(&mut reader, &filter, export.format, out)?;
+                Ok(())
             })?;
-            if let Some(problem) = problem {
-                return Err(problem);
-            }
-            counted(records.len(), "call")
+            counted(read.map_err(failed)?, "call")
         }
     };
     if let Some(file) = &export.output {
@@ -78,36 +77,34 @@ fn write_to(
     write(&mut out).and_then(|()| out.flush()).with_context(tried)
 }
 
-/// Writes a line per call; an error of the store ends the list, and is put into `problem`.
+/// Writes a line per call. Returns how many there were, or the error of the store that ends the list.
 fn rows(
     reader: &mut Reader,
-    records: &[Record],
+    filter: &Filter,
     format: ExportFormat,
     out: &mut dyn Write,
-    problem: &mut Option<anyhow::Error>,
-) -> io::Result<()> {
+) -> io::Result<Result<usize, Error>> {
     if format == ExportFormat::Csv {
         writeln!(out, "{COLUMNS}")?;
     }
-    for record in records {
-        let detail = match reader.show(record.id) {
-            Ok(Some(detail)) => detail,
-            // Retention has deleted the call since it was listed.
-            Ok(None) => continue,
-            Err(error) => {
-                *problem = Some(failed(error));
-                return Ok(());
-            }
-        };
-        match format {
-            ExportFormat::Csv => writeln!(out, "{}", csv(&detail))?,
-            _ => {
-                serde_json::to_writer(&mut *out, &detail)?;
-                out.write_all(b"\n")?;
-            }
+    let (mut count, mut written) = (0, Ok(()));
+    let read = reader.each(filter, |detail| {
+        written = row(&detail, format, out);
+        count += 1;
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    written?;
+    Ok(read.map(|()| count))
+}
+
+fn row(detail: &CallDetail, format: ExportFormat, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        ExportFormat::Csv => writeln!(out, "{}", csv(detail)),
+        _ => {
+            serde_json::to_writer(&mut *out, detail)?;
+            out.write_all(b"\n")
         }
     }
-    Ok(())
 }
 
 fn csv(detail: &CallDetail) -> String {

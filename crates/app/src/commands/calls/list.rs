@@ -40,6 +40,10 @@ pub(super) fn run(calls: &CallsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Resu
     filter.limit = Some(most.saturating_add(1));
     let mut records = match calls.cluster {
         true => cluster_records::list(&filter, loaded, calls.json)?,
+        // A table shows the beginning of the arguments.
+        false if !calls.json && io::stdout().is_terminal() => {
+            open(loaded)?.list_beginnings(&filter).map_err(failed)?
+        }
         false => open(loaded)?.list(&filter).map_err(failed)?,
     };
     let has_more = records.len() > most;

@@ -24,9 +24,9 @@ pub(crate) struct CallsQuery {
     /// The conversation that they were part of.
     #[param(nullable = false)]
     conversation: Option<String>,
-    /// Only calls with this text in their arguments, result or error, in any case; of the latest 20,000 that pass the rest.
+    /// Only calls with all of these words in their names, arguments, result or error, in any case: `broken bul*`, `"in this order"`. Without a store, and with a profile, results and errors are not searched.
     #[param(nullable = false, min_length = 1, max_length = 200)]
-    pub(super) text: Option<String>,
+    text: Option<String>,
     /// Only calls that failed.
     #[serde(default, deserialize_with = "flag")]
     #[param(required = false)]
@@ -80,6 +80,7 @@ impl CallsQuery {
             }),
             since: self.since.map(|moment| moment.0),
             until: self.until.map(|moment| moment.0),
+            search: self.text,
             after: self.after,
             ..Filter::default()
         }
