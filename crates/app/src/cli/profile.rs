@@ -29,7 +29,7 @@ pub(crate) enum ProfileAction {
         json: bool,
     },
     /// Show which recorded calls would have failed under a profile, and which of its tools nobody called
-    Test(ProfileTestArgs),
+    Test(Box<ProfileTestArgs>),
 }
 
 #[derive(Debug, Args)]

@@ -18,7 +18,7 @@ use super::{
     clients::{form, issuer, nothing_here},
     pages::{self, FormFields, ToolGroup},
 };
-use crate::{admission, gateway::Parts, profile_view};
+use crate::{admission, error::ApiError, gateway::Parts, profile_view};
 
 /// The longest request of a client.
 pub(super) const LONGEST: usize = 16 << 10;
@@ -103,7 +103,7 @@ async fn allow(
 ) -> Response {
     let groups = match groups(parts, person, wanted.profile()) {
         Ok(groups) => groups,
-        Err(response) => return response,
+        Err(error) => return pages::failed(StatusCode::BAD_REQUEST, &error.to_string(), None),
     };
     let chosen: Vec<_> = groups
         .iter()
@@ -174,7 +174,7 @@ async fn consent_page(
     };
     let groups = match groups(parts, person, wanted.profile()) {
         Ok(groups) => groups,
-        Err(response) => return response,
+        Err(error) => return pages::failed(StatusCode::BAD_REQUEST, &error.to_string(), None),
     };
     let cookie = match parts.access.form_cookie(head) {
         Ok(cookie) => cookie,
@@ -206,17 +206,18 @@ fn sign_in_page(
     }
 }
 
-/// Returns the tools that the person may see, by server; in the profile that the client asks for, if it asks for one. A response
-/// instead if there is no such profile for this person.
+/// Returns the tools that the person may see, by server; in the profile that the client asks for, if it asks for one.
+///
+/// # Errors
+///
+/// If there is no such profile for this person.
 fn groups(
     parts: &Parts,
     person: &Person,
     profile: Option<&str>,
-) -> Result<Vec<ToolGroup>, Response> {
+) -> Result<Vec<ToolGroup>, ApiError> {
     let mut groups: IndexMap<String, ToolGroup> = IndexMap::new();
-    let caller = profile_view::enter(parts, person.caller.clone(), profile);
-    let caller =
-        caller.map_err(|error| pages::failed(StatusCode::BAD_REQUEST, &error.to_string(), None))?;
+    let caller = profile_view::enter(parts, person.caller.clone(), profile)?;
     for tool in parts.executor.tools().listed_for(caller.visibility()) {
         let (pattern, label) = match tool.spec().server() {
             Some(server) => (format!("{server}__*"), server.to_string()),

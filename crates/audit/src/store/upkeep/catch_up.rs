@@ -111,8 +111,8 @@ mod tests {
                 is_named.is_ok_and(|found| found.trim() == name)
             });
             let status = fs::read_to_string(threads.next()?.path().join("stat")).ok()?;
-            let fields = status.rsplit(") ").next()?.split(' ');
-            fields.skip(16).next()?.parse::<i32>().ok()
+            let mut fields = status.rsplit(") ").next()?.split(' ');
+            fields.nth(16)?.parse::<i32>().ok()
         };
         let own = rustix::process::getpriority_process(None).unwrap();
         let folder = tempfile::tempdir().unwrap();
