@@ -45,7 +45,15 @@ function table(servers) {
     h(
       'table',
       {},
-      h('thead', {}, h('tr', {}, heads.map((name) => h('th', { scope: 'col' }, name)))),
+      h(
+        'thead',
+        {},
+        h(
+          'tr',
+          {},
+          heads.map((name) => h('th', { scope: 'col' }, name)),
+        ),
+      ),
       most.map((server) => h('tbody', {}, rows(server))),
     ),
   );
