@@ -17,11 +17,11 @@ await visit(async ({ window }) => {
   await says(page, '.costs', 'math_eval');
   await says(other, '#link', 'Live');
 
-  // Search, by key.
+  // Search, by key; the table of costs links to tools, too.
   await page.keyboard.press('/');
   await page.keyboard.type('expression');
   await page.waitForURL(/q=expression/);
-  await page.getByRole('link', { name: /math_eval/ }).click();
+  await page.getByRole('link', { name: /^math_eval Evaluates/ }).click();
   await page.waitForURL(/\/tools\/math_eval/);
 
   // Nothing is wrong before anything was typed; then it is said in the gateway's own words.
