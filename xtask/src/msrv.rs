@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::shell::{self, Run};
 
 /// Where the results lie.
-const TARGET: &str = "target/msrv";
+pub(crate) const TARGET: &str = "target/msrv";
 
 /// Checks all crates with that toolchain, installing it if need be.
 pub(crate) fn check() -> Result<()> {
@@ -19,15 +19,10 @@ pub(crate) fn check() -> Result<()> {
 }
 
 /// Like [`check`], but says so and goes on if the toolchain cannot be installed: a machine of CI may reach no server that has it.
-/// Removes what it built: the steps after it need the room on the disk.
 pub(crate) fn check_if_possible() -> Result<()> {
     let version = promised_version()?;
     match install(&version) {
-        Ok(()) => {
-            check_with(&version)?;
-            fs::remove_dir_all(shell::root().join(TARGET))
-                .with_context(|| format!("failed to remove `{TARGET}`"))
-        }
+        Ok(()) => check_with(&version),
         Err(error) => {
             eprintln!("NOT CHECKED: Rust {version} cannot be installed here: {error:#}");
             Ok(())

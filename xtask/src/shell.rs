@@ -142,6 +142,18 @@ pub(crate) fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| value == "true" || value == "1")
 }
 
+/// Returns how many gigabytes the disk of the repository has left; `None` if `df` does not say.
+pub(crate) fn free_gb() -> Option<u64> {
+    let printed = Run::new("df").arguments(["-Pk", "."]).text().ok()?;
+    free_in(&printed)
+}
+
+/// Returns the fourth column of what `df -Pk` prints, in gigabytes.
+fn free_in(printed: &str) -> Option<u64> {
+    let kibibytes: u64 = printed.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
+    Some(kibibytes / 1_000_000)
+}
+
 /// Runs `work` and tells how long it took.
 pub(crate) fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
     #[expect(clippy::disallowed_methods, reason = "xtask is not async: there is no clock to pause")]
@@ -176,6 +188,14 @@ mod tests {
             .arguments(["doc", "it's", ""])
             .environment("RUSTDOCFLAGS", "-D warnings");
         assert_eq!(run.to_string(), r"RUSTDOCFLAGS='-D warnings' cargo doc 'it'\''s' ''");
+    }
+
+    #[test]
+    fn the_room_on_the_disk_is_read_from_what_df_prints() {
+        let printed = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/vda 264212084 20621700 74664188 22% /";
+        assert_eq!(free_in(printed), Some(74));
+        assert_eq!(free_in("df: no such file"), None);
+        assert!(free_gb().is_some());
     }
 
     #[test]
