@@ -5,7 +5,7 @@
 use std::{env, path::Path, process::Command};
 
 fn main() {
-    // The commit is looked up anew when the program is compiled anyway, not for each commit.
+    // The commit is looked up again when the program is compiled anyway, not for each commit.
     for watched in ["build.rs", "src", "Cargo.toml"] {
         println!("cargo::rerun-if-changed={watched}");
     }

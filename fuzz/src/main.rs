@@ -1,4 +1,4 @@
-//! One program for all targets, since each of its own would be linked anew: the variable `FUZZ_TARGET` names the one that is run.
+//! One program for all targets, since each of its own would be linked again: the variable `FUZZ_TARGET` names the one that is run.
 #![no_main]
 
 use std::sync::LazyLock;

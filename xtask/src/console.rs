@@ -1,4 +1,4 @@
-//! Checks the console's page, and takes its pictures anew.
+//! Checks the console's page, and takes its pictures again.
 //!
 //! What ships is what is in `crates/gateway/console`, as it was written; so types, lints and weight are all that can be
 //! checked without a browser. The pictures are taken by the browser tests of `app`.

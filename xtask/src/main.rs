@@ -85,7 +85,7 @@ enum Task {
         #[arg(long)]
         keep: bool,
     },
-    /// Check the console's page, then take the pictures of docs/console.md anew
+    /// Check the console's page, then take the pictures of docs/console.md again
     Console {
         /// Take no pictures
         #[arg(long)]

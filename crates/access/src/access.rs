@@ -11,7 +11,7 @@ use crate::{
     QuotaPermit, Rejection, Tokens, UserLookup, connection_user,
     hosts::{self, Hosts},
     jwt::Jwt,
-    oauth::{AuthorizationServer, is_forwarded},
+    oauth::{OwnAuthorizationServer, is_forwarded},
     sessions::{SessionSubject, Sessions},
     tokens,
 };
@@ -32,7 +32,7 @@ pub struct Access {
     /// Our public URL, if it cannot be derived from requests.
     pub(crate) public_url: Option<String>,
     /// Our own authorization server, if we are one.
-    pub(crate) oauth: Option<AuthorizationServer>,
+    pub(crate) oauth: Option<OwnAuthorizationServer>,
 }
 
 /// An admitted request, with what it holds until its response has been sent.
@@ -112,7 +112,7 @@ impl Access {
             return Err(AccessError::NoIssuer);
         }
         let oauth = config.oauth.clone().map(|oauth| {
-            AuthorizationServer::new(oauth, &tokens, is_local, config.require_token, issuer)
+            OwnAuthorizationServer::new(oauth, &tokens, is_local, config.require_token, issuer)
         });
         let access = Self {
             oauth,
@@ -139,7 +139,7 @@ impl Access {
 
     /// Looks up the user of a connection.
     pub fn peer(&self, stream: &TcpStream) -> ConnectionUser {
-        let is_asked = self.oauth.as_ref().is_some_and(AuthorizationServer::takes_local_user);
+        let is_asked = self.oauth.as_ref().is_some_and(OwnAuthorizationServer::takes_local_user);
         match self.demands_token && !is_asked {
             true => ConnectionUser::Unknown,
             false => ConnectionUser::of(stream, self.lookup),

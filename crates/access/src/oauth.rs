@@ -49,7 +49,7 @@ pub const SCOPE: &str = "tools";
 pub const OFFLINE: &str = "offline_access";
 
 /// What an authorization server keeps.
-pub(crate) struct AuthorizationServer {
+pub(crate) struct OwnAuthorizationServer {
     config: OAuthConfig,
     documents: ClientDocuments,
     registrations: Registrations,
@@ -61,7 +61,7 @@ pub(crate) struct AuthorizationServer {
     takes_local_user: bool,
 }
 
-impl AuthorizationServer {
+impl OwnAuthorizationServer {
     pub(crate) fn new(
         config: OAuthConfig,
         tokens: &Tokens,
@@ -92,7 +92,7 @@ impl Access {
         self.oauth.as_ref().map(|oauth| &oauth.config)
     }
 
-    fn server(&self) -> Result<&AuthorizationServer, OAuthError> {
+    fn server(&self) -> Result<&OwnAuthorizationServer, OAuthError> {
         let missing = || OAuthError::new("invalid_request", "`[serve.oauth]` is not configured");
         self.oauth.as_ref().ok_or_else(missing)
     }

@@ -7,9 +7,9 @@ use switchboard_runtime::{RegisteredTool, SpanOperation, ToolExecutor};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolPatterns, ToolSpec, Visibility};
 
 use crate::{
-    AgentEvent, AgentEvents, AnswerSchema, Config, Conversation, RunRecording, Shortened,
-    Summarised, UnfinishedRun,
-    fit::Edit,
+    AgentEvent, AgentEvents, AnswerSchema, Config, Conversation, RunRecording, ShortenedResult,
+    SummarisedMessages, UnfinishedRun,
+    fit::ConversationEdit,
     run::AgentRun,
     runs::{LiveRun, RecordedRun, RecordedTurn},
     trace::ModelSpan,
@@ -72,9 +72,9 @@ pub struct AgentOutcome {
     /// The same in money, if the model has a price.
     pub cost: Option<f64>,
     /// The results of tools of which the conversation has only a line (RN-3).
-    pub shortened: Vec<Shortened>,
+    pub shortened: Vec<ShortenedResult>,
     /// The messages of which the conversation has only a summary.
-    pub summarised: Vec<Summarised>,
+    pub summarised: Vec<SummarisedMessages>,
     /// What is wrong with the answer, if it does not fit its schema.
     pub invalid_answer: Option<String>,
     /// The model's error, if it failed.
@@ -280,7 +280,7 @@ impl Agent {
     async fn finish(
         &self,
         live: Option<LiveRun>,
-        (recorded, edits): (Vec<RecordedTurn>, Vec<Edit>),
+        (recorded, edits): (Vec<RecordedTurn>, Vec<ConversationEdit>),
         conversation: &mut Conversation,
         events: &AgentEvents,
         cx: &CallContext,

@@ -129,7 +129,7 @@ impl Conversation {
     }
 
     /// Appends what the model said, with a slot for the reply to each call. Ids that are missing or taken are made
-    /// anew (ML-3).
+    /// again (ML-3).
     pub(crate) fn append(&mut self, mut message: AiMessage) -> ReplySlots<'_> {
         make_ids(&mut message.tool_calls, self.messages.len(), &mut self.call_ids);
         let place = self.messages.len();

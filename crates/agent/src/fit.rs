@@ -39,7 +39,7 @@ const MOST_REFUSALS: usize = 3;
 
 /// A result of a tool that a conversation has only a line of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shortened {
+pub struct ShortenedResult {
     /// The call.
     pub tool_call_id: String,
     /// The artifact that has the whole result.
@@ -48,7 +48,7 @@ pub struct Shortened {
 
 /// Messages that a conversation has only a summary of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summarised {
+pub struct SummarisedMessages {
     /// How many messages they were.
     pub messages: usize,
     /// The artifact that has them, as JSON.
@@ -105,7 +105,7 @@ impl Agent {
 /// A change that made a conversation shorter.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Edit {
+pub(crate) enum ConversationEdit {
     Shortened(ShortenedReply),
     Summarised(SummarisedTurns),
 }
@@ -124,8 +124,8 @@ pub(crate) struct ContextFit {
     definitions: (usize, u64),
     /// The artifacts of results that were cut already, by call.
     pub(crate) wholes: Mutex<HashMap<String, String>>,
-    pub(crate) shortened: Vec<Shortened>,
-    pub(crate) summarised: Vec<Summarised>,
+    pub(crate) shortened: Vec<ShortenedResult>,
+    pub(crate) summarised: Vec<SummarisedMessages>,
     /// What summaries cost.
     pub(crate) usage: Usage,
 }
@@ -301,11 +301,11 @@ impl AgentRun<'_> {
     }
 
     /// Makes the changes that a run made before it was interrupted.
-    pub(crate) fn redo(&mut self, edits: Vec<Edit>, conversation: &mut Conversation) {
+    pub(crate) fn redo(&mut self, edits: Vec<ConversationEdit>, conversation: &mut Conversation) {
         for edit in edits {
             match edit {
-                Edit::Shortened(edit) => self.redo_shortened(edit, conversation),
-                Edit::Summarised(edit) => self.redo_summarised(edit, conversation),
+                ConversationEdit::Shortened(edit) => self.redo_shortened(edit, conversation),
+                ConversationEdit::Summarised(edit) => self.redo_summarised(edit, conversation),
             }
         }
     }

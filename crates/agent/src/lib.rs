@@ -55,7 +55,7 @@ pub use chats::{ChatError, ChatStore, SavedChat, Transcript};
 pub use config::Config;
 pub use conversation::Conversation;
 pub use event::{AgentEvent, AgentEvents};
-pub use fit::{ContextUsage, Shortened, ShortenedPlace, Summarised};
+pub use fit::{ContextUsage, ShortenedPlace, ShortenedResult, SummarisedMessages};
 pub use recording::RunRecording;
 pub use runs::{
     RequestClaim, RequestKey, Resumable, RunDetail, RunError, RunLimits, RunSettings, RunStart,

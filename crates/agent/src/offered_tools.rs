@@ -9,6 +9,7 @@ use std::{borrow::Cow, collections::HashSet, sync::Arc};
 use serde_json::{Value, json};
 use switchboard_models::{Message, ToolChoice, ToolReply};
 use switchboard_runtime::{RegisteredTool, tool_cost};
+use switchboard_toolcall::text;
 use switchboard_toolcall::{ToolResult, ToolSpec, Visibility};
 
 use crate::{Agent, READ_RESULT, ToolBudget, agent::shown_spec, searchable};
@@ -199,14 +200,11 @@ fn names_in_cut(content: &str) -> Vec<String> {
 
 /// Returns the start of a description, on one line.
 pub(crate) fn start(text: &str) -> String {
-    shortened(text, DESCRIPTION)
+    shortened_line(text, DESCRIPTION)
 }
 
 /// Returns at most `most` characters of a text, on one line.
-pub(crate) fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shortened_line(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    text::shortened(&line, most).into_owned()
 }

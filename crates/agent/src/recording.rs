@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use switchboard_models::{Message, ToolReply, Turn};
 use switchboard_runtime::durable;
+use switchboard_toolcall::time::unix_milliseconds;
 use switchboard_toolcall::{
     BeforeClose, BeforeRun, CallContext, CallId, ErrorKind, Principal, ToolResult,
 };
@@ -14,7 +15,7 @@ use crate::{
     Agent, AgentEvent, AgentOutcome, Conversation, RunLimits, RunSettings, RunStart, RunState,
     RunStore, StopCause,
     conversation::ReplySlots,
-    fit::Edit,
+    fit::ConversationEdit,
     offered_tools::SearchOffer,
     plan::CallStep,
     run::AgentRun,
@@ -81,7 +82,12 @@ impl AgentRun<'_> {
     pub(crate) fn record_turn(&self, turn: &Turn) {
         let message = Message::Ai(turn.message.clone());
         let (stop, usage) = (turn.stop.clone(), turn.usage);
-        self.record(|| RunLine::Turn { message, stop, usage, at: now() });
+        self.record(|| RunLine::Turn {
+            message,
+            stop,
+            usage,
+            completed_at_ms: unix_milliseconds(),
+        });
     }
 
     /// Writes how a call ended that did not run.
@@ -90,8 +96,8 @@ impl AgentRun<'_> {
     }
 
     /// Writes how the conversation was made shorter.
-    pub(crate) fn record_edit(&self, edit: &Edit) {
-        self.record(|| RunLine::Edited(edit.clone()));
+    pub(crate) fn record_edit(&self, edit: &ConversationEdit) {
+        self.record(|| RunLine::ConversationEdit(edit.clone()));
     }
 
     /// Writes the reply to a call before its record is closed: a call that has ended for others has ended for the run.
@@ -126,7 +132,7 @@ impl AgentRun<'_> {
         }
         let recording = self.agent.recording.as_ref();
         let forgotten =
-            recording.map(|recording| recording.store.forget_sometimes(recording.limits));
+            recording.map(|recording| recording.store.apply_retention_if_due(recording.limits));
         if let Some(Err(cause)) = forgotten {
             tracing::warn!(%cause, "old runs could not be removed");
         }
@@ -137,7 +143,7 @@ impl AgentRun<'_> {
         let Some(live) = self.live.clone() else { return BeforeRun::default() };
         let honours_keys = self.honours_keys(name);
         BeforeRun::to(move || {
-            if let Err(cause) = live.write(&RunLine::Began { position, honours_keys }) {
+            if let Err(cause) = live.write(&RunLine::CallBegun { position, honours_keys }) {
                 tracing::warn!(run = %live.id, %cause, "a run can no longer be resumed");
             }
         })
@@ -161,7 +167,7 @@ impl AgentRun<'_> {
             let position = step.position;
             if let Some(reply) = recorded.replies.get(&position) {
                 slots.fill(position, reply.clone());
-            } else if let Some(honoured) = recorded.began.get(&position).copied()
+            } else if let Some(honoured) = recorded.begun_calls.get(&position).copied()
                 && !self.may_repeat(&step.call.name, honoured)
             {
                 let name = &step.call.name;
@@ -235,12 +241,7 @@ fn reply_line(
         reply: Message::Tool(reply),
         outcome: outcome.to_owned(),
         call_id: result.map(|result| result.call_id),
-        at: now(),
+        completed_at_ms: unix_milliseconds(),
         elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
     }
-}
-
-/// Returns the time in milliseconds since 1970.
-fn now() -> u64 {
-    u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default()
 }

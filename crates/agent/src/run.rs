@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{
     Agent, AgentEvent, AgentEvents, AgentOutcome, AnswerSchema, Conversation, StopCause,
-    fit::{ContextFit, Edit},
+    fit::{ContextFit, ConversationEdit},
     offered_tools::SearchOffer,
     plan::{self, NotRunReason},
     repeats::Repeats,
@@ -64,7 +64,7 @@ impl<'a> AgentRun<'a> {
         &mut self,
         conversation: &mut Conversation,
         recorded: Vec<RecordedTurn>,
-        edits: Vec<Edit>,
+        edits: Vec<ConversationEdit>,
     ) -> AgentOutcome {
         self.search = SearchOffer::decide(self.agent).await;
         for recorded in recorded {

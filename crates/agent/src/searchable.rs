@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use switchboard_runtime::{RegisteredTool, ToolManager};
 use switchboard_toolcall::ToolSpec;
 
-use crate::offered_tools::shortened;
+use crate::offered_tools::shortened_line;
 
 /// How many servers are described; the others are counted.
 const MOST_SERVERS: usize = 25;
@@ -33,7 +33,7 @@ pub(crate) fn search_spec(
         let about = said.map(|text| first_sentence(text)).filter(|text| !text.is_empty());
         let about = about.unwrap_or_else(|| examples(tools));
         let name = server.as_deref().unwrap_or("others");
-        lines.push(format!("- {} ({}): {about}", shortened(name, 40), tools.len()));
+        lines.push(format!("- {} ({}): {about}", shortened_line(name, 40), tools.len()));
     }
     if servers.len() > MOST_SERVERS {
         lines.push(format!("- and {} more", servers.len() - MOST_SERVERS));
@@ -65,7 +65,7 @@ fn server_of(tool: &RegisteredTool, separator: &str) -> Option<Arc<str>> {
 fn first_sentence(text: &str) -> String {
     let line = text.trim().trim_start_matches(['#', ' ']);
     let end = line.find(". ").or_else(|| line.find('\n')).unwrap_or(line.len());
-    shortened(&line[..end], ABOUT)
+    shortened_line(&line[..end], ABOUT)
 }
 
 /// Returns the names of some tools, in words.
@@ -76,5 +76,5 @@ fn examples(tools: &[&RegisteredTool]) -> String {
     };
     let names: Vec<_> = tools.iter().take(EXAMPLES).map(bare).collect();
     let more = if tools.len() > EXAMPLES { ", …" } else { "" };
-    shortened(&format!("{}{more}", names.join(", ")), ABOUT)
+    shortened_line(&format!("{}{more}", names.join(", ")), ABOUT)
 }

@@ -130,7 +130,7 @@ impl Api {
     }
 
     /// Returns whether it would be the same with these settings.
-    pub(crate) fn is_as(&self, config: &ApiConfig, skipped: Option<&str>) -> bool {
+    pub(crate) fn has_same_config(&self, config: &ApiConfig, skipped: Option<&str>) -> bool {
         let reason = match &*self.state.borrow() {
             ApiState::Skipped(reason) => Some(reason.clone()),
             _ => None,
@@ -143,7 +143,7 @@ impl Api {
     }
 
     /// Waits until the description is loaded or cannot be.
-    pub async fn settled(&self) {
+    pub async fn wait_until_ready(&self) {
         let is_settled = |state: &ApiState| !matches!(state, ApiState::Loading);
         // Cannot fail: the sender is a field of `self`.
         let _ = self.state.subscribe().wait_for(is_settled).await;
@@ -236,7 +236,7 @@ impl ServerLink for Api {
             if is_idle {
                 self.wanted.notify_one();
             }
-            self.settled().await;
+            self.wait_until_ready().await;
             match self.state() {
                 ApiState::Failed(reason) => Err(self.unavailable("unavailable", &reason)),
                 ApiState::Skipped(reason) => Err(self.unavailable("skipped", &reason)),

@@ -54,8 +54,9 @@ impl Apis {
         let mut prepared = PreparedApis { all: Vec::new(), new: Vec::new() };
         for (name, config) in configs {
             let reason = skipped.get(name).map(String::as_str);
-            let same =
-                before.iter().find(|api| **api.name() == **name && api.is_as(config, reason));
+            let same = before
+                .iter()
+                .find(|api| **api.name() == **name && api.has_same_config(config, reason));
             let api = same.cloned().unwrap_or_else(|| {
                 let api = Api::new(name, config.clone(), &self.tools, reason, self.oauth.as_ref());
                 prepared.new.push(api.clone());
@@ -93,9 +94,9 @@ impl Apis {
     }
 
     /// Waits until all that are being loaded are, or cannot be.
-    pub async fn settled(&self) {
+    pub async fn wait_until_ready(&self) {
         for api in self.all() {
-            api.settled().await;
+            api.wait_until_ready().await;
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     config::{ApiConfig, http_url},
-    document::{Document, Version, members},
+    document::{ApiDocument, Version, members},
 };
 
 /// Returns the URL that paths are added to: `base_url`, or the first server of the description.
@@ -13,7 +13,7 @@ use crate::{
 /// # Errors
 /// The address is missing, or the description was fetched and names another origin: headers of the config must not go
 /// where only the description says.
-pub(crate) fn of(document: &Document, config: &ApiConfig) -> Result<Url, String> {
+pub(crate) fn of(document: &ApiDocument, config: &ApiConfig) -> Result<Url, String> {
     if let Some(base) = config.base()? {
         return Ok(base);
     }
@@ -38,7 +38,11 @@ pub(crate) fn of(document: &Document, config: &ApiConfig) -> Result<Url, String>
 ///
 /// # Errors
 /// It does: requests and headers are not meant for that one.
-pub(crate) fn check_operation(part: &Value, base: &Url, document: &Document) -> Result<(), String> {
+pub(crate) fn check_operation(
+    part: &Value,
+    base: &Url,
+    document: &ApiDocument,
+) -> Result<(), String> {
     let Some(server) = server_of(part) else { return Ok(()) };
     let is_same = |url: &str| url.trim_end_matches('/') == base.as_str().trim_end_matches('/');
     if server_of(&document.root).as_deref() == Some(&server) || is_same(&server) {
@@ -61,7 +65,7 @@ fn server_of(part: &Value) -> Option<String> {
     Some(url)
 }
 
-fn of_swagger(document: &Document, fetched: Option<&Url>) -> String {
+fn of_swagger(document: &ApiDocument, fetched: Option<&Url>) -> String {
     let text = |key: &str| document.root.get(key).and_then(Value::as_str);
     let path = text("basePath").unwrap_or("/");
     let Some(host) = text("host") else { return path.to_owned() };
@@ -96,7 +100,7 @@ mod tests {
             base_url: base.map(str::to_owned),
             ..ApiConfig::default()
         };
-        of(&Document::parse(document).unwrap(), &config).map(|url| url.to_string())
+        of(&ApiDocument::parse(document).unwrap(), &config).map(|url| url.to_string())
     }
 
     // TK-3

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 use switchboard_toolcall::ToolError;
 
 use crate::{
-    document::{Document, Version},
-    multipart::{self, Part},
-    parameter::{Arguments, describe},
+    document::{ApiDocument, Version},
+    multipart::{self, MultipartPart},
+    parameter::{OperationArguments, describe},
     schema::SchemaConverter,
     style::{Serialization, Style, text},
 };
@@ -24,12 +24,12 @@ use members::ObjectMembers;
 pub(crate) struct Body {
     media_type: String,
     format: BodyFormat,
-    content: BodyContent,
+    content: RequestContent,
 }
 
 /// What callers give.
 #[derive(Debug)]
-enum BodyContent {
+enum RequestContent {
     /// The members of an object, as arguments beside the others.
     Members { fields: Vec<BodyField>, others: bool },
     /// The whole body as one argument.
@@ -54,11 +54,11 @@ impl Body {
     /// # Errors
     /// It cannot be sent.
     pub(crate) fn read(
-        document: &Document,
+        document: &ApiDocument,
         operation: &Value,
         parameters: &[&Value],
         converter: &mut SchemaConverter<'_>,
-        arguments: &mut Arguments,
+        arguments: &mut OperationArguments,
     ) -> Result<Option<Self>, String> {
         let declared = match document.version {
             Version::Swagger2 => of_swagger(document, operation, parameters),
@@ -88,9 +88,9 @@ impl Body {
                         arguments,
                     )?);
                 }
-                BodyContent::Members { fields, others: members.allows_others }
+                RequestContent::Members { fields, others: members.allows_others }
             }
-            None => BodyContent::Whole(whole(&declared, format, converter, arguments)?),
+            None => RequestContent::Whole(whole(&declared, format, converter, arguments)?),
         };
         Ok(Some(Self { media_type: declared.media_type, format, content }))
     }
@@ -105,11 +105,11 @@ impl Body {
         is_known: impl Fn(&str) -> bool,
     ) -> Result<Option<(String, Vec<u8>)>, ToolError> {
         match &self.content {
-            BodyContent::Whole(field) => match args.get(&field.argument) {
+            RequestContent::Whole(field) => match args.get(&field.argument) {
                 Some(value) => self.write_whole(field, value).map(Some),
                 None => Ok(None),
             },
-            BodyContent::Members { fields, others } => {
+            RequestContent::Members { fields, others } => {
                 let given =
                     fields.iter().filter_map(|field| Some((field, args.get(&field.argument)?)));
                 let mut given: Vec<_> =
@@ -130,8 +130,8 @@ impl Body {
     /// Returns whether the argument goes into the body.
     pub(crate) fn takes(&self, argument: &str) -> bool {
         match &self.content {
-            BodyContent::Whole(field) => field.argument == argument,
-            BodyContent::Members { fields, .. } => {
+            RequestContent::Whole(field) => field.argument == argument,
+            RequestContent::Members { fields, .. } => {
                 fields.iter().any(|field| field.argument == argument)
             }
         }
@@ -196,7 +196,7 @@ impl BodyField {
         schema: &Value,
         is_required: bool,
         converter: &mut SchemaConverter<'_>,
-        arguments: &mut Arguments,
+        arguments: &mut OperationArguments,
     ) -> Result<Self, String> {
         let encoding = declared.encoding.and_then(|encoding| encoding.get(name));
         let is_binary = format == BodyFormat::Multipart && members::is_binary(schema);
@@ -242,20 +242,20 @@ impl BodyField {
         STANDARD.decode(data).map_err(|error| wrong().caused_by(error))
     }
 
-    fn part(&self, name: &str, value: &Value) -> Result<Part, ToolError> {
+    fn part(&self, name: &str, value: &Value) -> Result<MultipartPart, ToolError> {
         let name = name.to_owned();
         Ok(match value {
             value if self.is_binary => {
                 let usual = || "application/octet-stream".to_owned();
                 let media_type = Some(self.media_type.clone().unwrap_or_else(usual));
-                Part { name, media_type, bytes: self.bytes(value)? }
+                MultipartPart { name, media_type, bytes: self.bytes(value)? }
             }
-            Value::Object(_) | Value::Array(_) => Part {
+            Value::Object(_) | Value::Array(_) => MultipartPart {
                 name,
                 media_type: Some("application/json".to_owned()),
                 bytes: value.to_string().into_bytes(),
             },
-            single => Part { name, media_type: None, bytes: text(single).into_bytes() },
+            single => MultipartPart { name, media_type: None, bytes: text(single).into_bytes() },
         })
     }
 }
@@ -264,7 +264,7 @@ fn whole(
     declared: &DeclaredBody<'_>,
     format: BodyFormat,
     converter: &mut SchemaConverter<'_>,
-    arguments: &mut Arguments,
+    arguments: &mut OperationArguments,
 ) -> Result<BodyField, String> {
     let mut schema = match format {
         BodyFormat::Text => json!({"type": "string"}),

@@ -1,6 +1,7 @@
 //! A description as it was written, its version, and what its references refer to.
 
 use serde_json::{Map, Value};
+use switchboard_toolcall::text::percent_decoded;
 
 use crate::yaml;
 
@@ -8,7 +9,7 @@ use crate::yaml;
 const MAX_STEPS: usize = 32;
 
 /// A parsed description.
-pub(crate) struct Document {
+pub(crate) struct ApiDocument {
     pub(crate) root: Value,
     pub(crate) version: Version,
 }
@@ -24,13 +25,13 @@ pub(crate) enum Version {
 
 /// A value with the pointer at which it is, without the `#`.
 #[derive(Clone, Debug)]
-pub(crate) struct Resolved<'a> {
+pub(crate) struct ResolvedReference<'a> {
     pub(crate) value: &'a Value,
     /// `None` if no reference was followed.
     pub(crate) pointer: Option<String>,
 }
 
-impl Document {
+impl ApiDocument {
     /// Parses JSON or YAML.
     ///
     /// # Errors
@@ -58,8 +59,8 @@ impl Document {
     ///
     /// # Errors
     /// The reference leads out of the document, to nothing, or in a circle.
-    pub(crate) fn resolve<'a>(&'a self, value: &'a Value) -> Result<Resolved<'a>, String> {
-        let mut found = Resolved { value, pointer: None };
+    pub(crate) fn resolve<'a>(&'a self, value: &'a Value) -> Result<ResolvedReference<'a>, String> {
+        let mut found = ResolvedReference { value, pointer: None };
         for _ in 0..MAX_STEPS {
             let Some(reference) = reference(found.value) else { return Ok(found) };
             found = self.at(reference)?;
@@ -71,16 +72,16 @@ impl Document {
     ///
     /// # Errors
     /// It leads out of the document, or to nothing.
-    pub(crate) fn at(&self, reference: &str) -> Result<Resolved<'_>, String> {
+    pub(crate) fn at(&self, reference: &str) -> Result<ResolvedReference<'_>, String> {
         let Some(pointer) = reference.strip_prefix('#') else {
             return Err(format!(
                 "it refers to `{}`, which is not in the description: put it into one file, for instance with `redocly bundle`",
                 short(reference)
             ));
         };
-        let pointer = percent_decoded(pointer);
+        let pointer = percent_decoded(pointer).into_owned();
         match self.root.pointer(&pointer) {
-            Some(value) => Ok(Resolved { value, pointer: Some(pointer) }),
+            Some(value) => Ok(ResolvedReference { value, pointer: Some(pointer) }),
             None => Err(format!("it refers to `{}`, which is not there", short(reference))),
         }
     }
@@ -112,26 +113,6 @@ pub(crate) fn members(value: Option<&Value>) -> impl Iterator<Item = (&String, &
 
 fn short(text: &str) -> String {
     switchboard_toolcall::text::one_line(&text.chars().take(100).collect::<String>())
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let code = (*first == b'%').then(|| tail.get(..2)).flatten();
-        let code = code.and_then(|code| std::str::from_utf8(code).ok());
-        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 impl Version {
@@ -171,7 +152,7 @@ mod tests {
             ("{swagger: 2.0, paths: {}}", Version::Swagger2),
             ("swagger: '2.0'\npaths: {}\n", Version::Swagger2),
         ] {
-            assert_eq!(Document::parse(text).map(|read| read.version), Ok(version), "{text}");
+            assert_eq!(ApiDocument::parse(text).map(|read| read.version), Ok(version), "{text}");
         }
         for (text, says) in [
             ("", "neither `openapi` nor"),
@@ -181,7 +162,7 @@ mod tests {
             ("openapi: 4.0.0\npaths: {}\n", "`4.0.0`"),
             ("swagger: '1.2'\npaths: {}\n", "`1.2`"),
         ] {
-            let error = Document::parse(text).err().unwrap();
+            let error = ApiDocument::parse(text).err().unwrap();
             assert!(error.contains(says), "{error}");
         }
     }
@@ -191,7 +172,7 @@ mod tests {
     fn references_are_followed_within_the_document() {
         let text = r##"{"openapi":"3.0.0","paths":{},"a":{"$ref":"#/b~1c%20d"},"b/c d":{"x":1},
             "e":{"$ref":"#/e"},"f":{"$ref":"other.yaml#/x"},"g":{"$ref":"#/gone"}}"##;
-        let document = Document::parse(text).unwrap();
+        let document = ApiDocument::parse(text).unwrap();
         let found = |key: &str| document.resolve(&document.root[key]);
         let first = found("a").unwrap();
         assert_eq!(

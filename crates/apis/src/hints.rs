@@ -50,7 +50,7 @@ fn next_page(plan: &RequestPlan, asked: &Url, headers: &HeaderMap) -> Option<Str
     let changed = next.query_pairs().filter(|pair| !before.contains(pair));
     let mut again = Map::new();
     for (name, value) in changed {
-        let is_meant = |parameter: &&crate::parameter::Parameter| {
+        let is_meant = |parameter: &&crate::parameter::ApiParameter| {
             parameter.place == Place::Query && parameter.name == name
         };
         let parameter = plan.parameters.iter().find(is_meant)?;

@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 use crate::{
     base_url,
     config::ApiConfig,
-    document::Document,
+    document::ApiDocument,
     name::OperationNames,
     operation::{self, ApiSetting, Operation},
     sign_in::ApiSignIn,
@@ -92,7 +92,7 @@ impl Description {
         separator: &str,
         oauth: Option<&OauthDeps>,
     ) -> Result<Self, String> {
-        let document = Document::parse(text)?;
+        let document = ApiDocument::parse(text)?;
         let base = base_url::of(&document, config)?;
         let headers = config.header_map()?;
         let (include, exclude) = config.patterns()?;

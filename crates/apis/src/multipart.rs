@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 /// One part of the body.
-pub(crate) struct Part {
+pub(crate) struct MultipartPart {
     pub(crate) name: String,
     /// Set for a file.
     pub(crate) media_type: Option<String>,
@@ -11,7 +11,7 @@ pub(crate) struct Part {
 }
 
 /// Returns the content type and the body.
-pub(crate) fn write(parts: &[Part]) -> (String, Vec<u8>) {
+pub(crate) fn write(parts: &[MultipartPart]) -> (String, Vec<u8>) {
     let boundary = boundary(parts);
     let mut body = Vec::new();
     for part in parts {
@@ -34,7 +34,7 @@ pub(crate) fn write(parts: &[Part]) -> (String, Vec<u8>) {
 }
 
 /// Returns a boundary that is in none of the parts: nobody can make a part that has its own hash in it.
-fn boundary(parts: &[Part]) -> String {
+fn boundary(parts: &[MultipartPart]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update(part.name.as_bytes());
@@ -55,7 +55,7 @@ mod tests {
     // TK-3
     #[test]
     fn names_cannot_add_headers() {
-        let part = |name: &str, media_type: Option<&str>, bytes: &[u8]| Part {
+        let part = |name: &str, media_type: Option<&str>, bytes: &[u8]| MultipartPart {
             name: name.to_owned(),
             media_type: media_type.map(str::to_owned),
             bytes: bytes.to_vec(),

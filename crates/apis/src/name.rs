@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use sha2::{Digest, Sha256};
+use switchboard_toolcall::text::hex;
 
 /// What every provider takes (SPEC ML-6).
 const LONGEST: usize = 64;
@@ -71,10 +72,6 @@ fn plain(text: &str) -> String {
         }
     }
     plain.trim_matches('_').to_owned()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

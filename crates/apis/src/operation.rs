@@ -10,8 +10,8 @@ use switchboard_toolcall::{Annotations, ToolOrigin, ToolSettings, ToolSpec};
 use crate::{
     base_url,
     body::Body,
-    document::{Document, Version, members},
-    parameter::{self, Arguments, Place},
+    document::{ApiDocument, Version, members},
+    parameter::{self, OperationArguments, Place},
     request::{PathTemplate, RequestPlan},
     response_schema,
     schema::{SchemaConverter, shortened},
@@ -40,7 +40,7 @@ pub(crate) struct Operation<'a> {
 pub(crate) struct ApiSetting<'a> {
     pub(crate) api: &'a str,
     pub(crate) separator: &'a str,
-    pub(crate) document: &'a Document,
+    pub(crate) document: &'a ApiDocument,
     pub(crate) base: &'a Url,
     pub(crate) headers: &'a HeaderMap,
     /// Whether each caller has credentials of its own.
@@ -58,7 +58,7 @@ pub(crate) struct CompiledOperation {
 }
 
 /// Returns all operations, in order, and the paths that cannot be read, with the reason.
-pub(crate) fn all(document: &Document) -> (Vec<Operation<'_>>, Vec<(String, String)>) {
+pub(crate) fn all(document: &ApiDocument) -> (Vec<Operation<'_>>, Vec<(String, String)>) {
     let (mut operations, mut broken) = (Vec::new(), Vec::new());
     for (path, item) in
         members(document.root.get("paths")).filter(|(path, _)| !path.starts_with("x-"))
@@ -107,7 +107,7 @@ impl Operation<'_> {
         let path = PathTemplate::parse(self.path)?;
         let declared = parameter::declared(document, self.item, self.value)?;
         let mut converter = SchemaConverter::new(document, MAX_SCHEMA.min(most));
-        let mut arguments = Arguments::default();
+        let mut arguments = OperationArguments::default();
         let mut parameters = Vec::new();
         for parameter in &declared {
             let is_unused =
@@ -124,7 +124,7 @@ impl Operation<'_> {
         }
         for name in path.names() {
             let is_known =
-                |known: &parameter::Parameter| known.place == Place::Path && known.name == name;
+                |known: &parameter::ApiParameter| known.place == Place::Path && known.name == name;
             if !parameters.iter().any(is_known) {
                 parameters.push(undeclared(name, &mut arguments));
             }
@@ -179,7 +179,7 @@ impl Operation<'_> {
     }
 
     /// Returns what responses are asked for: JSON, if the operation has it.
-    fn accept(&self, document: &Document) -> HeaderValue {
+    fn accept(&self, document: &ApiDocument) -> HeaderValue {
         let mut types: Vec<&str> = Vec::new();
         for (_, response) in
             members(self.value.get("responses")).filter(|(status, _)| status.starts_with('2'))
@@ -230,14 +230,14 @@ fn annotations(method: &str) -> Annotations {
 }
 
 /// A name in the path that the description does not declare.
-fn undeclared(name: &str, arguments: &mut Arguments) -> parameter::Parameter {
+fn undeclared(name: &str, arguments: &mut OperationArguments) -> parameter::ApiParameter {
     let argument = arguments.add(name, "path", json!({"type": "string"}), true);
     let serialization =
         Serialization { style: Style::Simple, explode: false, allow_reserved: false };
-    parameter::Parameter { argument, name: name.to_owned(), place: Place::Path, serialization }
+    parameter::ApiParameter { argument, name: name.to_owned(), place: Place::Path, serialization }
 }
 
-fn schema(arguments: Arguments, definitions: Map<String, Value>) -> Value {
+fn schema(arguments: OperationArguments, definitions: Map<String, Value>) -> Value {
     let mut schema = Map::new();
     schema.insert("type".to_owned(), "object".into());
     schema.insert("properties".to_owned(), arguments.properties.into());

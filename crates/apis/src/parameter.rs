@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use switchboard_local::http::header_name;
 
 use crate::{
-    document::{Document, Version},
+    document::{ApiDocument, Version},
     name,
     schema::{SchemaConverter, shortened},
     style::{Serialization, Style},
@@ -27,7 +27,7 @@ pub(crate) enum Place {
 
 /// A parameter that callers give.
 #[derive(Clone, Debug)]
-pub(crate) struct Parameter {
+pub(crate) struct ApiParameter {
     /// What callers call it.
     pub(crate) argument: String,
     /// What the API calls it.
@@ -38,13 +38,13 @@ pub(crate) struct Parameter {
 
 /// The arguments of a tool, while its operation is read.
 #[derive(Default)]
-pub(crate) struct Arguments {
+pub(crate) struct OperationArguments {
     pub(crate) properties: Map<String, Value>,
     pub(crate) required: Vec<String>,
     pub(crate) taken: HashSet<String>,
 }
 
-impl Arguments {
+impl OperationArguments {
     /// Adds an argument under a name that is free.
     pub(crate) fn add(
         &mut self,
@@ -69,7 +69,7 @@ impl Arguments {
 /// # Errors
 /// One refers to nothing.
 pub(crate) fn declared<'a>(
-    document: &'a Document,
+    document: &'a ApiDocument,
     item: &'a Value,
     operation: &'a Value,
 ) -> Result<Vec<&'a Value>, String> {
@@ -93,11 +93,11 @@ pub(crate) fn declared<'a>(
 /// It is required and cannot be sent.
 pub(crate) fn read(
     parameter: &Value,
-    document: &Document,
+    document: &ApiDocument,
     config_headers: &HeaderMap,
     converter: &mut SchemaConverter<'_>,
-    arguments: &mut Arguments,
-) -> Result<Option<Parameter>, String> {
+    arguments: &mut OperationArguments,
+) -> Result<Option<ApiParameter>, String> {
     let name = parameter["name"].as_str().unwrap_or_default();
     let within = parameter["in"].as_str().unwrap_or_default();
     let is_required = parameter["required"] == Value::Bool(true) || within == "path";
@@ -120,7 +120,7 @@ pub(crate) fn read(
     let serialization = serialization(parameter, &place, document.version);
     let schema = schema(parameter, converter)?;
     let argument = arguments.add(name, within, schema, is_required);
-    Ok(Some(Parameter { argument, name: name.to_owned(), place, serialization }))
+    Ok(Some(ApiParameter { argument, name: name.to_owned(), place, serialization }))
 }
 
 /// Returns the header of a parameter; `None` if the request, or the config, sets it.

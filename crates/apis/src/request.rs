@@ -10,7 +10,7 @@ use switchboard_toolcall::{ErrorKind, ToolError};
 
 use crate::{
     body::Body,
-    parameter::{Parameter, Place},
+    parameter::{ApiParameter, Place},
     style::text,
 };
 
@@ -19,7 +19,7 @@ use crate::{
 pub(crate) struct RequestPlan {
     pub(crate) method: Method,
     pub(crate) path: PathTemplate,
-    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) parameters: Vec<ApiParameter>,
     pub(crate) body: Option<Body>,
     pub(crate) accept: HeaderValue,
 }
@@ -137,7 +137,7 @@ impl RequestPlan {
             text.push('/');
             text.push_str(&self.segment(segment, args)?);
         }
-        let of_query = |parameter: &&Parameter| parameter.place == Place::Query;
+        let of_query = |parameter: &&ApiParameter| parameter.place == Place::Query;
         let query = self.parameters.iter().filter(of_query).flat_map(|parameter| {
             let value = given(args, &parameter.argument);
             value.map_or(Vec::new(), |value| parameter.serialization.pairs(&parameter.name, value))
@@ -164,7 +164,7 @@ impl RequestPlan {
             match piece {
                 PathPiece::Literal(text) => filled.push_str(text),
                 PathPiece::Parameter(name) => {
-                    let is_meant = |parameter: &&Parameter| {
+                    let is_meant = |parameter: &&ApiParameter| {
                         parameter.place == Place::Path && parameter.name == *name
                     };
                     let parameter = self.parameters.iter().find(is_meant);

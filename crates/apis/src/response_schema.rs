@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    document::{Document, members},
+    document::{ApiDocument, members},
     schema::shortened,
 };
 
@@ -20,7 +20,7 @@ const MAX_PROPERTIES: usize = 100;
 const SHOWN: usize = 120;
 
 /// Returns the schema of the result, if every successful response is a JSON object.
-pub(crate) fn of(document: &Document, operation: &Value) -> Option<Value> {
+pub(crate) fn of(document: &ApiDocument, operation: &Value) -> Option<Value> {
     let mut schemas = Vec::new();
     for (status, response) in members(operation.get("responses")) {
         if !status.starts_with('2') {
@@ -55,7 +55,7 @@ pub(crate) fn is_json(media_type: &str) -> bool {
 }
 
 struct Simplifier<'a> {
-    document: &'a Document,
+    document: &'a ApiDocument,
     left: usize,
 }
 
@@ -128,7 +128,7 @@ mod tests {
                 "id": {"type": "integer", "description": "The id"}, "next": {"$ref": "#/components/schemas/Node"},
                 "tags": {"type": "array", "items": {"type": "string"}}, "any": {"oneOf": []}}},
         }}});
-        let document = Document::parse(&document.to_string()).unwrap();
+        let document = ApiDocument::parse(&document.to_string()).unwrap();
         of(&document, &json!({ "responses": responses }))
     }
 

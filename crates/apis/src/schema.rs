@@ -6,9 +6,9 @@ use std::collections::HashSet;
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
-use switchboard_toolcall::text::is_hidden;
+use switchboard_toolcall::text::{self, is_hidden};
 
-use crate::document::{Document, Version, members, reference};
+use crate::document::{ApiDocument, Version, members, reference};
 
 /// What each subschema counts, beside its texts and values, in bytes.
 const SUBSCHEMA: usize = 16;
@@ -62,7 +62,7 @@ const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "obje
 
 /// Converts the schemas of one tool's arguments.
 pub(crate) struct SchemaConverter<'a> {
-    document: &'a Document,
+    document: &'a ApiDocument,
     /// The names of definitions, by the pointers of what they define.
     names: IndexMap<String, String>,
     taken: HashSet<String>,
@@ -73,7 +73,7 @@ pub(crate) struct SchemaConverter<'a> {
 
 impl<'a> SchemaConverter<'a> {
     /// Creates a converter whose result may have about `most` bytes of text.
-    pub(crate) fn new(document: &'a Document, most: usize) -> Self {
+    pub(crate) fn new(document: &'a ApiDocument, most: usize) -> Self {
         Self { document, names: IndexMap::new(), taken: HashSet::new(), most, size: 0 }
     }
 
@@ -295,11 +295,7 @@ fn nullable(mut schema: Map<String, Value>) -> Map<String, Value> {
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let seen: String =
         text.chars().filter(|c| !is_hidden(*c) || matches!(c, '\n' | '\t')).collect();
-    let seen = seen.trim();
-    match seen.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", seen[..end].trim_end()),
-        None => seen.to_owned(),
-    }
+    text::shortened(seen.trim(), most).into_owned()
 }
 
 #[cfg(test)]
@@ -321,7 +317,7 @@ mod tests {
             "Alias": {"$ref": "#/components/schemas/Node"},
             "A/B": {"type": "string", "example": "x", "x-vendor": 1, "xml": {}},
         }}});
-        let document = Document::parse(&document.to_string()).unwrap();
+        let document = ApiDocument::parse(&document.to_string()).unwrap();
         let mut converter = SchemaConverter::new(&document, most);
         let converted = converter.convert(schema)?;
         Ok((converted, converter.definitions()?.0))

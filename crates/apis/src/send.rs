@@ -13,7 +13,7 @@ use crate::sign_in::{ApiCaller, ApiSignIn};
 const SIGN_INS: usize = 2;
 
 /// Why a request has no response that is taken.
-pub(crate) enum SendFailure {
+pub(crate) enum ApiSendFailure {
     /// The request itself failed.
     Http(HttpFailure),
     /// The call cannot be made.
@@ -21,9 +21,9 @@ pub(crate) enum SendFailure {
 }
 
 /// Why one attempt has no response that is taken.
-enum AttemptFailure {
+enum ApiAttemptFailure {
     SignIn(SignInNeeded),
-    Send(SendFailure),
+    Send(ApiSendFailure),
 }
 
 /// Sends a request of a call of `spec`. A caller that has to sign in first does so in between: the API has not begun to work on
@@ -34,27 +34,27 @@ pub(crate) async fn signed_in(
     request: &HttpRequest,
     spec: &ToolSpec,
     cx: &CallContext,
-) -> Result<HttpResponse, SendFailure> {
+) -> Result<HttpResponse, ApiSendFailure> {
     let mut sign_ins = 0;
     loop {
-        let caller = sign_in.for_call(cx).map_err(SendFailure::Tool)?;
+        let caller = sign_in.for_call(cx).map_err(ApiSendFailure::Tool)?;
         let before = caller.sign_ins();
         let needed = match attempt(sign_in, &caller, exchange, request).await {
             Ok(response) => {
                 caller.note(None);
                 return Ok(response);
             }
-            Err(AttemptFailure::Send(failure)) => return Err(failure),
-            Err(AttemptFailure::SignIn(needed)) => needed,
+            Err(ApiAttemptFailure::Send(failure)) => return Err(failure),
+            Err(ApiAttemptFailure::SignIn(needed)) => needed,
         };
         caller.note(Some(needed.clone()));
         if !sign_in.signs_people_in() || sign_ins == SIGN_INS {
-            return Err(SendFailure::Tool(sign_in.needed(&caller, &needed)));
+            return Err(ApiSendFailure::Tool(sign_in.needed(&caller, &needed)));
         }
         // Another call may have done it, or `switchboard login`.
         if caller.sign_ins() == before && !caller.authorizer.reload().await {
             let signed_in = let_sign_in(sign_in, &caller, &needed, spec, cx).await;
-            signed_in.map_err(SendFailure::Tool)?;
+            signed_in.map_err(ApiSendFailure::Tool)?;
         }
         sign_ins += 1;
     }
@@ -66,8 +66,8 @@ async fn attempt(
     caller: &ApiCaller,
     exchange: &HttpExchange,
     request: &HttpRequest,
-) -> Result<HttpResponse, AttemptFailure> {
-    let fail = |failure| AttemptFailure::Send(SendFailure::Http(failure));
+) -> Result<HttpResponse, ApiAttemptFailure> {
+    let fail = |failure| ApiAttemptFailure::Send(ApiSendFailure::Http(failure));
     let begun = RequestAttempts::begin(&caller.authorizer).await;
     let mut attempts = begun.map_err(|why| sign_in.no_token(why))?;
     loop {
@@ -76,7 +76,7 @@ async fn attempt(
             let added = add_token(&mut request, token);
             added.map_err(|why| {
                 let error = sign_in.error(&why, "Sign in again.");
-                AttemptFailure::Send(SendFailure::Tool(error))
+                ApiAttemptFailure::Send(ApiSendFailure::Tool(error))
             })?;
         }
         let sent = exchange.send(request).await;
@@ -102,12 +102,12 @@ async fn attempt(
 }
 
 impl ApiSignIn {
-    fn no_token(&self, why: NoToken) -> AttemptFailure {
+    fn no_token(&self, why: NoToken) -> ApiAttemptFailure {
         match why {
-            NoToken::SignIn(needed) => AttemptFailure::SignIn(needed),
+            NoToken::SignIn(needed) => ApiAttemptFailure::SignIn(needed),
             why @ NoToken::Unavailable(_) => {
                 let hint = "Nobody has to sign in for that; call again in a minute.";
-                AttemptFailure::Send(SendFailure::Tool(self.error(&why, hint)))
+                ApiAttemptFailure::Send(ApiSendFailure::Tool(self.error(&why, hint)))
             }
         }
     }

@@ -10,8 +10,8 @@ use std::{
 
 use reqwest::Url;
 use switchboard_oauth::{
-    Authorizer, Credential, CredentialKey, OauthConfig, OauthDeps, Secret, ServerAuth,
-    SignInNeeded, SignInPage, SignInStatus, SignInTarget, principal_of, revoke,
+    Authorizer, CredentialKey, OauthConfig, OauthDeps, Secret, ServerAuth, SignInNeeded,
+    SignInPage, SignInStatus, SignInTarget, StoredSignIn, principal_of, revoke,
 };
 use switchboard_toolcall::{BoxFuture, CallContext, ErrorKind, Principal, ToolError};
 
@@ -95,7 +95,7 @@ impl ApiSignIn {
             self.error(&why, "Call through a gateway that knows the caller, by a token or a JWT.")
         })?;
         if let (ServerAuth::Exchange, Some(token)) = (self.auth, &cx.token) {
-            caller.authorizer.present(&Secret::from(token.expose()));
+            caller.authorizer.set_subject_token(&Secret::from(token.expose()));
         }
         Ok(caller)
     }
@@ -195,7 +195,7 @@ impl ApiSignIn {
             return known;
         }
         let key = self.key_of(principal)?;
-        let loaded = Credential::load(&*self.deps.store, &key).await;
+        let loaded = StoredSignIn::load(&*self.deps.store, &key).await;
         loaded.ok().flatten().map(|credential| credential.status())
     }
 
@@ -234,7 +234,7 @@ impl ApiSignIn {
     /// Uses the sign-ins that are stored now.
     pub(crate) async fn reload(&self) {
         for caller in self.all() {
-            caller.signed_in_anew().await;
+            caller.on_sign_in().await;
         }
     }
 
@@ -280,7 +280,7 @@ impl SignInTarget for ApiCaller {
         Some(&self.authorizer)
     }
 
-    fn signed_in_anew(&self) -> BoxFuture<'_, ()> {
+    fn on_sign_in(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             self.authorizer.reload().await;
             self.note(None);

@@ -12,7 +12,7 @@ use switchboard_toolcall::{
 use crate::{
     hints,
     request::RequestPlan,
-    send::{self, SendFailure},
+    send::{self, ApiSendFailure},
     sign_in::ApiSignIn,
 };
 
@@ -42,7 +42,7 @@ impl ApiTool {
         let asked = request.url.clone();
         let sent = match sign_in {
             Some(sign_in) => send::signed_in(sign_in, exchange, &request, &self.spec, cx).await,
-            None => exchange.send(request).await.map_err(SendFailure::Http),
+            None => exchange.send(request).await.map_err(ApiSendFailure::Http),
         };
         let response = sent.map_err(|failure| self.explain(failure))?;
         let hint = hints::of_response(&self.plan, &asked, &response.headers);
@@ -57,10 +57,10 @@ impl ApiTool {
         })
     }
 
-    fn explain(&self, failure: SendFailure) -> ToolError {
+    fn explain(&self, failure: ApiSendFailure) -> ToolError {
         let failure = match failure {
-            SendFailure::Http(failure) => failure,
-            SendFailure::Tool(error) => return error,
+            ApiSendFailure::Http(failure) => failure,
+            ApiSendFailure::Tool(error) => return error,
         };
         let api = self.client.sign_in.as_ref().and_then(|_| self.spec.server());
         let hint = hints::of_failure(&failure, api.map(|api| &**api));

@@ -15,7 +15,7 @@ use switchboard_toolcall::BoxError;
 
 use crate::{
     environment,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, ask, text},
 };
 pub(crate) use held::HeldCalls;
@@ -23,18 +23,18 @@ use person::TerminalApprover;
 pub(crate) use person::who;
 
 /// Returns this user's queue on this machine; `None` if there is no folder for it.
-pub(crate) fn queue(loaded: &Loaded) -> Option<Arc<ApprovalQueue>> {
+pub(crate) fn queue(loaded: &LoadedConfig) -> Option<Arc<ApprovalQueue>> {
     folder(loaded).map(|folder| Arc::new(ApprovalQueue::open(folder)))
 }
 
 /// Returns the folder of this user's queue on this machine.
-pub(crate) fn folder(loaded: &Loaded) -> Option<PathBuf> {
+pub(crate) fn folder(loaded: &LoadedConfig) -> Option<PathBuf> {
     let folder = environment::state_home().or_else(|| loaded.settings.audit.path.clone())?;
     Some(folder.join("approvals"))
 }
 
 /// Returns the approver of a command that ends with its call: the person at this terminal, or nobody.
-pub(crate) fn here(loaded: &Loaded) -> Arc<dyn Approver> {
+pub(crate) fn here(loaded: &LoadedConfig) -> Arc<dyn Approver> {
     match (queue(loaded), ask::is_possible()) {
         (Some(queue), true) => Arc::new(TerminalApprover::new(queue)),
         (Some(queue), false) => Arc::new(RulesOnlyApprover(queue)),
@@ -44,7 +44,7 @@ pub(crate) fn here(loaded: &Loaded) -> Arc<dyn Approver> {
 
 /// Returns the approver of a conversation: the person at this terminal; without a terminal, a person who runs
 /// `switchboard approve`.
-pub(crate) fn here_or_elsewhere(loaded: &Loaded) -> Arc<dyn Approver> {
+pub(crate) fn here_or_elsewhere(loaded: &LoadedConfig) -> Arc<dyn Approver> {
     match (queue(loaded), ask::is_possible()) {
         (Some(queue), true) => Arc::new(TerminalApprover::new(queue)),
         (Some(queue), false) => Arc::new(AnnouncingApprover(queue)),

@@ -16,7 +16,7 @@ use switchboard_toolcall::{ErrorKind, Tool, ToolError, ToolOutput};
 
 use crate::{
     approvals, cluster::ClusterConnection, connections::Connections, environment, lock_watch,
-    profiles, records::RecordStores, sandboxes, settings::Loaded, telemetry::TelemetryExport,
+    profiles, records::RecordStores, sandboxes, settings::LoadedConfig, telemetry::TelemetryExport,
 };
 
 /// The executor with its tools, and the other parts that live as long as the process.
@@ -57,7 +57,7 @@ pub(crate) struct Deps {
 
 impl Deps {
     /// The defaults: everything as the settings say; questions of servers and approvals go to this terminal.
-    pub(crate) fn for_terminal(loaded: &Loaded) -> Self {
+    pub(crate) fn for_terminal(loaded: &LoadedConfig) -> Self {
         Self {
             records: RecordStores::of(loaded),
             answers: Arc::new(Bridge::to_people()),
@@ -73,7 +73,7 @@ impl App {
     ///
     /// # Errors
     /// Something in the config cannot be used; the error lists all such problems.
-    pub(crate) fn build(loaded: &Loaded) -> anyhow::Result<Self> {
+    pub(crate) fn build(loaded: &LoadedConfig) -> anyhow::Result<Self> {
         Self::build_with(loaded, Deps::for_terminal(loaded))
     }
 
@@ -81,7 +81,7 @@ impl App {
     ///
     /// # Errors
     /// As [`build`](Self::build).
-    pub(crate) fn build_with(loaded: &Loaded, deps: Deps) -> anyhow::Result<Self> {
+    pub(crate) fn build_with(loaded: &LoadedConfig, deps: Deps) -> anyhow::Result<Self> {
         let (app, problems) = Self::try_build_with(loaded, deps);
         match app {
             Some(app) if problems.is_empty() => {
@@ -93,11 +93,11 @@ impl App {
     }
 
     /// Builds what can be built, and returns the problems of the rest.
-    pub(crate) fn try_build(loaded: &Loaded) -> (Option<Self>, Vec<String>) {
+    pub(crate) fn try_build(loaded: &LoadedConfig) -> (Option<Self>, Vec<String>) {
         Self::try_build_with(loaded, Deps::for_terminal(loaded))
     }
 
-    fn try_build_with(loaded: &Loaded, deps: Deps) -> (Option<Self>, Vec<String>) {
+    fn try_build_with(loaded: &LoadedConfig, deps: Deps) -> (Option<Self>, Vec<String>) {
         let mut problems = Vec::new();
         if loaded.settings.executor.max_concurrent == 0 {
             let place = loaded.place_of_section("executor");
@@ -157,7 +157,7 @@ impl App {
         (Some(app), problems)
     }
 
-    fn add_local_tools(&self, loaded: &Loaded, problems: &mut Vec<String>) {
+    fn add_local_tools(&self, loaded: &LoadedConfig, problems: &mut Vec<String>) {
         for local in local_tools(loaded, &self.executor, &self.handlers, problems) {
             if let Err(error) = self.executor.tools().add_shared(local.tool) {
                 let place = local.place.map(|place| format!("{place}: ")).unwrap_or_default();
@@ -171,7 +171,11 @@ impl App {
     ///
     /// # Errors
     /// Something in the config cannot be used; then nothing changes.
-    pub(crate) fn reload(&self, loaded: &Loaded, connections: &Connections) -> anyhow::Result<()> {
+    pub(crate) fn reload(
+        &self,
+        loaded: &LoadedConfig,
+        connections: &Connections,
+    ) -> anyhow::Result<()> {
         let mut problems = servers(loaded);
         let policy =
             policy(loaded, self.applies_serve_rules).map_err(|problem| problems.push(problem)).ok();
@@ -206,7 +210,7 @@ struct LocalTool {
 
 /// The built-in tools, the runtime's own and those that the config defines, in order.
 fn local_tools(
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     executor: &ToolExecutor,
     handlers: &Handlers,
     problems: &mut Vec<String>,
@@ -253,7 +257,7 @@ fn skipped_handler(text: String) -> Handler {
 }
 
 /// Exports calls to OpenTelemetry, if an endpoint is configured.
-fn telemetry(loaded: &Loaded, problems: &mut Vec<String>) -> Option<TelemetryExport> {
+fn telemetry(loaded: &LoadedConfig, problems: &mut Vec<String>) -> Option<TelemetryExport> {
     TelemetryExport::new(&loaded.settings.telemetry).unwrap_or_else(|error| {
         let place = loaded.place_of_section("telemetry");
         problems.push(format!("{place}: [telemetry]: {error}"));
@@ -262,7 +266,7 @@ fn telemetry(loaded: &Loaded, problems: &mut Vec<String>) -> Option<TelemetryExp
 }
 
 /// Returns the problems of `[mcp]` and of the servers' and APIs' settings.
-fn servers(loaded: &Loaded) -> Vec<String> {
+fn servers(loaded: &LoadedConfig) -> Vec<String> {
     let mut problems = Vec::new();
     if loaded.settings.mcp.retry_attempts == 0 {
         let place = loaded.place_of_section("mcp");
@@ -284,7 +288,7 @@ fn servers(loaded: &Loaded) -> Vec<String> {
 }
 
 /// Returns the problems of the APIs' settings; those of skipped ones are not complete yet.
-fn apis(loaded: &Loaded) -> impl Iterator<Item = String> {
+fn apis(loaded: &LoadedConfig) -> impl Iterator<Item = String> {
     let used = loaded.settings.apis.iter();
     let used = used.filter(|(name, _)| !loaded.skipped.apis.contains_key(*name));
     used.filter_map(|(name, config)| {
@@ -321,7 +325,7 @@ fn server_problem(name: &str, config: &ServerConfig, separator: &str) -> Option<
 
 /// Builds the policy: the rules of `[policy]`, and for remote callers those of `[serve]`, too.
 pub(crate) fn policy(
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     applies_serve_rules: bool,
 ) -> Result<Arc<dyn Policy>, String> {
     let rules = rules(loaded)?;
@@ -340,7 +344,7 @@ pub(crate) fn policy(
 }
 
 /// The rules of `[policy]`.
-pub(crate) fn rules(loaded: &Loaded) -> Result<RulePolicy, String> {
+pub(crate) fn rules(loaded: &LoadedConfig) -> Result<RulePolicy, String> {
     let rules = RulePolicy::new(loaded.settings.policy.clone())
         .map_err(|error| format!("{}: [policy]: {error}", loaded.place_of_section("policy")))?;
     let servers = loaded.settings.servers.iter();

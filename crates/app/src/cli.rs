@@ -73,7 +73,7 @@ pub(crate) use zwave::ZwaveArgs;
   switchboard tools --config ~/.cursor/mcp.json
   switchboard calls --failed --since 1h
 
-`switchboard COMMAND --help` says more. To rehearse, --replay serves recorded calls in place of the tools, and --fault \
+`switchboard COMMAND --help` says more. To test without real tools, --replay serves recorded calls in place of the tools, and --fault \
 makes calls fail on purpose (`switchboard call --help`).
 
 Exit status: 0 success, 1 the tool or the answer failed, 2 wrong usage or config."
@@ -90,16 +90,16 @@ pub(crate) struct Cli {
 
     /// Serve the recorded calls of a file in place of the real tools; no server is started, nothing recorded. The
     /// file is one of `switchboard calls export`, as jsonl or --as mocks
-    #[arg(long, value_name = "FILE", global = true, hide_short_help = true, help_heading = help::REHEARSAL)]
+    #[arg(long, value_name = "FILE", global = true, hide_short_help = true, help_heading = help::TESTING)]
     pub(crate) replay: Option<PathBuf>,
 
     /// Make calls fail on purpose: 'GLOB: 10% timeout, 5% error'. Faults: timeout, error, unavailable,
     /// slow DURATION, garbage. May be repeated; the first rule that matches a tool applies
-    #[arg(long, value_name = "RULE", global = true, hide_short_help = true, help_heading = help::REHEARSAL)]
+    #[arg(long, value_name = "RULE", global = true, hide_short_help = true, help_heading = help::TESTING)]
     pub(crate) fault: Vec<FaultRule>,
 
     /// The same number gives the same faults again
-    #[arg(long, value_name = "N", global = true, hide_short_help = true, help_heading = help::REHEARSAL)]
+    #[arg(long, value_name = "N", global = true, hide_short_help = true, help_heading = help::TESTING)]
     pub(crate) fault_seed: Option<u64>,
 
     /// Use no running gateway: commands, and `serve --stdio`, start the servers that they need
@@ -161,13 +161,13 @@ pub(crate) enum CliCommand {
     Serve(ServeArgs),
     /// List the servers: state, tools, calls, how long they take
     Servers(ServersArgs),
-    /// Connect a server of the running gateway anew
+    /// Reconnect a server of the running gateway
     Restart(RestartArgs),
     /// Show what a server of the running gateway writes to stderr
     Logs(LogsArgs),
     /// Make, list and revoke the tokens that clients of `serve` send
     Token(TokenArgs),
-    /// Sign in to an MCP server that wants OAuth
+    /// Sign in to an MCP server that requires OAuth
     Login(LoginArgs),
     /// Revoke and forget the sign-in to an MCP server
     Logout(LogoutArgs),

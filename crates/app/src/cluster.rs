@@ -7,7 +7,7 @@ use switchboard_cluster::ClusterCredentials;
 use switchboard_workers::{Cluster, nats::warnings};
 use tokio::sync::OnceCell;
 
-use crate::settings::Loaded;
+use crate::settings::LoadedConfig;
 
 /// The process's connection to `[cluster]`, opened when first needed.
 #[derive(Default)]
@@ -22,7 +22,7 @@ impl ClusterConnection {
     ///
     /// # Errors
     /// A setting cannot be used.
-    pub(crate) async fn get(&self, loaded: &Loaded) -> anyhow::Result<Option<Cluster>> {
+    pub(crate) async fn get(&self, loaded: &LoadedConfig) -> anyhow::Result<Option<Cluster>> {
         let config = &loaded.settings.cluster;
         if config.nats.is_none() {
             return Ok(None);
@@ -38,7 +38,7 @@ impl ClusterConnection {
     /// A setting cannot be used.
     pub(crate) async fn credentials(
         &self,
-        loaded: &Loaded,
+        loaded: &LoadedConfig,
     ) -> anyhow::Result<Option<Arc<ClusterCredentials>>> {
         let Some(cluster) = self.get(loaded).await? else { return Ok(None) };
         let started =
@@ -51,7 +51,7 @@ impl ClusterConnection {
 ///
 /// # Errors
 /// A setting cannot be used.
-pub(crate) async fn connect(loaded: &Loaded) -> anyhow::Result<Option<Cluster>> {
+pub(crate) async fn connect(loaded: &LoadedConfig) -> anyhow::Result<Option<Cluster>> {
     ClusterConnection::default().get(loaded).await
 }
 
@@ -59,7 +59,7 @@ pub(crate) async fn connect(loaded: &Loaded) -> anyhow::Result<Option<Cluster>> 
 ///
 /// # Errors
 /// A setting cannot be used.
-pub(crate) fn warn(loaded: &Loaded) -> anyhow::Result<()> {
+pub(crate) fn warn(loaded: &LoadedConfig) -> anyhow::Result<()> {
     let config = &loaded.settings.cluster;
     if config.nats.is_none() {
         return Ok(());

@@ -21,7 +21,7 @@ use crate::{
     environment, lock_watch,
     runtime::on_runtime,
     sandboxes,
-    settings::Loaded,
+    settings::LoadedConfig,
     shipping::RecordShipper,
     sign_ins,
     terminal::{self, text},
@@ -53,7 +53,7 @@ impl App {
     /// The settings of a server or of the cluster are invalid, or a server's `${input:…}` was not answered.
     pub(crate) async fn connect(
         &self,
-        loaded: &Loaded,
+        loaded: &LoadedConfig,
         needs: Needs<'_>,
     ) -> anyhow::Result<Connections> {
         lock_watch::load(self, loaded)?;
@@ -80,7 +80,7 @@ impl App {
 
     fn surroundings(
         &self,
-        loaded: &Loaded,
+        loaded: &LoadedConfig,
         needs: Needs<'_>,
         oauth: Option<OauthDeps>,
         told: &watch::Sender<Vec<ServerFailure>>,
@@ -142,7 +142,7 @@ impl Connections {
     pub(crate) fn exchange(
         &self,
         app: &App,
-        loaded: &Loaded,
+        loaded: &LoadedConfig,
         commit: impl FnOnce(Vec<(Arc<str>, ServerSettings)>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let exchange = self.servers.prepare(app.configs(loaded, Needs::AsSet)?)?;
@@ -217,7 +217,7 @@ impl Connections {
 /// As `work`; or the servers cannot be started.
 pub(crate) fn with_servers<T>(
     app: &App,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     needs: Needs<'_>,
     work: impl AsyncFnOnce(&Connections) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
@@ -230,7 +230,7 @@ pub(crate) fn with_servers<T>(
 /// As [`with_servers`].
 pub(crate) async fn while_connected<T>(
     app: &App,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     needs: Needs<'_>,
     work: impl AsyncFnOnce(&Connections) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {

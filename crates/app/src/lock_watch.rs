@@ -6,7 +6,7 @@ use anyhow::Context;
 use switchboard_lock::{LockMode, LockStore};
 use tokio::time::sleep;
 
-use crate::{assembly::App, connections::Connections, settings::Loaded};
+use crate::{assembly::App, connections::Connections, settings::LoadedConfig};
 
 /// How often the file is checked.
 const OFTEN: Duration = Duration::from_millis(200);
@@ -15,7 +15,7 @@ const OFTEN: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// The file cannot be read.
-pub(crate) fn load(app: &App, loaded: &Loaded) -> anyhow::Result<bool> {
+pub(crate) fn load(app: &App, loaded: &LoadedConfig) -> anyhow::Result<bool> {
     // The gateway whose tools these are has compared them; recorded calls have no server.
     let is_none = app.ignores_lock || loaded.is_attached || loaded.replay.is_some();
     let is_none = is_none || is_off(loaded);
@@ -28,7 +28,7 @@ pub(crate) fn load(app: &App, loaded: &Loaded) -> anyhow::Result<bool> {
 }
 
 /// Whether the config switches the lock off for all servers, so that its file need not even be readable.
-pub(crate) fn is_off(loaded: &Loaded) -> bool {
+pub(crate) fn is_off(loaded: &LoadedConfig) -> bool {
     let is_off = |mode: Option<LockMode>| mode == Some(LockMode::Off);
     let mut servers = loaded.settings.servers.values();
     is_off(loaded.settings.lock.mode)

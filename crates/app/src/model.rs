@@ -16,7 +16,7 @@ use switchboard_toolcall::ToolPatterns;
 
 use crate::{
     environment, records,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, CommandFailed, text},
 };
 
@@ -53,7 +53,7 @@ impl ChosenModel {
     ///
     /// # Errors
     /// It cannot be used: the text says why, and what to do.
-    pub(crate) async fn check(&self, loaded: &Loaded) -> anyhow::Result<()> {
+    pub(crate) async fn check(&self, loaded: &LoadedConfig) -> anyhow::Result<()> {
         if !loaded.has_others() {
             return Ok(());
         }
@@ -70,7 +70,10 @@ impl ChosenModel {
 ///
 /// # Errors
 /// There is no such model, or no model can be used without more settings: the text says which.
-pub(crate) async fn choose(wanted: Option<&str>, loaded: &Loaded) -> anyhow::Result<ChosenModel> {
+pub(crate) async fn choose(
+    wanted: Option<&str>,
+    loaded: &LoadedConfig,
+) -> anyhow::Result<ChosenModel> {
     let models = &loaded.settings.models;
     let skipped = loaded.skipped.models.keys().find_map(|name| loaded.skipped.model(name));
     match (wanted, models.first(), skipped) {
@@ -88,14 +91,14 @@ pub(crate) async fn choose(wanted: Option<&str>, loaded: &Loaded) -> anyhow::Res
 ///
 /// # Errors
 /// There is no such model.
-pub(crate) fn summariser(loaded: &Loaded) -> anyhow::Result<Option<Arc<dyn Model>>> {
+pub(crate) fn summariser(loaded: &LoadedConfig) -> anyhow::Result<Option<Arc<dyn Model>>> {
     let Some(name) = &loaded.settings.agent.summary_model else { return Ok(None) };
     let chosen = named(name, loaded).context("[agent] summary_model")?;
     Ok(Some(chosen.model))
 }
 
 /// Returns the model of this name: one of the config, or `PROVIDER:MODEL`, with `@URL` or without.
-fn named(wanted: &str, loaded: &Loaded) -> anyhow::Result<ChosenModel> {
+fn named(wanted: &str, loaded: &LoadedConfig) -> anyhow::Result<ChosenModel> {
     if let Some(config) = loaded.settings.models.get(wanted) {
         return configured(wanted, config, loaded);
     }
@@ -125,7 +128,11 @@ fn place_of(provider: Provider, model: &str) -> ModelConfig {
     ModelConfig { base_url, ..ModelConfig::new(provider, model) }
 }
 
-fn configured(name: &str, config: &ModelConfig, loaded: &Loaded) -> anyhow::Result<ChosenModel> {
+fn configured(
+    name: &str,
+    config: &ModelConfig,
+    loaded: &LoadedConfig,
+) -> anyhow::Result<ChosenModel> {
     let place = || format!("{}: model `{name}`", loaded.place_of_model(name));
     let tools = config.tools.as_deref().map(ToolPatterns::new).transpose();
     let tools = tools.context("`tools`").with_context(place)?;
@@ -135,7 +142,7 @@ fn configured(name: &str, config: &ModelConfig, loaded: &Loaded) -> anyhow::Resu
 }
 
 /// Returns the settings with the path of a script made relative to the folder of the config.
-fn in_folder(config: &ModelConfig, loaded: &Loaded) -> ModelConfig {
+fn in_folder(config: &ModelConfig, loaded: &LoadedConfig) -> ModelConfig {
     let mut config = config.clone();
     let folder = loaded.file.as_ref().and_then(|file| file.parent());
     if let (Provider::Script, Some(folder)) = (config.provider, folder)
@@ -150,7 +157,7 @@ fn in_folder(config: &ModelConfig, loaded: &Loaded) -> ModelConfig {
 ///
 /// # Errors
 /// A pattern of a model's `tools` is invalid.
-pub(crate) fn for_chat(loaded: &Loaded) -> anyhow::Result<Models> {
+pub(crate) fn for_chat(loaded: &LoadedConfig) -> anyhow::Result<Models> {
     let mut models = Models::new(loaded.settings.agent.clone());
     models.record_runs(records::run_recording(loaded, ""));
     models.summarise_with(summariser(loaded)?);
@@ -235,7 +242,7 @@ const OPENAI_SERVICES: [(&str, &str); 4] = [
     ("openrouter", "https://openrouter.ai/api/v1"),
 ];
 
-fn unknown(wanted: &str, loaded: &Loaded) -> anyhow::Error {
+fn unknown(wanted: &str, loaded: &LoadedConfig) -> anyhow::Error {
     let known: Vec<&str> = loaded.settings.models.keys().map(String::as_str).collect();
     let mut text = format!("there is no model `{wanted}`");
     if let Some((provider, rest)) = wanted.split_once(':') {

@@ -15,7 +15,7 @@ use switchboard_toolcall::{CallId, ErrorKind};
 
 use crate::{
     cli::Cli,
-    settings::{self, Loaded, Skipped, trust::TrustPrompt},
+    settings::{self, LoadedConfig, SkippedEntries, trust::TrustPrompt},
 };
 
 /// What is served in place of the real tools.
@@ -31,7 +31,7 @@ pub(crate) enum Replay {
 ///
 /// # Errors
 /// The settings, the recorded calls or the faults cannot be read.
-pub(crate) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
+pub(crate) fn load(cli: &Cli) -> anyhow::Result<LoadedConfig> {
     load_asking(cli, TrustPrompt::Allowed)
 }
 
@@ -39,14 +39,14 @@ pub(crate) fn load(cli: &Cli) -> anyhow::Result<Loaded> {
 ///
 /// # Errors
 /// As [`load`].
-pub(crate) fn load_asking(cli: &Cli, question: TrustPrompt) -> anyhow::Result<Loaded> {
+pub(crate) fn load_asking(cli: &Cli, question: TrustPrompt) -> anyhow::Result<LoadedConfig> {
     let mut loaded = settings::load_asking(cli.config.as_deref(), question)?;
     if let Some(file) = &cli.replay {
         loaded.replay = Some(read(file)?);
         // Nothing real is started.
         loaded.settings.servers.clear();
         loaded.settings.apis.clear();
-        loaded.skipped = Skipped::default();
+        loaded.skipped = SkippedEntries::default();
         loaded.settings.cluster.nats = None;
     }
     if cli.fault.is_empty() && cli.fault_seed.is_some() {

@@ -24,12 +24,12 @@ use tokio::{
 
 use crate::{
     cli::Cli,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, Paint, text},
 };
 
 pub(crate) use attach::SERVER_NAME;
-pub(crate) use call::{CallOutcome, CallRequest, CallWatch};
+pub(crate) use call::{CallWatch, GatewayCall, GatewayCallOutcome};
 pub(crate) use client::path;
 
 /// How long a gateway may take to identify itself; one that is busy for longer is not used.
@@ -50,7 +50,7 @@ pub(crate) struct OwnGateway {
 impl OwnGateway {
     /// Finds the gateway that serves this config, unless the command is to run alone. If there is one that cannot be used,
     /// says why on stderr.
-    pub(crate) fn find(cli: &Cli, loaded: &Loaded) -> Option<Self> {
+    pub(crate) fn find(cli: &Cli, loaded: &LoadedConfig) -> Option<Self> {
         if runs_alone(cli) {
             return None;
         }
@@ -72,7 +72,7 @@ impl OwnGateway {
     ///
     /// # Errors
     /// No gateway runs with this config, or the one that runs cannot be used.
-    pub(crate) fn required(loaded: &Loaded) -> anyhow::Result<Self> {
+    pub(crate) fn required(loaded: &LoadedConfig) -> anyhow::Result<Self> {
         let missing = match Self::look(loaded) {
             Ok(Some(gateway)) => return Ok(gateway),
             Ok(None) => "no gateway of yours runs with this config".to_owned(),
@@ -86,7 +86,7 @@ impl OwnGateway {
     ///
     /// # Errors
     /// There is one that cannot be used; the text says why.
-    pub(crate) fn look(loaded: &Loaded) -> Result<Option<Self>, String> {
+    pub(crate) fn look(loaded: &LoadedConfig) -> Result<Option<Self>, String> {
         let Some(socket) = socket::find(loaded)? else { return Ok(None) };
         let gateway = Self { socket };
         block_on(gateway.agrees(loaded))?;
@@ -95,7 +95,7 @@ impl OwnGateway {
 
     /// Checks that the gateway has the same version and config. If the config was changed a moment ago, waits until the
     /// gateway has read it.
-    async fn agrees(&self, loaded: &Loaded) -> Result<(), String> {
+    async fn agrees(&self, loaded: &LoadedConfig) -> Result<(), String> {
         loop {
             let about = self.get_within_patience("/api/gateway").await?;
             let word = |key: &str| about[key].as_str().map(str::to_owned);
@@ -145,7 +145,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, Strin
 }
 
 /// Whether the config was written so recently that a gateway may not have read it yet.
-fn is_just_written(loaded: &Loaded) -> bool {
+fn is_just_written(loaded: &LoadedConfig) -> bool {
     let written = loaded.file.as_deref().and_then(|file| fs::metadata(file).ok()?.modified().ok());
     written.is_some_and(|written| written.elapsed().is_ok_and(|age| age < RELOAD_TIME))
 }

@@ -4,13 +4,13 @@ use anyhow::bail;
 use switchboard_runtime::lookup::close_names;
 use switchboard_toolcall::{ProfileRules, Visibility};
 
-use crate::{assembly::App, settings::Loaded};
+use crate::{assembly::App, settings::LoadedConfig};
 
 /// Returns the profiles of the config, by name.
 ///
 /// # Errors
 /// Some cannot be used; the texts say why.
-pub(crate) fn rules(loaded: &Loaded) -> Result<Vec<(String, ProfileRules)>, Vec<String>> {
+pub(crate) fn rules(loaded: &LoadedConfig) -> Result<Vec<(String, ProfileRules)>, Vec<String>> {
     let (mut profiles, mut problems) = (Vec::new(), Vec::new());
     for (name, config) in &loaded.settings.profiles {
         let compiled = match is_name(name) {
@@ -38,7 +38,7 @@ fn is_name(name: &str) -> bool {
 ///
 /// # Errors
 /// It has none of this name; the text says which is similar.
-pub(crate) fn check(loaded: &Loaded, name: Option<&str>) -> anyhow::Result<()> {
+pub(crate) fn check(loaded: &LoadedConfig, name: Option<&str>) -> anyhow::Result<()> {
     let Some(name) = name else { return Ok(()) };
     let known = &loaded.settings.profiles;
     if known.contains_key(name) {
@@ -59,7 +59,7 @@ pub(crate) fn check(loaded: &Loaded, name: Option<&str>) -> anyhow::Result<()> {
 impl App {
     /// Returns what a caller with this profile sees. If all tools are those of the running gateway, that has applied the
     /// profile already.
-    pub(crate) fn visibility(&self, loaded: &Loaded, profile: Option<&str>) -> Visibility {
+    pub(crate) fn visibility(&self, loaded: &LoadedConfig, profile: Option<&str>) -> Visibility {
         if loaded.is_attached && profile.is_some() {
             // What is not there is not found, whichever server its name begins with.
             return Visibility::of_tools(|_| true);

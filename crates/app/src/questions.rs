@@ -20,7 +20,7 @@ use switchboard_toolcall::{
 
 use crate::{
     model::ChosenModel,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{
         self, Paint, ask,
         keys::{KeyPress, KeyPresses},
@@ -34,7 +34,7 @@ pub(crate) enum Sampler {
     /// The model of the conversation.
     Chosen(ChosenModel),
     /// The model that `switchboard ask` would use.
-    Usual(Arc<Loaded>),
+    Usual(Arc<LoadedConfig>),
     /// No model.
     None,
 }

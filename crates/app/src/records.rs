@@ -10,7 +10,7 @@ use switchboard_runtime::{
 };
 use switchboard_toolcall::{BoxError, BoxFuture};
 
-use crate::{environment, settings::Loaded};
+use crate::{environment, settings::LoadedConfig};
 
 /// Stores records, and the parts of results that were cut.
 pub(crate) struct RecordStores {
@@ -26,7 +26,7 @@ pub(crate) struct RecordStores {
 
 impl RecordStores {
     /// Creates the stores that `[audit]` asks for. Touches no file before the first call.
-    pub(crate) fn of(loaded: &Loaded) -> Self {
+    pub(crate) fn of(loaded: &LoadedConfig) -> Self {
         let config = loaded.settings.audit.clone();
         // A replayed call did not really happen, so it is not recorded on disk.
         let is_on_disk = config.enabled && loaded.replay.is_none();
@@ -59,12 +59,12 @@ impl RecordStores {
 }
 
 /// Returns the folder of the store; `None` if there is no place for it.
-pub(crate) fn folder(loaded: &Loaded) -> Option<PathBuf> {
+pub(crate) fn folder(loaded: &LoadedConfig) -> Option<PathBuf> {
     loaded.settings.audit.path.clone().or_else(environment::state_home)
 }
 
 /// Returns the runs of the store; `None` if there is no place for them.
-pub(crate) fn runs(loaded: &Loaded) -> Option<RunStore> {
+pub(crate) fn runs(loaded: &LoadedConfig) -> Option<RunStore> {
     folder(loaded).map(|folder| RunStore::within(&folder))
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn run_limits(config: &switchboard_audit::Config) -> RunLimits {
 }
 
 /// Returns how the runs of a model are recorded; `None` if they are not.
-pub(crate) fn run_recording(loaded: &Loaded, model: &str) -> Option<RunRecording> {
+pub(crate) fn run_recording(loaded: &LoadedConfig, model: &str) -> Option<RunRecording> {
     let config = loaded.run_records()?;
     Some(RunRecording {
         store: runs(loaded)?,
@@ -89,7 +89,7 @@ pub(crate) fn run_recording(loaded: &Loaded, model: &str) -> Option<RunRecording
 }
 
 /// Returns the folder of the store with its key; `None` if there is no place for it.
-pub(crate) fn store_folder(loaded: &Loaded) -> Option<StoreFolder> {
+pub(crate) fn store_folder(loaded: &LoadedConfig) -> Option<StoreFolder> {
     let key = loaded.settings.audit.key.clone();
     folder(loaded).map(|folder| StoreFolder::with_key(&folder, key))
 }

@@ -6,14 +6,14 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
-    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
 use switchboard_runtime::private_files;
 use switchboard_sandbox::{LearnedProfile, ProfileOwner, SandboxDeps, SandboxRefusal};
+use switchboard_toolcall::time::unix_seconds;
 
-use crate::{environment, records, settings::Loaded};
+use crate::{environment, records, settings::LoadedConfig};
 
 /// How many refusals of a server or tool are kept.
 const MOST: usize = 20;
@@ -29,7 +29,7 @@ struct KeptRefusal {
 }
 
 /// Returns how programs are confined; `None` if our own program cannot be found.
-pub(crate) fn deps(loaded: &Loaded) -> Option<SandboxDeps> {
+pub(crate) fn deps(loaded: &LoadedConfig) -> Option<SandboxDeps> {
     let usual = SandboxDeps::this_program()
         .inspect_err(|error| tracing::warn!(%error, "no program can be confined"))
         .ok()?;
@@ -61,7 +61,7 @@ pub(crate) fn deps(loaded: &Loaded) -> Option<SandboxDeps> {
 }
 
 /// What is ours: the state with the vault, records, the config, and the folder where it usually is.
-fn secrets(loaded: &Loaded) -> Vec<PathBuf> {
+fn secrets(loaded: &LoadedConfig) -> Vec<PathBuf> {
     let config_home = environment::path("XDG_CONFIG_HOME").map(|folder| folder.join("switchboard"));
     let file = loaded.file.as_ref().and_then(|file| file.canonicalize().ok());
     let lock = file.as_ref().map(|file| file.with_file_name("switchboard.lock"));
@@ -85,7 +85,7 @@ fn keep(owner: &str, refusal: &SandboxRefusal) -> io::Result<()> {
     }
     let mut kept = read(&file);
     kept.retain(|known| known.refusal != *refusal);
-    kept.push(KeptRefusal { refusal: refusal.clone(), at: now() });
+    kept.push(KeptRefusal { refusal: refusal.clone(), at: unix_seconds() });
     let kept = &kept[kept.len().saturating_sub(MOST)..];
     let part = file.with_extension(format!("{}.part", std::process::id()));
     serde_json::to_writer(private_files::create(&part)?, kept)?;
@@ -120,14 +120,10 @@ pub(crate) fn learned_file(owner: &str) -> Option<PathBuf> {
 /// Returns what a server or tool was refused in the last days.
 pub(crate) fn refusals(owner: &str) -> Vec<SandboxRefusal> {
     let kept = file_of(owner).map(|file| read(&file)).unwrap_or_default();
-    let recent = kept.into_iter().filter(|kept| kept.at + TOLD > now());
+    let recent = kept.into_iter().filter(|kept| kept.at + TOLD > unix_seconds());
     recent.map(|kept| kept.refusal).collect()
 }
 
 fn read(file: &Path) -> Vec<KeptRefusal> {
     fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }

@@ -11,7 +11,7 @@ mod jsonc;
 mod node;
 mod definitions;
 pub(crate) mod edit;
-mod foreign;
+mod imported_config;
 pub(crate) mod import;
 pub(crate) mod inputs;
 pub(crate) mod own_servers;
@@ -46,13 +46,14 @@ use switchboard_models::ModelConfig;
 use switchboard_runtime::{Config, PolicyConfig};
 use switchboard_telemetry::Config as TelemetryConfig;
 use switchboard_toolcall::ProfileConfig;
+use switchboard_toolcall::text::hex;
 use switchboard_voice::Config as VoiceConfig;
 use switchboard_workers::{Config as ClusterConfig, WorkerConfig};
 use switchboard_zwave::Config as ZwaveConfig;
 
 use crate::overrides::Replay;
 use find::ConfigFile;
-use foreign::{Dialect, Projects, Workspace};
+use imported_config::{Dialect, Projects, Workspace};
 use inputs::ConfigInput;
 use node::{ConfigKey, ConfigNode, NodeContent};
 use problem::{ConfigProblem, PathStep};
@@ -60,8 +61,8 @@ use trust::TrustPrompt;
 
 pub(crate) use effects::Effects;
 pub(crate) use find::{FILE_NAME, own_config};
-pub(crate) use foreign::Dialect as ForeignDialect;
-pub(crate) use skipped::Skipped;
+pub(crate) use imported_config::Dialect as ForeignDialect;
+pub(crate) use skipped::SkippedEntries;
 pub(crate) use substitute::is_secret_name;
 
 /// Everything that can be set; each part is read by the crate that uses it.
@@ -113,7 +114,7 @@ pub(crate) struct Settings {
 
 /// Settings, and where they came from.
 #[derive(Debug, Default)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedConfig {
     pub(crate) settings: Settings,
     /// The file, if there is one.
     pub(crate) file: Option<PathBuf>,
@@ -130,7 +131,7 @@ pub(crate) struct Loaded {
     /// The lines of the profiles, by name.
     profiles: BTreeMap<String, usize>,
     /// What cannot be used because a value is missing.
-    pub(crate) skipped: Skipped,
+    pub(crate) skipped: SkippedEntries,
     /// What `${input:…}` in the servers are, if the config is VS Code's.
     pub(crate) inputs: Vec<ConfigInput>,
     /// SHA-256 of the file's text, in hex.
@@ -145,7 +146,7 @@ pub(crate) struct Loaded {
     pub(crate) faults: Option<Faults>,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// The `[audit]` by which runs are recorded; `None` if they are not.
     pub(crate) fn run_records(&self) -> Option<&switchboard_audit::Config> {
         let config = self.attached_audit.as_ref().unwrap_or(&self.settings.audit);
@@ -231,7 +232,7 @@ impl Loaded {
 ///
 /// # Errors
 /// The file cannot be read, is not trusted, or something in it is wrong: the text says what, and on which line.
-pub(crate) fn load(flag: Option<&Path>) -> anyhow::Result<Loaded> {
+pub(crate) fn load(flag: Option<&Path>) -> anyhow::Result<LoadedConfig> {
     load_asking(flag, TrustPrompt::Allowed)
 }
 
@@ -247,19 +248,22 @@ pub(crate) fn config_in_use(flag: Option<&Path>) -> anyhow::Result<Option<PathBu
 ///
 /// # Errors
 /// Something in it is wrong.
-pub(crate) fn load_text(text: &str, file: &Path) -> anyhow::Result<Loaded> {
+pub(crate) fn load_text(text: &str, file: &Path) -> anyhow::Result<LoadedConfig> {
     let tell = |problem: ConfigProblem| anyhow!("{}{problem}", file.display());
     let config = parse(text, file).map_err(tell)?;
     let secrets = secrets::load()?;
     let loaded = read(config, file, &|name| secrets.variable(name)).map_err(tell)?;
-    Ok(Loaded { file: Some(file.to_owned()), ..loaded })
+    Ok(LoadedConfig { file: Some(file.to_owned()), ..loaded })
 }
 
 /// Loads the settings as [`load`] does.
 ///
 /// # Errors
 /// As [`load`].
-pub(crate) fn load_asking(flag: Option<&Path>, question: TrustPrompt) -> anyhow::Result<Loaded> {
+pub(crate) fn load_asking(
+    flag: Option<&Path>,
+    question: TrustPrompt,
+) -> anyhow::Result<LoadedConfig> {
     load_with(flag, question, Ok)
 }
 
@@ -268,7 +272,10 @@ pub(crate) fn load_asking(flag: Option<&Path>, question: TrustPrompt) -> anyhow:
 ///
 /// # Errors
 /// As [`load`].
-pub(crate) fn load_sections(flag: Option<&Path>, sections: &[&str]) -> anyhow::Result<Loaded> {
+pub(crate) fn load_sections(
+    flag: Option<&Path>,
+    sections: &[&str],
+) -> anyhow::Result<LoadedConfig> {
     load_with(flag, TrustPrompt::Allowed, |config| {
         let ParsedConfig::Ours(mut root) = config else {
             return Ok(ParsedConfig::Ours(ConfigNode::new(1, NodeContent::Table(Vec::new()))));
@@ -284,9 +291,9 @@ fn load_with(
     flag: Option<&Path>,
     question: TrustPrompt,
     choose: impl FnOnce(ParsedConfig) -> Result<ParsedConfig, ConfigProblem>,
-) -> anyhow::Result<Loaded> {
+) -> anyhow::Result<LoadedConfig> {
     let Some(ConfigFile { path: file, is_found }) = find::config_file(flag)? else {
-        return Ok(Loaded::default());
+        return Ok(LoadedConfig::default());
     };
     let tell = |problem: ConfigProblem| anyhow!("{}{problem}", file.display());
     let text = text_of(&file)?;
@@ -303,11 +310,7 @@ fn load_with(
     let variable = |name: &str| secrets.variable(name);
     let loaded = read(chosen, &file, &variable).map_err(tell)?;
     let digest = Some(hex(&Sha256::digest(text.as_bytes())));
-    Ok(Loaded { file: Some(file), digest, ..loaded })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(LoadedConfig { file: Some(file), digest, ..loaded })
 }
 
 fn text_of(file: &Path) -> anyhow::Result<String> {
@@ -323,7 +326,7 @@ fn text_of(file: &Path) -> anyhow::Result<String> {
 /// A config before it is read: ours, or that of another program.
 enum ParsedConfig {
     Ours(ConfigNode),
-    Foreign(foreign::ForeignConfig),
+    Foreign(imported_config::ForeignConfig),
 }
 
 fn parse(text: &str, file: &Path) -> Result<ParsedConfig, ConfigProblem> {
@@ -331,7 +334,8 @@ fn parse(text: &str, file: &Path) -> Result<ParsedConfig, ConfigProblem> {
     match dialect {
         Some(dialect) => {
             let separator = Config::default().separator;
-            foreign::adopt(&root, dialect, &separator, Projects::Current).map(ParsedConfig::Foreign)
+            imported_config::adopt(&root, dialect, &separator, Projects::Current)
+                .map(ParsedConfig::Foreign)
         }
         None => Ok(ParsedConfig::Ours(root)),
     }
@@ -342,7 +346,7 @@ fn parse_any(text: &str, file: &Path) -> Result<(ConfigNode, Option<Dialect>), C
     let end = file.extension().and_then(|end| end.to_str()).unwrap_or_default();
     if matches!(end, "yaml" | "yml") {
         let root = yaml::parse(text)?;
-        let dialect = foreign::recognise_yaml(&root, file).ok_or_else(|| {
+        let dialect = imported_config::recognise_yaml(&root, file).ok_or_else(|| {
             let what = "there is neither goose's `extensions` nor Continue's `mcpServers` in it; Switchboard's own config is TOML or JSON";
             ConfigProblem::new(what)
         })?;
@@ -355,12 +359,13 @@ fn parse_any(text: &str, file: &Path) -> Result<(ConfigNode, Option<Dialect>), C
         if let NodeContent::Table(entries) = &mut root.content {
             entries.retain(|(key, _)| key.name != "$schema");
         }
-        let dialect = foreign::recognise(&root, file);
+        let dialect = imported_config::recognise(&root, file);
         return Ok((root, dialect));
     }
     let root = toml::parse(text)?;
     // The only other program with a TOML config is Codex.
-    let dialect = foreign::recognise(&root, file).filter(|dialect| *dialect == Dialect::Codex);
+    let dialect =
+        imported_config::recognise(&root, file).filter(|dialect| *dialect == Dialect::Codex);
     Ok((root, dialect))
 }
 
@@ -368,7 +373,7 @@ fn read(
     config: ParsedConfig,
     file: &Path,
     variable: substitute::Variable<'_>,
-) -> Result<Loaded, ConfigProblem> {
+) -> Result<LoadedConfig, ConfigProblem> {
     let (root, skipped, inputs) = match config {
         ParsedConfig::Ours(root) => {
             let mut root = definitions::one_shape(root)?;
@@ -378,7 +383,7 @@ fn read(
         }
         ParsedConfig::Foreign(config) => adopted(config, file, variable)?,
     };
-    let mut loaded = Loaded { inputs, ..Loaded::default() };
+    let mut loaded = LoadedConfig { inputs, ..LoadedConfig::default() };
     if let NodeContent::Table(entries) = &root.content {
         for (key, node) in entries {
             loaded.sections.insert(key.name.clone(), key.line);
@@ -414,15 +419,15 @@ fn read(
 
 /// The servers of another program's config as a config of ours.
 fn adopted(
-    config: foreign::ForeignConfig,
+    config: imported_config::ForeignConfig,
     file: &Path,
     variable: substitute::Variable<'_>,
-) -> Result<(ConfigNode, Skipped, Vec<ConfigInput>), ConfigProblem> {
+) -> Result<(ConfigNode, SkippedEntries, Vec<ConfigInput>), ConfigProblem> {
     let workspace = Workspace::of(file);
     let policy = config.policy(&Config::default().separator);
-    let meaning = |asked: &str| foreign::for_use(asked, &workspace, variable);
+    let meaning = |asked: &str| imported_config::for_use(asked, &workspace, variable);
     let mut servers = Vec::with_capacity(config.servers.len());
-    let mut skipped = Skipped::default();
+    let mut skipped = SkippedEntries::default();
     for mut server in config.servers.into_iter().filter(|server| server.problem.is_none()) {
         let missing = server.fill(&meaning, &workspace)?;
         skipped.add_server(&server.key.name, &missing);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use switchboard_cluster::records::{ShippingProgress, ShippingTask};
 use switchboard_workers::Cluster;
 
-use crate::{cluster::ClusterConnection, records, settings::Loaded};
+use crate::{cluster::ClusterConnection, records, settings::LoadedConfig};
 
 /// How long a process waits at its end until its last records are shipped; the next process ships the rest.
 const AT_THE_END: Duration = Duration::from_secs(2);
@@ -22,7 +22,7 @@ impl RecordShipper {
     /// # Errors
     /// A setting cannot be used.
     pub(crate) async fn start(
-        loaded: &Loaded,
+        loaded: &LoadedConfig,
         connection: &ClusterConnection,
     ) -> anyhow::Result<Option<Self>> {
         let Some(cluster) = connection.get(loaded).await? else { return Ok(None) };

@@ -10,14 +10,14 @@ use switchboard_oauth::{
 use switchboard_runtime::redact;
 use switchboard_toolcall::Principal;
 
-use crate::{cluster::ClusterConnection, connections::Needs, settings::Loaded, vault};
+use crate::{cluster::ClusterConnection, connections::Needs, settings::LoadedConfig, vault};
 
 /// Returns the store of sign-ins.
 ///
 /// # Errors
 /// There is no folder for the vault, or a setting of the cluster cannot be used.
 pub(crate) async fn store(
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     connection: &ClusterConnection,
 ) -> anyhow::Result<Arc<dyn CredentialStore>> {
     let store: Arc<dyn CredentialStore> = match connection.credentials(loaded).await? {
@@ -32,7 +32,7 @@ pub(crate) async fn store(
 /// # Errors
 /// A setting of the cluster cannot be used.
 pub(crate) async fn for_servers(
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     connection: &ClusterConnection,
     needs: Needs<'_>,
 ) -> anyhow::Result<Option<OauthDeps>> {
@@ -50,7 +50,7 @@ pub(crate) async fn for_servers(
 }
 
 /// Returns what signing in needs; `None` if HTTPS cannot be used here.
-pub(crate) fn deps(loaded: &Loaded, store: Arc<dyn CredentialStore>) -> Option<OauthDeps> {
+pub(crate) fn deps(loaded: &LoadedConfig, store: Arc<dyn CredentialStore>) -> Option<OauthDeps> {
     let http = HttpClient::new().inspect_err(|error| {
         // A clean system may have no certificates, and without remote servers needs none.
         let has_server = loaded.enabled_servers().any(|(_, config)| config.url.is_some());
@@ -68,7 +68,7 @@ pub(crate) fn deps(loaded: &Loaded, store: Arc<dyn CredentialStore>) -> Option<O
 /// A setting of the cluster cannot be used.
 pub(crate) async fn share_pages(
     oauth: &OauthDeps,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     connection: &ClusterConnection,
     (servers, apis): (&Arc<Servers>, &Arc<Apis>),
 ) -> anyhow::Result<()> {

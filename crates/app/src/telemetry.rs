@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use switchboard_runtime::{ExecutorBuilder, ToolManager};
 use switchboard_telemetry::{Config, Error, Telemetry};
+use switchboard_toolcall::text;
 
 use crate::environment;
 
@@ -57,24 +58,8 @@ fn completed(mut config: Config, variable: &dyn Fn(&str) -> Option<String>) -> C
 /// One header of `name=value,name=value`, the value percent-encoded.
 fn header(pair: &str) -> Option<(String, String)> {
     let (name, value) = pair.split_once('=')?;
-    let value = percent_decoded(value.trim())?;
+    let value = text::percent_decoded_strictly(value.trim())?;
     Some((name.trim().to_owned(), value))
-}
-
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        match byte {
-            b'%' => {
-                let digits = [rest.next()?, rest.next()?];
-                let digits = std::str::from_utf8(&digits).ok()?;
-                bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            }
-            byte => bytes.push(byte),
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Approvals as they are stored.
 
-use std::{fmt::Write, time::SystemTime};
+use std::time::SystemTime;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use switchboard_runtime::{Ruling, approval::ApprovalRequest};
 use switchboard_toolcall::CallId;
+use switchboard_toolcall::text::hex;
 
 /// A call that waits for a person.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -95,12 +96,4 @@ pub struct ResolvedApproval {
     pub outcome: ApprovalOutcome,
     /// The rule that was stored with it.
     pub rule: Option<crate::AllowRule>,
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -3,7 +3,7 @@
 //! [`ApprovalQueue`] stores into a folder, or into another [`ApprovalStore`] that more processes see. A process that holds a call
 //! writes a pending approval and keeps its file locked while it waits; the process that decides writes the outcome beside it. An outcome is
 //! written once (a hard link cannot replace a file), so that of two people who decide, or of one who decides just as the time
-//! runs out, one wins and the other gets an error. What a person allows for good is an [`AllowRule`]. Who may decide is up to the
+//! runs out, one wins and the other gets an error. What a person always allows is an [`AllowRule`]. Who may decide is up to the
 //! callers of this crate.
 //!
 //! ```

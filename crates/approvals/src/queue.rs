@@ -67,7 +67,7 @@ pub enum RuleScope {
 /// What the rules say about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleLookup {
-    /// A person allowed such calls for good.
+    /// A person always allows such calls.
     Allowed(PersonDecision),
     /// No rule allows it: ask a person.
     Ask {

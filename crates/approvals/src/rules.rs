@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use switchboard_runtime::{approval::ApprovalRequest, private_files, redact};
+use switchboard_toolcall::text::hex;
 
 use crate::{
-    approval::{PendingApproval, hex},
+    approval::PendingApproval,
     decider::Decider,
     error::Error,
     folder::{self, FolderStore},

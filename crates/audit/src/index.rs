@@ -47,7 +47,7 @@ impl CallIndex {
         let path = layout.index();
         let connection = match connect(&path) {
             Err(Error::Index { source, .. }) if is_broken(&source) => {
-                warn!(file = %path.display(), cause = %source, "the index cannot be read and is made anew");
+                warn!(file = %path.display(), cause = %source, "the index cannot be read and is made again");
                 let _guard = layout.lock()?;
                 _ = fs::remove_file(&path);
                 for end in BESIDE {

@@ -7,7 +7,7 @@ mod stats;
 mod figures;
 mod activity;
 mod follow;
-mod each;
+mod for_each_call;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

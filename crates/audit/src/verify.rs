@@ -34,7 +34,7 @@ pub struct VerifyReport {
     /// Segments whose last line is incomplete because their process died; the next one that writes repairs them.
     pub torn: Vec<u64>,
     /// The hash of the hashes of the manifest's last line and of the last line of each segment in use, by number. If any line
-    /// is written anew, it is another one.
+    /// is written again, it is another one.
     pub head: String,
     /// The segments in use. Kept elsewhere, they show later that nothing before these lines was changed.
     pub in_use: Vec<OpenSegment>,
@@ -188,7 +188,8 @@ fn check_manifest<'a>(
         return None;
     }
     if signatures.wrong.len() as u64 >= signatures.signed {
-        let what = "none of its lines was signed with this key: it is another key, or all was written anew";
+        let what =
+            "none of its lines was signed with this key: it is another key, or all was rewritten";
         report.wrong(&path, None, what);
         return None;
     }

@@ -41,7 +41,7 @@ pub enum Error {
     NoKey,
     /// A token is signed with a key that is not one of ours.
     #[error(
-        "token '{0}' is signed with another key than `[cluster] key`: revoke it, and make it anew"
+        "token '{0}' is signed with another key than `[cluster] key`: revoke it, and make it again"
     )]
     OtherKey(String),
     /// A stored sign-in does not open.

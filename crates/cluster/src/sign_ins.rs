@@ -14,7 +14,7 @@ pub(crate) struct SignIns(Arc<Mirror>);
 
 /// A stored session.
 #[derive(Serialize, Deserialize)]
-struct StoredSignIn {
+struct StoredSession {
     session: Value,
     until: Timestamp,
 }
@@ -35,12 +35,12 @@ impl SignIns {
         life: Duration,
     ) -> Result<(), Error> {
         let until = Timestamp::now().saturating_add(life).unwrap_or(Timestamp::MAX);
-        self.0.put(&place(key), &StoredSignIn { session, until }).await
+        self.0.put(&place(key), &StoredSession { session, until }).await
     }
 
     pub(crate) async fn find(&self, key: &str) -> Option<Value> {
         let key = place(key);
-        let found: StoredSignIn = match self.0.get(&key) {
+        let found: StoredSession = match self.0.get(&key) {
             Some(found) => found,
             // It may be too new for the mirror.
             None => serde_json::from_slice(&self.0.fetch(&key).await.ok()??).ok()?,
@@ -54,15 +54,15 @@ impl SignIns {
             return self.0.remove(&key).await;
         }
         let Some(found) = self.0.fetch(&key).await? else { return Ok(()) };
-        let StoredSignIn { until, .. } = wire::read("a session", &found)?;
+        let StoredSession { until, .. } = wire::read("a session", &found)?;
         // A deleted entry could be restored by anyone who has seen it; this one stays until the session would have expired.
-        self.0.put(&key, &StoredSignIn { session: Value::Null, until }).await
+        self.0.put(&key, &StoredSession { session: Value::Null, until }).await
     }
 
     /// Removes expired sessions.
     pub(crate) async fn sweep(&self) -> Result<(), Error> {
         let now = Timestamp::now();
-        for (key, session) in self.0.all::<StoredSignIn>("console.") {
+        for (key, session) in self.0.all::<StoredSession>("console.") {
             if session.until < now {
                 self.0.erase(&key).await?;
             }

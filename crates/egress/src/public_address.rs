@@ -28,6 +28,10 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [a, b, c, d, e, f, g, h] = address.segments();
     match (a, b) {
+        // An address of IPv4, mapped: the connection is made to that.
+        (0, 0) if [c, d, e, f] == [0, 0, 0, 0xffff] => {
+            is_public_v4(Ipv4Addr::from((u32::from(g) << 16) | u32::from(h)))
+        }
         // NAT64: as public as the address in it.
         (0x64, 0xff9b) if [c, d, e, f] == [0; 4] => {
             is_public_v4(Ipv4Addr::from((u32::from(g) << 16) | u32::from(h)))
@@ -36,7 +40,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         (0x2002, _) => is_public_v4(Ipv4Addr::from((u32::from(b) << 16) | u32::from(c))),
         // Special purposes, Teredo, documentation.
         (0x2001, 0..0x200 | 0xdb8) | (0x3fff, 0..0x1000) => false,
-        // Global unicast; everything else, also `::ffff:10.0.0.1`, is not.
+        // Global unicast; everything else, also `::127.0.0.1`, is not.
         _ => (0x2000..0x4000).contains(&a),
     }
 }
@@ -48,9 +52,14 @@ mod tests {
     // AU-1, AU-4
     #[test]
     fn private_addresses_are_told_from_public_ones() {
-        for public in
-            ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "64:ff9b::101:101", "2002:101:101::1"]
-        {
+        for public in [
+            "1.1.1.1",
+            "93.184.216.34",
+            "2606:4700::1111",
+            "::ffff:1.1.1.1",
+            "64:ff9b::101:101",
+            "2002:101:101::1",
+        ] {
             assert!(is_public(public.parse().unwrap()), "{public}");
         }
         for private in [
@@ -80,7 +89,11 @@ mod tests {
             "2001:db8::1",
             "2001::1",
             "192.88.99.1",
+            "192.88.99.255",
             "2001:0:1::1",
+            "2001:1ff::1",
+            "3fff::1",
+            "3fff:fff::1",
         ] {
             assert!(!is_public(private.parse().unwrap()), "{private}");
         }

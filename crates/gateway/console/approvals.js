@@ -1,4 +1,4 @@
-// Approvals: calls that wait for a person, with their exact arguments, and what was decided for good.
+// Approvals: calls that wait for a person, with their exact arguments, and what is always allowed.
 
 import { get, send } from './api.js';
 import { card } from './approval.js';

@@ -17,7 +17,7 @@ const SPANS = {
   '24h': { step: '20m', words: '24 h' },
   '7d': { step: '3h', words: '7 d' },
 };
-/** How often the figures are asked for anew. */
+/** How often the figures are requested again. */
 const LOOK = 10_000;
 const TOP = 8;
 

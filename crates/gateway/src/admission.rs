@@ -13,7 +13,7 @@ use http_body_util::Limited;
 use hyper::body::{Body as _, Incoming};
 use serde_json::json;
 use switchboard_access::{Access, AdmittedRequest, Caller, ConnectionUser, QuotaPermit, Rejection};
-use switchboard_mcp_server::{Admission, Discovery, McpCaller, Permit};
+use switchboard_mcp_server::{Admission, DiscoveryMode, McpCaller, Permit};
 use switchboard_mcp_wire::RpcError;
 use switchboard_toolcall::BoxFuture;
 
@@ -187,12 +187,12 @@ async fn list_with(parts: &Parts, caller: &Caller) {
 }
 
 /// Returns what `?tools=search` or `?tools=list` asks for, if there is one.
-fn discovery(query: Option<&str>) -> Result<Option<Discovery>, ApiError> {
+fn discovery(query: Option<&str>) -> Result<Option<DiscoveryMode>, ApiError> {
     let mut pairs = query.unwrap_or_default().split('&');
     match pairs.find_map(|pair| pair.strip_prefix("tools=")) {
         None => Ok(None),
-        Some("search") => Ok(Some(Discovery::Search)),
-        Some("list") => Ok(Some(Discovery::List)),
+        Some("search") => Ok(Some(DiscoveryMode::Search)),
+        Some("list") => Ok(Some(DiscoveryMode::List)),
         Some(_) => Err(ApiError::BadRequest("`tools` is `search` or `list`".to_owned())),
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use switchboard_toolcall::{HumanDuration, HumanSize};
 
 use switchboard_access::{JwtConfig, OAuthConfig};
-use switchboard_mcp_server::Discovery;
+use switchboard_mcp_server::DiscoveryMode;
 
 use crate::tls::TlsConfig;
 
@@ -29,7 +29,7 @@ pub struct Config {
     /// Makes the gateway its own authorization server, for clients that can only do OAuth.
     pub oauth: Option<OAuthConfig>,
     /// Which tools MCP clients list: all, or `tool_search` and what calls the tools that it finds.
-    pub discovery: Discovery,
+    pub discovery: DiscoveryMode,
     /// Globs of the tools that are listed besides `tool_search`.
     pub pinned: Vec<String>,
     /// CEL expressions of which one must be true for a call; if there are none, every call passes.
@@ -89,7 +89,7 @@ impl Default for Config {
             require_token: false,
             jwt: None,
             oauth: None,
-            discovery: Discovery::List,
+            discovery: DiscoveryMode::List,
             pinned: Vec::new(),
             allow_if: Vec::new(),
             deny_if: Vec::new(),

@@ -71,7 +71,7 @@ pub(crate) fn with_openai_errors(routes: Router<Arc<Parts>>) -> Router<Arc<Parts
         (status = 200, description = "The answer, or with `stream` the chunks of it", content(
             (Completion = "application/json"), (CompletionChunk = "text/event-stream"))),
         (status = 400, description = "The request is wrong; `param` says where", body = ErrorBody),
-        (status = 401, description = "There is no token, or nobody knows it", body = ErrorBody),
+        (status = 401, description = "Missing or unknown token", body = ErrorBody),
         (status = 403, description = "A foreign page or host", body = ErrorBody),
         (status = 404, description = "There is no such model", body = ErrorBody),
         (status = 409, description = "The idempotency key was used for another request", body = ErrorBody),
@@ -121,7 +121,7 @@ pub(crate) async fn complete(
     get, path = "/v1/models", operation_id = "list_models", tag = "chat",
     responses(
         (status = 200, description = "Their names, in the config's order", body = ModelList),
-        (status = 401, description = "There is no token, or nobody knows it", body = ErrorBody),
+        (status = 401, description = "Missing or unknown token", body = ErrorBody),
         (status = 403, description = "A foreign page or host", body = ErrorBody),
         (status = 429, description = "The token's share is used up", body = ErrorBody),
     )
@@ -136,7 +136,7 @@ pub(crate) async fn list(State(parts): State<Arc<Parts>>) -> Json<ModelList> {
     params(("model" = String, Path, description = "Its name")),
     responses(
         (status = 200, description = "The model", body = ListedModel),
-        (status = 401, description = "There is no token, or nobody knows it", body = ErrorBody),
+        (status = 401, description = "Missing or unknown token", body = ErrorBody),
         (status = 403, description = "A foreign page or host", body = ErrorBody),
         (status = 404, description = "There is no such model", body = ErrorBody),
         (status = 429, description = "The token's share is used up", body = ErrorBody),

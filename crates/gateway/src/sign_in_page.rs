@@ -85,7 +85,7 @@ async fn begin(
         Ok(redirect) => redirect,
         Err(error) => {
             tracing::warn!(server = page.server_name(), %error, "a caller cannot sign in");
-            let text = format!("{error}. Tell whoever runs this gateway.");
+            let text = format!("{error}. Tell the gateway's operator.");
             return Page::new("Not signed in", &text).with_status(StatusCode::BAD_GATEWAY);
         }
     };

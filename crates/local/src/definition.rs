@@ -16,7 +16,7 @@ use switchboard_toolcall::{Annotations, HumanDuration, HumanSize, Tool, ToolSett
 use crate::{
     HandlerKind, Handlers,
     command::{CommandTemplate, CommandTool},
-    handled::HandledTool,
+    handler_tool::HandlerTool,
     http::{HttpTool, RequestTemplate},
     mock::MockTool,
     responses::Responses,
@@ -105,7 +105,7 @@ impl ToolDefinition {
                 Arc::new(MockTool::new(spec, responses, mock_response.clone()))
             }
             CheckedImplementation::By(kind, name) => {
-                Arc::new(HandledTool::new(spec, kind, name, handlers.clone()))
+                Arc::new(HandlerTool::new(spec, kind, name, handlers.clone()))
             }
             CheckedImplementation::Runs(command) => {
                 Arc::new(CommandTool::new(spec, command, handlers.clone()))

@@ -32,7 +32,7 @@ pub mod http;
 mod faults;
 mod binary;
 mod command;
-mod handled;
+mod handler_tool;
 mod mock;
 mod responses;
 mod template;

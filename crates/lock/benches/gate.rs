@@ -5,7 +5,7 @@ use std::sync::Arc;
 use divan::{Bencher, black_box};
 use serde_json::{Value, json};
 use switchboard_lock::{
-    Definition, DefinitionKind, LockMode, LockStore, LockedServer, Locks, ServerGate,
+    DefinitionKind, LockMode, LockStore, LockableDefinition, LockedServer, Locks, ServerGate,
 };
 
 fn main() {
@@ -36,7 +36,7 @@ fn gate(folder: &tempfile::TempDir) -> (Arc<ServerGate>, Vec<Value>) {
             let mut server = LockedServer::default();
             for tool in &tools {
                 let definition =
-                    Definition::new(DefinitionKind::Tool, tool).expect("it has a name");
+                    LockableDefinition::new(DefinitionKind::Tool, tool).expect("it has a name");
                 server.put(definition, None);
             }
             file.servers.insert("many".to_owned(), server);

@@ -30,7 +30,7 @@ const LONGEST_ICON: usize = 1024;
 pub(crate) fn of_entry(entry: &Map<String, Value>, without: Option<&str>) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     let counts =
-        |(key, value): &(&String, &Value)| Some(key.as_str()) != without && is_said(key, value);
+        |(key, value): &(&String, &Value)| Some(key.as_str()) != without && is_included(key, value);
     let fields = entry.iter().filter(counts);
     write_object(fields, &mut out, |key, value, out| match (key, value) {
         ("arguments", Value::Array(arguments)) => write_sorted(arguments, out, write),
@@ -41,7 +41,7 @@ pub(crate) fn of_entry(entry: &Map<String, Value>, without: Option<&str>) -> Vec
 }
 
 /// Returns whether a field of an entry says anything that counts.
-pub(crate) fn is_said(key: &str, value: &Value) -> bool {
+pub(crate) fn is_included(key: &str, value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::String(text) => !text.is_empty(),

@@ -1,4 +1,4 @@
-//! The comments that people wrote into a lock file: they stay when it is written anew, above the table that they belong to.
+//! The comments that people wrote into a lock file: they stay when it is written again, above the table that they belong to.
 
 use std::collections::BTreeMap;
 

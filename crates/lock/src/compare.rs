@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use crate::{
-    definition::{Definition, DefinitionKind},
+    definition::{DefinitionKind, LockableDefinition},
     file::LockedServer,
-    weight,
+    important_changes,
     word_diff::{DiffBudget, Fragment, word_diff_within},
 };
 
@@ -96,7 +96,11 @@ impl FieldDiff {
 
 /// Compares what a server says now with the lock. Definitions that are the same are not in the result; `is_whole` says whether
 /// `now` has all of its definitions, so that others are gone.
-pub fn compare(locked: Option<&LockedServer>, now: &[Definition], is_whole: bool) -> Vec<Change> {
+pub fn compare(
+    locked: Option<&LockedServer>,
+    now: &[LockableDefinition],
+    is_whole: bool,
+) -> Vec<Change> {
     let empty = LockedServer::default();
     let locked = locked.unwrap_or(&empty);
     let there: HashSet<_> = now.iter().map(|one| (one.kind, one.name.as_str())).collect();
@@ -149,20 +153,20 @@ const MOST_PAIRS: usize = 10_000;
 
 /// The definitions that are gone, by what they said.
 struct Twins<'a> {
-    gone: &'a [&'a Definition],
-    bodies: HashMap<(DefinitionKind, String), &'a Definition>,
+    gone: &'a [&'a LockableDefinition],
+    bodies: HashMap<(DefinitionKind, String), &'a LockableDefinition>,
     /// How many pairs may still be compared: a server that renames thousands must not keep us busy.
     pairs: usize,
 }
 
 impl<'a> Twins<'a> {
-    fn new(gone: &'a [&'a Definition]) -> Self {
+    fn new(gone: &'a [&'a LockableDefinition]) -> Self {
         let bodies = gone.iter().map(|gone| ((gone.kind, gone.body_hash()), *gone)).collect();
         Self { gone, bodies, pairs: MOST_PAIRS }
     }
 
     /// Returns the definition that is gone and said the same, or nearly the same, under another name.
-    fn of(&mut self, definition: &Definition) -> Option<&'a Definition> {
+    fn of(&mut self, definition: &LockableDefinition) -> Option<&'a LockableDefinition> {
         if self.gone.is_empty() {
             return None;
         }
@@ -181,7 +185,7 @@ impl<'a> Twins<'a> {
 }
 
 /// Returns the names of a definition's parameters, sorted.
-fn parameters(definition: &Definition) -> Vec<&str> {
+fn parameters(definition: &LockableDefinition) -> Vec<&str> {
     let schema = definition.entry.get("inputSchema").and_then(|schema| schema.get("properties"));
     let names = schema.and_then(Value::as_object).into_iter().flat_map(Map::keys);
     let mut names: Vec<_> = names.map(String::as_str).collect();
@@ -190,7 +194,7 @@ fn parameters(definition: &Definition) -> Vec<&str> {
 }
 
 /// Returns the words of a definition's description.
-fn words(definition: &Definition) -> HashSet<&str> {
+fn words(definition: &LockableDefinition) -> HashSet<&str> {
     let words = definition.description().split(|c: char| !c.is_alphanumeric());
     words.filter(|word| word.len() > 2).collect()
 }
@@ -207,14 +211,14 @@ fn is_similar(one: &HashSet<&str>, other: &HashSet<&str>) -> bool {
 impl Change {
     fn new(
         change: ChangeKind,
-        before: Option<&Definition>,
-        now: &Definition,
+        before: Option<&LockableDefinition>,
+        now: &LockableDefinition,
         budget: &mut DiffBudget,
     ) -> Self {
-        let old = before.map(Definition::canonical).unwrap_or_default();
+        let old = before.map(LockableDefinition::canonical).unwrap_or_default();
         let new = now.canonical();
         let fields = fields(&old, &new, budget);
-        let notes = weight::notes(before, now);
+        let notes = important_changes::notes(before, now);
         Self { kind: now.kind, name: now.name.clone(), change, fields, notes }
     }
 }

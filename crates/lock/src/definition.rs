@@ -58,7 +58,7 @@ const INSTRUCTIONS: &str = "instructions";
 
 /// One definition, as the server gave it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Definition {
+pub struct LockableDefinition {
     /// What it describes.
     pub kind: DefinitionKind,
     /// Its name; of a resource template its `uriTemplate`.
@@ -67,7 +67,7 @@ pub struct Definition {
     pub entry: Map<String, Value>,
 }
 
-impl Definition {
+impl LockableDefinition {
     /// Creates a definition from an entry of a list; `None` if the entry has no name.
     pub fn new(kind: DefinitionKind, entry: &Value) -> Option<Self> {
         let entry = entry.as_object()?;

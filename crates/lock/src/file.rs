@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    definition::{Definition, DefinitionKind},
+    definition::{DefinitionKind, LockableDefinition},
     identity::Identity,
 };
 
@@ -31,9 +31,9 @@ pub struct LockedDefinition {
     /// The hash that the file has.
     pub hash: String,
     /// Who trusted it, and when.
-    pub trusted: Option<Trusted>,
+    pub trusted: Option<TrustStamp>,
     /// What it said.
-    pub definition: Definition,
+    pub definition: LockableDefinition,
     /// Whether the text in the file has the hash in the file. If not, somebody edited one of them, and it counts as not locked: a
     /// reviewer who read the text did not read what the hash stands for.
     pub is_sound: bool,
@@ -42,7 +42,7 @@ pub struct LockedDefinition {
 /// Who trusted a definition, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Trusted {
+pub struct TrustStamp {
     /// A user of this machine, or the name of a token.
     pub by: String,
     /// When, in RFC 3339.
@@ -51,7 +51,7 @@ pub struct Trusted {
 
 impl LockedDefinition {
     /// Locks a definition as it is.
-    pub fn new(definition: Definition, trusted: Option<Trusted>) -> Self {
+    pub fn new(definition: LockableDefinition, trusted: Option<TrustStamp>) -> Self {
         Self { hash: definition.hash(), trusted, definition, is_sound: true }
     }
 }
@@ -64,7 +64,7 @@ impl LockedServer {
     }
 
     /// Takes in a definition, or replaces the one of this name.
-    pub fn put(&mut self, definition: Definition, trusted: Option<Trusted>) {
+    pub fn put(&mut self, definition: LockableDefinition, trusted: Option<TrustStamp>) {
         let key = (definition.kind, definition.name.clone());
         self.definitions.insert(key, LockedDefinition::new(definition, trusted));
     }

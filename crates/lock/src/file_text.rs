@@ -10,8 +10,8 @@ use switchboard_toolcall::text::is_hidden;
 
 use crate::{
     comments::FileComments,
-    definition::{Definition, DefinitionKind},
-    file::{LockFile, LockedDefinition, LockedServer, Trusted},
+    definition::{DefinitionKind, LockableDefinition},
+    file::{LockFile, LockedDefinition, LockedServer, TrustStamp},
     identity::Identity,
 };
 
@@ -67,7 +67,7 @@ struct ServerText {
 #[serde(deny_unknown_fields)]
 struct DefinitionText {
     hash: String,
-    trusted: Option<Trusted>,
+    trusted: Option<TrustStamp>,
     title: Option<String>,
     description: Option<String>,
     input: Option<String>,
@@ -176,7 +176,7 @@ impl DefinitionText {
         if let Some(Value::Object(more)) = more {
             entry.extend(more.into_iter().filter(|(key, _)| key != name_field));
         }
-        let definition = Definition { kind, name, entry };
+        let definition = LockableDefinition { kind, name, entry };
         let is_sound = is_readable && definition.hash() == self.hash;
         LockedDefinition { hash: self.hash, trusted: self.trusted, definition, is_sound }
     }
@@ -212,7 +212,7 @@ fn write_server(out: &mut String, name: &str, server: &LockedServer, comments: &
 
 fn write_definition(out: &mut String, locked: &LockedDefinition) {
     _ = writeln!(out, "hash = {}", text(&locked.hash));
-    if let Some(Trusted { by, at }) = &locked.trusted {
+    if let Some(TrustStamp { by, at }) = &locked.trusted {
         _ = writeln!(out, "trusted = {{ by = {}, at = {} }}", text(by), text(at));
     }
     let mut fields = locked.definition.canonical();

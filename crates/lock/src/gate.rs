@@ -14,8 +14,8 @@ use switchboard_toolcall::text::{one_line, visible};
 use crate::{
     compare::{Change, compare},
     config::LockMode,
-    definition::{Definition, DefinitionKind, name_and_hash},
-    file::{LockFile, LockedServer, Trusted},
+    definition::{DefinitionKind, LockableDefinition, name_and_hash},
+    file::{LockFile, LockedServer, TrustStamp},
     screen::{Finding, Screen},
     store::{LockStore, StoreError},
 };
@@ -54,7 +54,7 @@ struct LockState {
 
 /// Why definitions could not be trusted.
 #[derive(Debug, thiserror::Error)]
-pub enum TrustError {
+pub enum LockTrustError {
     /// The lock is off for this server.
     #[error("there is no lock: `switchboard lock` writes one")]
     NoLock,
@@ -141,7 +141,7 @@ impl Locks {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PendingDefinition {
     /// What the server says.
-    pub definition: Definition,
+    pub definition: LockableDefinition,
     /// The hash of that.
     pub hash: String,
     /// How it differs.
@@ -238,13 +238,17 @@ impl ServerGate {
     ///
     /// # Errors
     /// None of them waits, or the file cannot be changed.
-    pub fn trust(&self, hashes: &[String], trusted: &Trusted) -> Result<Vec<String>, TrustError> {
+    pub fn trust(
+        &self,
+        hashes: &[String],
+        trusted: &TrustStamp,
+    ) -> Result<Vec<String>, LockTrustError> {
         let store = self.locks.store().filter(|_| self.mode() != LockMode::Off);
-        let store = store.ok_or(TrustError::NoLock)?;
+        let store = store.ok_or(LockTrustError::NoLock)?;
         let mut wanted = self.pending();
         wanted.retain(|one| hashes.contains(&one.hash));
         if wanted.is_empty() {
-            return Err(TrustError::NothingWaits);
+            return Err(LockTrustError::NothingWaits);
         }
         let names = wanted.iter().map(|one| one.definition.name.clone()).collect();
         let server = self.server.to_string();
@@ -353,12 +357,15 @@ impl InstanceGate {
         };
         let same: Vec<bool> = entries.iter().map(is_same).collect();
         let others = entries.iter().zip(&same).filter(|(_, same)| !**same);
-        let others: Vec<_> = others.filter_map(|(entry, _)| Definition::new(kind, entry)).collect();
+        let others: Vec<_> =
+            others.filter_map(|(entry, _)| LockableDefinition::new(kind, entry)).collect();
         let pending = match others.is_empty() {
             true => Vec::new(),
             false => {
-                let now: Vec<_> =
-                    entries.iter().filter_map(|entry| Definition::new(kind, entry)).collect();
+                let now: Vec<_> = entries
+                    .iter()
+                    .filter_map(|entry| LockableDefinition::new(kind, entry))
+                    .collect();
                 pending(&self.shared.server, file.as_deref(), locked, kind, &now, others)
             }
         };
@@ -393,7 +400,7 @@ impl InstanceGate {
         if self.shared.mode() == LockMode::Off {
             return true;
         }
-        let entry = text.filter(|text| !text.is_empty()).map(Definition::instructions);
+        let entry = text.filter(|text| !text.is_empty()).map(LockableDefinition::instructions);
         let entries: Vec<_> = entry.into_iter().map(|one| Value::Object(one.entry)).collect();
         let is_none = entries.is_empty();
         !self.admit(DefinitionKind::Instructions, entries).is_empty() || is_none
@@ -412,8 +419,8 @@ fn pending(
     file: Option<&LockFile>,
     locked: Option<&LockedServer>,
     kind: DefinitionKind,
-    now: &[Definition],
-    others: Vec<Definition>,
+    now: &[LockableDefinition],
+    others: Vec<LockableDefinition>,
 ) -> Vec<PendingDefinition> {
     let of_kind = locked.map(|locked| LockedServer {
         identity: locked.identity.clone(),
@@ -436,7 +443,7 @@ fn pending(
     let changes = compare(of_kind.as_ref(), now, true);
     let waiting = changes.iter().filter(|change| change.change.waits());
     let by_name: HashMap<_, _> = waiting.map(|change| (change.name.as_str(), change)).collect();
-    let describe = |(number, definition): (usize, Definition)| {
+    let describe = |(number, definition): (usize, LockableDefinition)| {
         let hash = definition.hash();
         // A name may be listed twice, once as in the lock.
         let own = || compare(of_kind.as_ref(), std::slice::from_ref(&definition), false).pop();

@@ -11,7 +11,7 @@ mod phrases;
 use serde_json::Value;
 use switchboard_toolcall::text::{one_line, visible};
 
-use crate::definition::{Definition, DefinitionKind};
+use crate::definition::{DefinitionKind, LockableDefinition};
 use names::KnownNames;
 
 /// How many findings of one definition are told.
@@ -73,7 +73,7 @@ impl Finding {
 }
 
 /// Returns what is suspicious in a definition of `server`, apart from other servers' names.
-pub fn screen(server: &str, definition: &Definition) -> Vec<Finding> {
+pub fn screen(server: &str, definition: &LockableDefinition) -> Vec<Finding> {
     Screen::default().findings(server, definition)
 }
 
@@ -90,7 +90,7 @@ impl Screen {
     }
 
     /// Returns what is suspicious in a definition of `server`.
-    pub fn findings(&self, server: &str, definition: &Definition) -> Vec<Finding> {
+    pub fn findings(&self, server: &str, definition: &LockableDefinition) -> Vec<Finding> {
         let mut found = Vec::new();
         let mut add = |suspicion: Suspicion, sentence: String| {
             if found.len() < MOST_FINDINGS && !found.iter().any(|(known, _)| *known == suspicion) {
@@ -133,7 +133,7 @@ enum TextRole {
 }
 
 /// Returns all texts that a model or client reads.
-fn texts(definition: &Definition) -> Vec<ScreenedText<'_>> {
+fn texts(definition: &LockableDefinition) -> Vec<ScreenedText<'_>> {
     let mut texts = Vec::new();
     for (key, value) in &definition.entry {
         match (key.as_str(), value) {

@@ -193,7 +193,7 @@ impl Driver {
         Ok(server.session().await?)
     }
 
-    /// Signs in as `switchboard login` does, and connects anew.
+    /// Signs in as `switchboard login` does, and reconnects.
     async fn sign_in(&self, server: &Server) -> Outcome {
         let authorizer = server.authorizer().ok_or("no sign-in")?;
         let OauthDeps { http, store, .. } = &self.oauth;

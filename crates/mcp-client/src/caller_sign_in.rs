@@ -15,7 +15,7 @@ use super::{in_flight::CallOrigin, server::Server};
 const TOOL: &str = "sign_in";
 
 impl Server {
-    /// Lets the caller sign in, if it can be asked: this is the caller's instance. Returns once it is connected anew.
+    /// Lets the caller sign in, if it can be asked: this is the caller's instance. Returns once it is connected again.
     ///
     /// # Errors
     /// The caller cannot be asked, declines or takes too long; the hint has the address.
@@ -97,7 +97,7 @@ impl SignInTarget for Server {
         self.user.as_ref().map(|user| &*user.authorizer)
     }
 
-    fn signed_in_anew(&self) -> BoxFuture<'_, ()> {
+    fn on_sign_in(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.sign_in_again())
     }
 }

@@ -82,7 +82,7 @@ pub struct ServerConfig {
     pub timeout: Option<HumanDuration>,
     /// How long one attempt to connect may take; as `[mcp]` says, if unset.
     pub connect_timeout: Option<HumanDuration>,
-    /// Whether a tool that reports progress gets its time anew with each report.
+    /// Whether a tool that reports progress gets its whole time again with each report.
     pub progress_extends_timeout: bool,
     /// How many characters of its results are shown.
     pub max_output: Option<HumanSize>,

@@ -15,7 +15,7 @@
 //! let time: ServerConfig = serde_json::from_value(json!({"command": "uvx", "args": ["mcp-server-time"]}))?;
 //! let deps = ServerDeps::new(executor.tools());
 //! let servers = Servers::start([("time".to_owned(), time)].into_iter().collect(), executor.tools(), &deps)?;
-//! servers.settled().await;
+//! servers.wait_until_ready().await;
 //! let result = executor.call("time__get_current_time", json!({"timezone": "Europe/Berlin"})).await;
 //! println!("{}", result.text());
 //! servers.close().await;

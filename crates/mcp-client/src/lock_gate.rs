@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use switchboard_lock::{
-    DefinitionKind, LockMode, PendingDefinition, ServerGate, TrustError, Trusted,
+    DefinitionKind, LockMode, LockTrustError, PendingDefinition, ServerGate, TrustStamp,
 };
 use switchboard_mcp_wire::{List, Method, ServerChange};
 use switchboard_runtime::{CheckedTools, WithheldTool};
@@ -58,11 +58,11 @@ impl Server {
     pub async fn trust(
         self: &Arc<Self>,
         hashes: Vec<String>,
-        trusted: Trusted,
-    ) -> Result<Vec<String>, TrustError> {
+        trusted: TrustStamp,
+    ) -> Result<Vec<String>, LockTrustError> {
         let gate = self.gate().clone();
         let done = spawn_blocking(move || gate.trust(&hashes, &trusted)).await;
-        let done = done.unwrap_or(Err(TrustError::NothingWaits));
+        let done = done.unwrap_or(Err(LockTrustError::NothingWaits));
         if done.is_ok() {
             self.lock_changed();
         }

@@ -340,7 +340,7 @@ impl Server {
     }
 
     /// Waits until it is connected, failed or idle.
-    pub async fn settled(&self) {
+    pub async fn wait_until_ready(&self) {
         let mut state = self.state.subscribe();
         let settled = |state: &ServerState| !matches!(state, ServerState::Connecting);
         // Cannot fail: `self` owns the sender.
@@ -361,7 +361,7 @@ impl Server {
             tracing::info!(
                 server = &*self.name,
                 reason,
-                "MCP server '{}' is connected anew",
+                "MCP server '{}' is connected again",
                 self.name
             );
             self.wake.notify_one();

@@ -181,22 +181,22 @@ impl Servers {
     }
 
     /// Waits until each server is connected, failed or idle.
-    pub async fn settled(&self) {
+    pub async fn wait_until_ready(&self) {
         let servers = self.all();
-        join_all(servers.iter().map(|server| server.settled())).await;
+        join_all(servers.iter().map(|server| server.wait_until_ready())).await;
     }
 
-    /// Like [`settled`](Self::settled), but waits for each server at most `limit` after it began to connect. Returns those
+    /// Like [`wait_until_ready`](Self::wait_until_ready), but waits for each server at most `limit` after it began to connect. Returns those
     /// that are still connecting.
-    pub async fn settled_within(&self, limit: Duration) -> Vec<Arc<Server>> {
+    pub async fn wait_until_ready_within(&self, limit: Duration) -> Vec<Arc<Server>> {
         let waits = self.all().into_iter().map(|server| async move {
             let rest = limit.saturating_sub(server.age());
-            timeout(rest, server.settled()).await.err().map(|_| server)
+            timeout(rest, server.wait_until_ready()).await.err().map(|_| server)
         });
         join_all(waits).await.into_iter().flatten().collect()
     }
 
-    /// Returns the servers that are connecting now, and that [`settled_within`](Self::settled_within) would wait for.
+    /// Returns the servers that are connecting now, and that [`wait_until_ready_within`](Self::wait_until_ready_within) would wait for.
     pub fn connecting(&self, limit: Duration) -> Vec<Arc<Server>> {
         let is_awaited = |server: &Arc<Server>| {
             matches!(server.state(), ServerState::Connecting) && server.age() < limit

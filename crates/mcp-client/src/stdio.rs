@@ -8,7 +8,7 @@ mod spawn;
 mod pending;
 mod writer;
 mod reader;
-mod pace;
+mod rate_limit;
 mod stderr;
 mod child;
 

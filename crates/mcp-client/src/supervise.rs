@@ -62,7 +62,7 @@ impl Server {
         self.copies.ended().await;
         self.users.ended().await;
         if let Some(authorizer) = self.authorizer() {
-            authorizer.settled().await;
+            authorizer.wait_for_renewal().await;
         }
     }
 

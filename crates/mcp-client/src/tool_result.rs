@@ -149,7 +149,7 @@ mod tests {
             );
             let error = output(&RawValue::from_string(result).unwrap()).unwrap_err();
             assert_eq!((error.kind, error.for_model.as_str()), (kind, "no"), "{said}");
-            // It belongs to this hop: the next one gets it anew.
+            // It belongs to this hop: the next one gets it again.
             let passed = format!("{:?}", error.output);
             assert!(!passed.contains("errorKind"), "{passed}");
         }

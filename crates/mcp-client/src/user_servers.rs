@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use switchboard_lock::DefinitionKind;
 use switchboard_oauth::{
-    Authorizer, Credential, CredentialKey, OauthDeps, Secret, ServerAuth, SignInStatus,
+    Authorizer, CredentialKey, OauthDeps, Secret, ServerAuth, SignInStatus, StoredSignIn,
     principal_of, revoke,
 };
 use switchboard_toolcall::{CallerToken, ErrorKind, Principal, ToolError};
@@ -155,7 +155,7 @@ impl Server {
         let server = self.for_user(principal)?;
         let (Some(token), false) = (token, server.signs_people_in()) else { return Ok(server) };
         if let Some(authorizer) = server.authorizer() {
-            authorizer.present(&Secret::from(token.expose()));
+            authorizer.set_subject_token(&Secret::from(token.expose()));
         }
         // It failed with an earlier token, or without one.
         if server.needs_sign_in().is_some() && matches!(server.state(), ServerState::Failed(_)) {
@@ -294,7 +294,7 @@ impl Server {
             return server?.signed_in();
         }
         let (key, deps) = (self.user_key(principal)?, self.deps.oauth.as_ref()?);
-        let loaded = Credential::load(&*deps.store, &key).await;
+        let loaded = StoredSignIn::load(&*deps.store, &key).await;
         loaded.ok().flatten().map(|credential| credential.status())
     }
 
@@ -315,7 +315,7 @@ impl Server {
         Ok(revoked?.is_some())
     }
 
-    /// Connects a caller anew, with the sign-in that is stored now, and waits for that: its tools are then known.
+    /// Reconnects a caller, with the sign-in that is stored now, and waits for that: its tools are then known.
     pub(super) async fn sign_in_again(&self) {
         let Some(user) = &self.user else { return };
         user.authorizer.reload().await;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use switchboard_runtime::RegisteredTool;
 use switchboard_toolcall::{CallerToken, Principal, Visibility};
 
-use crate::Discovery;
+use crate::DiscoveryMode;
 
 /// The caller of a request; set by the embedder.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub struct McpCaller {
     /// The claims of a trusted issuer about the caller, for policy; a JSON object.
     pub claims: Option<Arc<Value>>,
     /// Which tools are listed to the caller; `None` for what the settings say.
-    pub discovery: Option<Discovery>,
+    pub discovery: Option<DiscoveryMode>,
     /// What the caller may know. A tool that it may not see is not listed, and a call of it fails as unknown.
     pub visibility: Visibility,
 }

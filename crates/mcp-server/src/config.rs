@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use switchboard_toolcall::{HumanDuration, HumanSize, ToolPatterns};
 
-use crate::Discovery;
+use crate::DiscoveryMode;
 
 /// How we present ourselves, and how much we hold for clients.
 #[derive(Clone, Debug, Deserialize)]
@@ -20,7 +20,7 @@ pub struct Config {
     /// The `instructions` for clients.
     pub instructions: Option<String>,
     /// Which tools are listed.
-    pub discovery: Discovery,
+    pub discovery: DiscoveryMode,
     /// The tools that are listed besides search.
     pub pinned: ToolPatterns,
     /// How many entries a page of a list has.
@@ -61,7 +61,7 @@ impl Default for Config {
             title: "Switchboard".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             instructions: None,
-            discovery: Discovery::List,
+            discovery: DiscoveryMode::List,
             pinned: ToolPatterns::default(),
             page_size: 1000,
             max_message: HumanSize(4 << 20),

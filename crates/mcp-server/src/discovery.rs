@@ -1,11 +1,11 @@
 //! Which tools clients list: all, or a few that find and call the others (SPEC FT-2).
 //!
-//! With [`Discovery::Search`], `tool_search` and `read_result` are the executor's own tools, if it has them, for every caller.
+//! With [`DiscoveryMode::Search`], `tool_search` and `read_result` are the executor's own tools, if it has them, for every caller.
 //! `tool_call` and `tool_call_read_only` exist here only: a call of them becomes a call of the tool that they name.
 
 use serde_json::{Map, Value, json, value::RawValue};
 use switchboard_toolcall::{
-    CallContext, Discovery, ErrorKind, ToolCall, ToolError, ToolResult, Visibility,
+    CallContext, DiscoveryMode, ErrorKind, ToolCall, ToolError, ToolResult, Visibility,
 };
 
 use crate::{McpCaller, ServerInner, catalog::ListedTool};
@@ -29,7 +29,7 @@ pub(crate) enum RequestedCall {
 }
 
 impl RequestedCall {
-    /// Returns what a client that searches asks for. Changes the context if it is a call of the face.
+    /// Returns what a client that searches asks for. Changes the context if it is a call of a tool of the search view.
     pub(crate) fn read(call: ToolCall, cx: &mut CallContext) -> Self {
         match &*call.name {
             SEARCH | READ_RESULT => {
@@ -50,7 +50,7 @@ impl RequestedCall {
 
 impl ServerInner {
     /// Returns which tools the caller lists.
-    pub(crate) fn discovery(&self, caller: &McpCaller) -> Discovery {
+    pub(crate) fn discovery(&self, caller: &McpCaller) -> DiscoveryMode {
         let of_profile = || caller.visibility.rules()?.config().discovery;
         caller.discovery.or_else(of_profile).unwrap_or(self.config.discovery)
     }
@@ -62,7 +62,7 @@ impl ServerInner {
         caller: &McpCaller,
     ) -> Vec<(String, Box<RawValue>)> {
         let entry = |tool: &ListedTool| (tool.tool.name().to_string(), tool.entry.clone());
-        // These belong to the face, whatever the caller sees.
+        // These belong to the search view, whatever the caller sees.
         let everything = self.catalog.tools(&Visibility::default());
         let own =
             |name: &str| everything.iter().find(|tool| **tool.tool.name() == *name).map(entry);
@@ -78,8 +78,8 @@ impl ServerInner {
             is_pinned && !is_face(tool.name()) && caller.sees(tool)
         });
         let calls = [call_entry(), read_only_entry()].into_iter().flatten();
-        let face = own(SEARCH).into_iter().chain(calls).chain(own(READ_RESULT));
-        face.chain(pinned.map(entry)).collect()
+        let view = own(SEARCH).into_iter().chain(calls).chain(own(READ_RESULT));
+        view.chain(pinned.map(entry)).collect()
     }
 
     /// Adds the schema to the error of a call with invalid arguments, so that the next one is valid.
@@ -105,7 +105,7 @@ impl ServerInner {
         let of_profile =
             caller.visibility.rules().and_then(|rules| rules.config().instructions.clone());
         let own = of_profile.or_else(|| self.config.instructions.clone());
-        if self.discovery(caller) == Discovery::List {
+        if self.discovery(caller) == DiscoveryMode::List {
             return own;
         }
         let all = self.catalog.tools(&caller.visibility);

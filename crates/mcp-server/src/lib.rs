@@ -63,7 +63,7 @@ use list_changes::AnnouncedChange;
 pub use seal::{Seal, WeakSecret};
 pub use session_peers::SessionPeers;
 use switchboard_mcp_wire::Upstreams;
-pub use switchboard_toolcall::Discovery;
+pub use switchboard_toolcall::DiscoveryMode;
 
 /// Serves MCP. Cheap to clone; made and used within a tokio runtime.
 #[derive(Clone)]

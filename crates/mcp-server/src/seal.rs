@@ -15,6 +15,7 @@ use ring::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use switchboard_toolcall::time::unix_seconds;
 
 use super::session::SessionInit;
 use switchboard_mcp_wire::eras;
@@ -128,7 +129,7 @@ fn key(secret: &[u8]) -> Result<LessSafeKey, WeakSecret> {
 impl SessionClaims {
     /// Creates the claims of a new session.
     pub(crate) fn new(init: &SessionInit, caller: Option<&str>, profile: Option<&str>) -> Self {
-        let made = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let made = unix_seconds();
         Self {
             made,
             version: init.version.to_owned(),

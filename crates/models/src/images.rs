@@ -30,7 +30,7 @@ struct RefusedImages {
     image: Option<u64>,
 }
 
-/// A model at its provider. What its config says of images is part of it, so that a changed setting is tried anew.
+/// A model at its provider. What its config says of images is part of it, so that a changed setting is tried again.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ModelKey {
     base_url: String,

@@ -54,7 +54,7 @@ pub struct Script {
     name: String,
     file: PathBuf,
     turns: Vec<ScriptedTurn>,
-    /// Whether every question begins the script anew.
+    /// Whether every question begins the script again.
     repeats: bool,
     next: AtomicUsize,
     /// The window that the settings claim.

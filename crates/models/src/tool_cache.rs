@@ -26,7 +26,7 @@ struct CachedTools {
 
 impl ToolCache {
     /// Returns the lowered tools. Compares specs, which costs little beside lowering them: a tool that changed under its
-    /// name is seen, and a list that was built anew is not a change.
+    /// name is seen, and a list that was built again is not a change.
     pub(crate) fn lowered(&self, provider: Provider, specs: &[&ToolSpec]) -> Arc<LoweredTools> {
         if let Some(lowered) = self.find(specs) {
             return lowered;
@@ -67,7 +67,7 @@ mod tests {
             |specs: &[ToolSpec]| cache.lowered(Provider::Ollama, &specs.iter().collect::<Vec<_>>());
         let first = lowered(&[spec("a", ""), spec("b", "")]);
         let other = lowered(&[spec("a", "")]);
-        // Built anew, as each turn does, and with another caller's list between.
+        // Built again, as each turn does, and with another caller's list between.
         assert!(Arc::ptr_eq(&first, &lowered(&[spec("a", ""), spec("b", "")])));
         assert!(Arc::ptr_eq(&other, &lowered(&[spec("a", "")])));
         for changed in [

@@ -13,7 +13,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use super::{
     challenge::Challenge,
     config::{GrantKind, OauthConfig},
-    credential::{Credential, CredentialKey, Owner},
+    credential::{CredentialKey, Owner, StoredSignIn},
     credential_store::CredentialStore,
     error::Error,
     http::HttpClient,
@@ -28,11 +28,11 @@ pub type SecretObserver = Arc<dyn Fn(&Secret) + Send + Sync>;
 
 /// The sign-in of one server. Requests that share it renew it once, and so do processes that share the store.
 pub struct Authorizer {
-    shared: Arc<Shared>,
+    shared: Arc<AuthorizerState>,
 }
 
 /// Outlives a request that is dropped while it renews the sign-in: a refresh token that was used must be replaced.
-struct Shared {
+struct AuthorizerState {
     http: HttpClient,
     store: Arc<dyn CredentialStore>,
     key: CredentialKey,
@@ -47,7 +47,7 @@ struct Shared {
     subject: Mutex<Option<Secret>>,
     /// What the server wants the next proof to have.
     nonce: Mutex<Option<String>>,
-    current: Mutex<Option<Arc<Credential>>>,
+    current: Mutex<Option<Arc<StoredSignIn>>>,
     /// Held while the sign-in is loaded or renewed.
     renewing: Arc<AsyncMutex<RenewalState>>,
     /// The last renewal, if it failed.
@@ -80,7 +80,7 @@ impl Authorizer {
     ) -> Self {
         let (subject, nonce, current) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (renewing, challenge) = (Arc::default(), Mutex::default());
-        let shared = Shared {
+        let shared = AuthorizerState {
             http,
             store,
             name: key.name(),
@@ -149,12 +149,12 @@ impl Authorizer {
     /// # Errors
     /// As [`SignIn::prepare`].
     pub async fn prepare(&self) -> Result<SignIn, Error> {
-        let Shared { http, store, key, config, .. } = &*self.shared;
+        let AuthorizerState { http, store, key, config, .. } = &*self.shared;
         SignIn::prepare(http, store, key.clone(), config, self.challenge()).await
     }
 
     /// Notes the caller's own token, which is exchanged when the server next wants one.
-    pub fn present(&self, subject: &Secret) {
+    pub fn set_subject_token(&self, subject: &Secret) {
         let before = lock(&self.shared.subject).replace(subject.clone());
         if before.as_ref() != Some(subject) {
             self.shared.forget_failure();
@@ -167,7 +167,7 @@ impl Authorizer {
     }
 
     /// Waits until no renewal is under way: one that is cut off would lose the new refresh token.
-    pub async fn settled(&self) {
+    pub async fn wait_for_renewal(&self) {
         drop(self.shared.renewing.lock().await);
     }
 
@@ -235,7 +235,7 @@ impl Authorizer {
     }
 }
 
-impl Shared {
+impl AuthorizerState {
     /// Whether somebody has changed the stored sign-in since this was last asked.
     fn has_changed_elsewhere(&self) -> bool {
         if self.is_in_memory() {

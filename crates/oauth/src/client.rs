@@ -12,13 +12,13 @@ use super::{
     error::Error,
     http::{HttpClient, is_loopback},
     jwt::SigningAlgorithm,
-    metadata::AuthorizationServer,
+    metadata::ServerMetadata,
     token,
 };
 
 /// A client of one authorization server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Client {
+pub(super) struct ClientRegistration {
     pub(super) id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     secret: Option<Secret>,
@@ -78,10 +78,7 @@ pub(super) enum ClientKind {
 ///
 /// # Errors
 /// There is no way.
-pub(super) fn kind(
-    config: &OauthConfig,
-    issuer: &AuthorizationServer,
-) -> Result<ClientKind, Error> {
+pub(super) fn kind(config: &OauthConfig, issuer: &ServerMetadata) -> Result<ClientKind, Error> {
     if config.client_id.is_some() {
         Ok(ClientKind::Configured)
     } else if issuer.client_id_metadata_document_supported && config.client_metadata_url.is_some() {
@@ -101,27 +98,33 @@ pub(super) async fn obtain(
     http: &HttpClient,
     server: &Url,
     config: &OauthConfig,
-    issuer: &AuthorizationServer,
+    issuer: &ServerMetadata,
     redirect: Option<&str>,
-) -> Result<Client, Error> {
+) -> Result<ClientRegistration, Error> {
     match kind(config, issuer)? {
         ClientKind::Configured => Ok(configured(config, issuer)),
         ClientKind::MetadataDocument => {
-            Ok(Client::new(config.client_metadata_url.clone().unwrap_or_default()))
+            Ok(ClientRegistration::new(config.client_metadata_url.clone().unwrap_or_default()))
         }
         ClientKind::Dynamic => register(http, server, issuer, redirect).await,
     }
 }
 
 /// The client of the settings; one without an id if they have none, as a workload may be known by its assertion alone.
-pub(super) fn configured(config: &OauthConfig, issuer: &AuthorizationServer) -> Client {
+pub(super) fn configured(config: &OauthConfig, issuer: &ServerMetadata) -> ClientRegistration {
     let (secret, private_key) = (config.client_secret.clone(), config.private_key.clone());
     let method = match private_key {
         Some(_) => AuthMethod::PrivateKeyJwt,
         None => method(issuer, secret.is_some()),
     };
     let id = config.client_id.clone().unwrap_or_default();
-    Client { id, secret, private_key, signing_algorithm: config.signing_algorithm, method }
+    ClientRegistration {
+        id,
+        secret,
+        private_key,
+        signing_algorithm: config.signing_algorithm,
+        method,
+    }
 }
 
 /// What an authorization server registered.
@@ -136,9 +139,9 @@ struct RegistrationAnswer {
 async fn register(
     http: &HttpClient,
     server: &Url,
-    issuer: &AuthorizationServer,
+    issuer: &ServerMetadata,
     redirect: Option<&str>,
-) -> Result<Client, Error> {
+) -> Result<ClientRegistration, Error> {
     let endpoint =
         issuer.endpoint("registration endpoint", issuer.registration_endpoint.as_ref(), server)?;
     let wanted = registered_method(issuer);
@@ -166,7 +169,7 @@ async fn register(
     let secret = registered.client_secret;
     let named = registered.token_endpoint_auth_method.as_deref().and_then(AuthMethod::parse);
     let method = named.unwrap_or_else(|| method(issuer, secret.is_some()));
-    Ok(Client { secret, method, ..Client::new(id) })
+    Ok(ClientRegistration { secret, method, ..ClientRegistration::new(id) })
 }
 
 /// Whether the browser comes back to this machine.
@@ -176,7 +179,7 @@ fn is_native(redirect: &str) -> bool {
 
 /// What to register with: as a program on a person's machine nothing can be kept from its user, so no secret if that is
 /// allowed.
-fn registered_method(issuer: &AuthorizationServer) -> AuthMethod {
+fn registered_method(issuer: &ServerMetadata) -> AuthMethod {
     let Some(supported) = &issuer.token_endpoint_auth_methods_supported else {
         return AuthMethod::None;
     };
@@ -186,7 +189,7 @@ fn registered_method(issuer: &AuthorizationServer) -> AuthMethod {
 }
 
 /// What a client that has a secret, or none, uses.
-fn method(issuer: &AuthorizationServer, has_secret: bool) -> AuthMethod {
+fn method(issuer: &ServerMetadata, has_secret: bool) -> AuthMethod {
     let supported = issuer.token_endpoint_auth_methods_supported.as_deref().unwrap_or_default();
     match has_secret {
         false => AuthMethod::None,
@@ -197,7 +200,7 @@ fn method(issuer: &AuthorizationServer, has_secret: bool) -> AuthMethod {
     }
 }
 
-impl Client {
+impl ClientRegistration {
     /// A client that proves nothing.
     fn new(id: String) -> Self {
         let method = AuthMethod::None;

@@ -5,11 +5,11 @@ use switchboard_vault::Secret;
 use url::Url;
 
 use super::{
-    client::Client,
+    client::ClientRegistration,
     credential_store::{CredentialLock, CredentialStore},
     dpop::DpopKey,
     error::Error,
-    token::Tokens,
+    token::IssuedTokens,
 };
 
 /// Whose a sign-in is.
@@ -28,7 +28,7 @@ pub struct CredentialKey {
     pub owner: Owner,
     /// The server's name in the config.
     pub server: String,
-    /// Its address: one that has moved is signed in to anew.
+    /// Its address: one that has moved is signed in to again.
     pub url: Url,
 }
 
@@ -78,7 +78,7 @@ impl CredentialKey {
 
 /// A sign-in: tokens, and everything that is needed to renew them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Credential {
+pub struct StoredSignIn {
     /// The authorization server that gave it. Nothing of this goes to another one.
     pub issuer: String,
     /// The scopes that were granted.
@@ -96,7 +96,7 @@ pub struct Credential {
     pub expires_at: Option<u64>,
     pub(super) access_token: Secret,
     pub(super) refresh_token: Option<Secret>,
-    pub(super) client: Client,
+    pub(super) client: ClientRegistration,
     pub(super) token_endpoint: String,
     pub(super) revocation_endpoint: Option<String>,
     /// Which server the tokens are for (RFC 8707).
@@ -106,7 +106,7 @@ pub struct Credential {
     pub(super) dpop: Option<DpopKey>,
 }
 
-impl Credential {
+impl StoredSignIn {
     /// Whether the sign-in goes on without a person when the access token ends.
     pub fn is_renewable(&self) -> bool {
         self.refresh_token.is_some()
@@ -117,8 +117,8 @@ impl Credential {
         std::iter::once(&self.access_token).chain(&self.refresh_token)
     }
 
-    /// Takes new tokens over; what is not given anew stays.
-    pub(super) fn renew(&mut self, tokens: Tokens) {
+    /// Takes new tokens over; what is not given again stays.
+    pub(super) fn renew(&mut self, tokens: IssuedTokens) {
         self.access_token = tokens.access;
         (self.obtained_at, self.expires_at) = (Some(tokens.obtained_at), tokens.expires_at);
         self.refresh_token = tokens.refresh.or(self.refresh_token.take());

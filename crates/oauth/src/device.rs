@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{credential::Credential, error::Error, http::trusted, sign_in::SignIn, token};
+use super::{credential::StoredSignIn, error::Error, http::trusted, sign_in::SignIn, token};
 
 /// How often to ask if the authorization server does not say.
 const INTERVAL: u64 = 5;
@@ -25,7 +25,7 @@ impl SignIn {
     ///
     /// # Errors
     /// The authorization server does not have this flow, the person refuses, or takes too long.
-    pub async fn with_device(&self, show: impl FnOnce(&DeviceCode)) -> Result<Credential, Error> {
+    pub async fn with_device(&self, show: impl FnOnce(&DeviceCode)) -> Result<StoredSignIn, Error> {
         let endpoint = self.issuer.device_authorization_endpoint.as_ref();
         let endpoint = self.issuer.endpoint("device flow", endpoint, &self.key.url)?;
         let client = self.client(None).await?;
@@ -62,10 +62,10 @@ impl SignIn {
 
     async fn poll(
         &self,
-        client: super::client::Client,
+        client: super::client::ClientRegistration,
         device_code: &str,
         mut interval: Duration,
-    ) -> Result<Credential, Error> {
+    ) -> Result<StoredSignIn, Error> {
         let grant = [
             ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
             ("device_code", device_code),

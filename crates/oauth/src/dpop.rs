@@ -6,10 +6,11 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use switchboard_toolcall::time::unix_seconds;
 use switchboard_vault::Secret;
 use url::Url;
 
-use super::{error::Error, http::shown, jwt::SigningKey, random, token::now};
+use super::{error::Error, http::shown, jwt::JwtSigningKey, random};
 
 /// The header of a proof.
 pub(super) const PROOF: &str = "DPoP";
@@ -37,7 +38,7 @@ impl DpopKey {
     /// # Errors
     /// The system has no random numbers.
     pub(super) fn new() -> Result<Self, Error> {
-        Ok(Self { key: URL_SAFE_NO_PAD.encode(SigningKey::generate()?).into() })
+        Ok(Self { key: URL_SAFE_NO_PAD.encode(JwtSigningKey::generate()?).into() })
     }
 
     /// Returns a proof for one request: with its method, its address without query, and the token that it is sent with.
@@ -53,7 +54,7 @@ impl DpopKey {
     ) -> Result<String, Error> {
         let key = self.signing()?;
         let mut claims = json!({
-            "jti": random::text()?, "htm": method, "htu": shown(url), "iat": now(),
+            "jti": random::text()?, "htm": method, "htu": shown(url), "iat": unix_seconds(),
         });
         if let Some(token) = token {
             claims["ath"] = json!(hash(token.expose()));
@@ -75,19 +76,19 @@ impl DpopKey {
         Ok(hash(&text))
     }
 
-    fn signing(&self) -> Result<SigningKey, Error> {
+    fn signing(&self) -> Result<JwtSigningKey, Error> {
         let bytes = URL_SAFE_NO_PAD.decode(self.key.expose()).unwrap_or_default();
-        SigningKey::from_pkcs8(&bytes).ok_or_else(damaged)
+        JwtSigningKey::from_pkcs8(&bytes).ok_or_else(damaged)
     }
 }
 
-fn public(key: &SigningKey) -> Result<Value, Error> {
+fn public(key: &JwtSigningKey) -> Result<Value, Error> {
     let (x, y) = key.coordinates().ok_or_else(damaged)?;
     Ok(json!({"kty": "EC", "crv": "P-256", "x": x, "y": y}))
 }
 
 fn damaged() -> Error {
-    Error::Metadata("the key of the sign-in is damaged; sign in anew".to_owned())
+    Error::Metadata("the key of the sign-in is damaged; sign in again".to_owned())
 }
 
 fn hash(text: &str) -> String {

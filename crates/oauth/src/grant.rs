@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 use super::{
     client,
     config::{GrantKind, IdpConfig},
-    credential::Credential,
+    credential::StoredSignIn,
     error::Error,
     http::trusted,
     metadata,
@@ -35,7 +35,7 @@ impl SignIn {
     ///
     /// # Errors
     /// The settings lack something, or the authorization server refuses.
-    pub async fn by_grant(&self, grant: GrantKind) -> Result<Credential, Error> {
+    pub async fn by_grant(&self, grant: GrantKind) -> Result<StoredSignIn, Error> {
         self.keep(self.without_person(grant, None).await?).await
     }
 
@@ -47,7 +47,7 @@ impl SignIn {
         &self,
         grant: GrantKind,
         subject: Option<&Secret>,
-    ) -> Result<Credential, Error> {
+    ) -> Result<StoredSignIn, Error> {
         let checked = self.config.check(grant);
         checked.map_err(|problem| Error::Settings(format!("`oauth` {problem}")))?;
         match grant {
@@ -59,7 +59,7 @@ impl SignIn {
                     |error| Error::Settings(format!("`assertion` cannot be read: {error}"));
                 match read.map_err(failed)?? {
                     Some(assertion) => self.by_assertion(&assertion).await,
-                    None => self.by(&[("grant_type", "client_credentials")]).await,
+                    None => self.request_token(&[("grant_type", "client_credentials")]).await,
                 }
             }
             GrantKind::Exchange => {
@@ -77,21 +77,21 @@ impl SignIn {
         }
     }
 
-    async fn by_assertion(&self, assertion: &Secret) -> Result<Credential, Error> {
-        self.by(&[("grant_type", JWT_BEARER), ("assertion", assertion.expose())]).await
+    async fn by_assertion(&self, assertion: &Secret) -> Result<StoredSignIn, Error> {
+        self.request_token(&[("grant_type", JWT_BEARER), ("assertion", assertion.expose())]).await
     }
 
-    async fn by_exchange(&self, subject: &Secret) -> Result<Credential, Error> {
+    async fn by_exchange(&self, subject: &Secret) -> Result<StoredSignIn, Error> {
         let grant = [
             ("grant_type", EXCHANGE),
             ("subject_token", subject.expose()),
             ("subject_token_type", ACCESS_TOKEN),
             ("requested_token_type", ACCESS_TOKEN),
         ];
-        self.by(&grant).await
+        self.request_token(&grant).await
     }
 
-    async fn by(&self, grant: &[(&str, &str)]) -> Result<Credential, Error> {
+    async fn request_token(&self, grant: &[(&str, &str)]) -> Result<StoredSignIn, Error> {
         let scopes = self.scopes_without_person();
         let mut grant = grant.to_vec();
         grant.push(("resource", &self.resource));
@@ -109,7 +109,7 @@ impl SignIn {
     /// Asks the identity provider for a grant that is good at the server's authorization server alone.
     async fn identity_assertion(&self, idp: &IdpConfig, subject: &Secret) -> Result<Secret, Error> {
         // The settings name it, not the server.
-        let http = self.http.anywhere();
+        let http = self.http.allow_private();
         let endpoint = match &idp.token_endpoint {
             Some(endpoint) => trusted(endpoint, &self.key.url)?,
             None => {

@@ -32,14 +32,14 @@ pub struct HttpClient {
 }
 
 /// An answer, read whole. It may have secrets, so its bytes are overwritten when it is dropped.
-pub(super) struct Answer {
+pub(super) struct OAuthResponse {
     pub(super) status: StatusCode,
     bytes: Zeroizing<Vec<u8>>,
     /// The nonce that the next proof must have, if one was sent.
     pub(super) nonce: Option<String>,
 }
 
-impl Answer {
+impl OAuthResponse {
     /// Reads the body, so that what is a [`Secret`] in `T` is in no other place.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl HttpClient {
     }
 
     /// Returns the client for what the settings name.
-    pub(super) fn anywhere(&self) -> Self {
+    pub(super) fn allow_private(&self) -> Self {
         Self { is_public_only: false, ..self.clone() }
     }
 
@@ -126,7 +126,7 @@ impl HttpClient {
         form: &[(&str, &str)],
         headers: &[(&str, Secret)],
         what: &'static str,
-    ) -> Result<Answer, Error> {
+    ) -> Result<OAuthResponse, Error> {
         let mut request = self.client(url)?.post(url.clone()).form(form);
         request = request.header(header::ACCEPT, "application/json");
         for (name, value) in headers {
@@ -145,7 +145,7 @@ impl HttpClient {
         url: &Url,
         body: &Value,
         what: &'static str,
-    ) -> Result<Answer, Error> {
+    ) -> Result<OAuthResponse, Error> {
         let request = self.client(url)?.post(url.clone()).json(body);
         answer(send(request, url, what).await?, url, what).await
     }
@@ -174,12 +174,12 @@ async fn send(request: RequestBuilder, url: &Url, what: &'static str) -> Result<
     request.send().await.map_err(|error| failed(url, what, &error))
 }
 
-async fn answer(response: Response, url: &Url, what: &'static str) -> Result<Answer, Error> {
+async fn answer(response: Response, url: &Url, what: &'static str) -> Result<OAuthResponse, Error> {
     let status = response.status();
     let nonce = response.headers().get(NONCE).and_then(|nonce| nonce.to_str().ok());
     let nonce = nonce.map(str::to_owned);
     let bytes = whole(response, url, what).await?;
-    Ok(Answer { status, bytes, nonce })
+    Ok(OAuthResponse { status, bytes, nonce })
 }
 
 async fn whole(

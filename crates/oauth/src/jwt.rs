@@ -45,18 +45,18 @@ pub enum SigningAlgorithm {
 }
 
 /// A private key, ready to sign with one algorithm.
-pub(super) struct SigningKey {
+pub(super) struct JwtSigningKey {
     algorithm: SigningAlgorithm,
-    pair: Pair,
+    pair: SigningKeyPair,
 }
 
-enum Pair {
+enum SigningKeyPair {
     Ecdsa(EcdsaKeyPair),
     Rsa(rsa::KeyPair, &'static dyn signature::RsaEncoding),
     Ed25519(Ed25519KeyPair),
 }
 
-impl SigningKey {
+impl JwtSigningKey {
     /// Reads a private key in PEM: PKCS #8, or PKCS #1 for RSA. Without an algorithm, the first one that the key fits is used.
     ///
     /// # Errors
@@ -107,14 +107,14 @@ impl SigningKey {
         use SigningAlgorithm::{ES256, ES384, EdDSA};
         let pair = match (algorithm, der) {
             (ES256 | ES384, PrivateKeyDer::Pkcs8(key)) => ecdsa(algorithm, key.secret_pkcs8_der())?,
-            (EdDSA, PrivateKeyDer::Pkcs8(key)) => Pair::Ed25519(
+            (EdDSA, PrivateKeyDer::Pkcs8(key)) => SigningKeyPair::Ed25519(
                 Ed25519KeyPair::from_pkcs8_maybe_unchecked(key.secret_pkcs8_der()).ok()?,
             ),
-            (_, PrivateKeyDer::Pkcs8(key)) => Pair::Rsa(
+            (_, PrivateKeyDer::Pkcs8(key)) => SigningKeyPair::Rsa(
                 rsa::KeyPair::from_pkcs8(key.secret_pkcs8_der()).ok()?,
                 rsa_encoding(algorithm)?,
             ),
-            (_, PrivateKeyDer::Pkcs1(key)) => Pair::Rsa(
+            (_, PrivateKeyDer::Pkcs1(key)) => SigningKeyPair::Rsa(
                 rsa::KeyPair::from_der(key.secret_pkcs1_der()).ok()?,
                 rsa_encoding(algorithm)?,
             ),
@@ -133,25 +133,25 @@ impl SigningKey {
         let text = format!("{}.{}", encode(&header), encode(claims));
         let random = SystemRandom::new();
         let signature = match &self.pair {
-            Pair::Ecdsa(pair) => pair
+            SigningKeyPair::Ecdsa(pair) => pair
                 .sign(&random, text.as_bytes())
                 .map_err(|_| no_random_numbers())?
                 .as_ref()
                 .to_vec(),
-            Pair::Rsa(pair, encoding) => {
+            SigningKeyPair::Rsa(pair, encoding) => {
                 let mut signature = vec![0; pair.public().modulus_len()];
                 pair.sign(*encoding, &random, text.as_bytes(), &mut signature)
                     .map_err(|_| no_random_numbers())?;
                 signature
             }
-            Pair::Ed25519(pair) => pair.sign(text.as_bytes()).as_ref().to_vec(),
+            SigningKeyPair::Ed25519(pair) => pair.sign(text.as_bytes()).as_ref().to_vec(),
         };
         Ok(format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
     /// The two coordinates of the public key; `None` unless it is on P-256.
     pub(super) fn coordinates(&self) -> Option<(String, String)> {
-        let Pair::Ecdsa(pair) = &self.pair else { return None };
+        let SigningKeyPair::Ecdsa(pair) = &self.pair else { return None };
         // 4, then both coordinates.
         let point = pair.public_key().as_ref();
         let (x, y) = point.get(1..65)?.split_at(32);
@@ -159,12 +159,12 @@ impl SigningKey {
     }
 }
 
-fn ecdsa(algorithm: SigningAlgorithm, bytes: &[u8]) -> Option<Pair> {
+fn ecdsa(algorithm: SigningAlgorithm, bytes: &[u8]) -> Option<SigningKeyPair> {
     let kind = match algorithm {
         SigningAlgorithm::ES256 => &signature::ECDSA_P256_SHA256_FIXED_SIGNING,
         _ => &signature::ECDSA_P384_SHA384_FIXED_SIGNING,
     };
-    EcdsaKeyPair::from_pkcs8(kind, bytes, &SystemRandom::new()).ok().map(Pair::Ecdsa)
+    EcdsaKeyPair::from_pkcs8(kind, bytes, &SystemRandom::new()).ok().map(SigningKeyPair::Ecdsa)
 }
 
 fn rsa_encoding(algorithm: SigningAlgorithm) -> Option<&'static dyn signature::RsaEncoding> {
@@ -208,7 +208,7 @@ mod tests {
         let ed25519 = Ed25519KeyPair::generate_pkcs8(&random).unwrap();
         for (der, algorithm, verification) in [
             (
-                SigningKey::generate().unwrap(),
+                JwtSigningKey::generate().unwrap(),
                 "ES256",
                 &signature::ECDSA_P256_SHA256_FIXED
                     as &'static dyn signature::VerificationAlgorithm,
@@ -216,15 +216,15 @@ mod tests {
             (p384.as_ref().to_vec(), "ES384", &signature::ECDSA_P384_SHA384_FIXED),
             (ed25519.as_ref().to_vec(), "EdDSA", &signature::ED25519),
         ] {
-            let key = SigningKey::from_pem(&pem("PRIVATE KEY", &der), None).unwrap();
+            let key = JwtSigningKey::from_pem(&pem("PRIVATE KEY", &der), None).unwrap();
             let token = key.sign(json!({}), &json!({"a": 1})).unwrap();
             let (text, signed) = token.rsplit_once('.').unwrap();
             let header = URL_SAFE_NO_PAD.decode(text.split_once('.').unwrap().0).unwrap();
             assert_eq!(header, format!("{{\"alg\":\"{algorithm}\"}}").as_bytes());
             let public: &[u8] = match &key.pair {
-                Pair::Ecdsa(pair) => pair.public_key().as_ref(),
-                Pair::Ed25519(pair) => pair.public_key().as_ref(),
-                Pair::Rsa(..) => unreachable!(),
+                SigningKeyPair::Ecdsa(pair) => pair.public_key().as_ref(),
+                SigningKeyPair::Ed25519(pair) => pair.public_key().as_ref(),
+                SigningKeyPair::Rsa(..) => unreachable!(),
             };
             let signed = URL_SAFE_NO_PAD.decode(signed).unwrap();
             UnparsedPublicKey::new(verification, public).verify(text.as_bytes(), &signed).unwrap();
@@ -250,14 +250,14 @@ mod tests {
     // AU-2, AU-3
     #[test]
     fn a_key_that_cannot_be_used_is_told_without_showing_it() {
-        let key = pem("PRIVATE KEY", &SigningKey::generate().unwrap());
+        let key = pem("PRIVATE KEY", &JwtSigningKey::generate().unwrap());
         let rsa = Some(SigningAlgorithm::RS256);
         for (key, algorithm, reason) in [
             (Secret::from("hunter2"), None, "not a private key in PEM"),
             (pem("PRIVATE KEY", b"hunter2"), None, "neither of P-256"),
             (key, rsa, "not a key for RS256"),
         ] {
-            let error = SigningKey::from_pem(&key, algorithm).err().unwrap().to_string();
+            let error = JwtSigningKey::from_pem(&key, algorithm).err().unwrap().to_string();
             assert!(error.contains(reason) && !error.contains("hunter2"), "{error}");
         }
     }

@@ -1,7 +1,7 @@
 //! An OAuth 2.1 client for MCP servers and HTTP APIs, as MCP 2025-11-25 and 2026-07-28 describe it (SPEC AU-1).
 //!
 //! [`SignIn`] signs in: discovery, a client id, the authorization code flow with PKCE or the device flow. What comes of it is a
-//! [`Credential`] in a [`CredentialStore`], bound to the issuer that gave it. An [`Authorizer`] puts its token into the requests to one
+//! [`StoredSignIn`] in a [`CredentialStore`], bound to the issuer that gave it. An [`Authorizer`] puts its token into the requests to one
 //! server and renews it, [`RequestAttempts`] decides which of them are sent again. [`SignInPages`] are the addresses at which
 //! callers of a gateway sign in. Opening a browser and asking people is left to the caller.
 
@@ -36,7 +36,7 @@ pub use authorizer::{Authorizer, SecretObserver};
 pub use caller_sign_in::{NotSignedIn, opens_pages, principal_of};
 pub use challenge::{Challenge, DpopDemand};
 pub use config::{GrantKind, IdpConfig, OauthConfig};
-pub use credential::{Credential, CredentialKey, Owner};
+pub use credential::{CredentialKey, Owner, StoredSignIn};
 pub use credential_store::{CredentialLock, CredentialStore, StoreFuture, VaultCredentials};
 pub use deps::OauthDeps;
 pub use device::DeviceCode;
@@ -45,7 +45,7 @@ pub use error::Error;
 pub use http::HttpClient;
 pub use jwt::SigningAlgorithm;
 pub use loopback::LoopbackListener;
-pub use pending::{AuthorizationRequest, PendingSignIn};
+pub use pending::{OutgoingAuthorizationRequest, PendingSignIn};
 pub use request_token::RequestToken;
 pub use server_auth::ServerAuth;
 pub use sign_in::{SignIn, revoke};

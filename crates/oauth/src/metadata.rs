@@ -23,7 +23,7 @@ pub(super) struct ProtectedResource {
 /// What an authorization server says of itself, as far as it is used here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct AuthorizationServer {
+pub(super) struct ServerMetadata {
     pub(super) issuer: String,
     pub(super) authorization_endpoint: Option<String>,
     pub(super) token_endpoint: Option<String>,
@@ -89,7 +89,7 @@ pub(super) async fn authorization_server(
     http: &HttpClient,
     issuer: &str,
     server: &Url,
-) -> Result<AuthorizationServer, Error> {
+) -> Result<ServerMetadata, Error> {
     let url = trusted(issuer, server)?;
     let mut places =
         vec![inserted(&url, "oauth-authorization-server"), inserted(&url, "openid-configuration")];
@@ -102,7 +102,7 @@ pub(super) async fn authorization_server(
         else {
             continue;
         };
-        let found: AuthorizationServer = read(document)?;
+        let found: ServerMetadata = read(document)?;
         // Compared as texts: RFC 8414 allows nothing else. A root may be written with a slash or without one.
         if found.issuer != issuer
             && !(is_root(&url)
@@ -118,7 +118,7 @@ pub(super) async fn authorization_server(
     Err(Error::NoMetadata { url: issuer.to_owned() })
 }
 
-impl AuthorizationServer {
+impl ServerMetadata {
     /// Returns an endpoint's address, checked.
     pub(super) fn endpoint(
         &self,

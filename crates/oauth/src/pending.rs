@@ -7,38 +7,38 @@ use switchboard_vault::Secret;
 use url::Url;
 
 use super::{
-    authorizer::Authorizer, client::Client, credential::Credential, dpop::DpopKey, error::Error,
-    loopback::LoopbackListener, metadata::AuthorizationServer, sign_in::SignIn,
+    authorizer::Authorizer, client::ClientRegistration, credential::StoredSignIn, dpop::DpopKey,
+    error::Error, loopback::LoopbackListener, metadata::ServerMetadata, sign_in::SignIn,
 };
 
 /// A sign-in that waits for the browser, which comes back to this machine.
 #[derive(Debug)]
 pub struct PendingSignIn {
-    pub(super) request: AuthorizationRequest,
+    pub(super) request: OutgoingAuthorizationRequest,
     pub(super) listener: LoopbackListener,
 }
 
 /// A sign-in that waits for the browser, which comes back to an address of the caller's.
 #[derive(Debug)]
-pub struct AuthorizationRequest {
+pub struct OutgoingAuthorizationRequest {
     pub(super) sign_in: SignIn,
-    pub(super) client: Client,
+    pub(super) client: ClientRegistration,
     pub(super) url: Url,
     pub(super) redirect: Url,
     pub(super) state: String,
     pub(super) verifier: Secret,
 }
 
-/// An [`AuthorizationRequest`] as one gateway stores it, so that another can finish it.
+/// An [`OutgoingAuthorizationRequest`] as one gateway stores it, so that another can finish it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredRequest {
-    issuer: AuthorizationServer,
+    issuer: ServerMetadata,
     resource: String,
     scopes: Vec<String>,
     #[serde(default)]
     dpop: Option<DpopKey>,
     must_bind: bool,
-    client: Client,
+    client: ClientRegistration,
     url: String,
     redirect: String,
     state: String,
@@ -46,7 +46,7 @@ pub(super) struct StoredRequest {
 }
 
 impl StoredRequest {
-    pub(super) fn of(request: &AuthorizationRequest) -> Self {
+    pub(super) fn of(request: &OutgoingAuthorizationRequest) -> Self {
         let SignIn { issuer, resource, scopes, dpop, must_bind, .. } = request.sign_in.clone();
         Self {
             issuer,
@@ -63,7 +63,10 @@ impl StoredRequest {
     }
 
     /// Returns the request, to be finished with this authorizer's settings; `None` if it is damaged.
-    pub(super) async fn restore(self, authorizer: &Authorizer) -> Option<AuthorizationRequest> {
+    pub(super) async fn restore(
+        self,
+        authorizer: &Authorizer,
+    ) -> Option<OutgoingAuthorizationRequest> {
         let Self { issuer, resource, scopes, dpop, must_bind, .. } = self;
         let (key, config) = (authorizer.key().clone(), authorizer.config());
         let http = match config.issuer {
@@ -77,7 +80,7 @@ impl StoredRequest {
         let sign_in =
             SignIn { http, store, key, config, issuer, resource, scopes, dpop, must_bind };
         let (state, verifier) = (self.state, self.verifier);
-        Some(AuthorizationRequest { sign_in, client, url, redirect, state, verifier })
+        Some(OutgoingAuthorizationRequest { sign_in, client, url, redirect, state, verifier })
     }
 }
 
@@ -91,7 +94,7 @@ impl PendingSignIn {
     ///
     /// # Errors
     /// The person or the authorization server refused, or somebody else sent the response.
-    pub async fn finish(self) -> Result<Credential, Error> {
+    pub async fn finish(self) -> Result<StoredSignIn, Error> {
         let code = self.listener.receive(|url| self.request.code(url).transpose()).await?;
         self.request.redeem(&code).await
     }
@@ -100,12 +103,12 @@ impl PendingSignIn {
     ///
     /// # Errors
     /// As [`finish`](Self::finish), or it is not such an address.
-    pub async fn finish_with(self, address: &str) -> Result<Credential, Error> {
+    pub async fn finish_with(self, address: &str) -> Result<StoredSignIn, Error> {
         self.request.finish_with(address).await
     }
 }
 
-impl AuthorizationRequest {
+impl OutgoingAuthorizationRequest {
     /// Where the browser is to go.
     pub fn url(&self) -> &Url {
         &self.url
@@ -120,7 +123,7 @@ impl AuthorizationRequest {
     ///
     /// # Errors
     /// The person or the authorization server refused, somebody else sent the response, or it is no such address.
-    pub async fn finish_with(self, address: &str) -> Result<Credential, Error> {
+    pub async fn finish_with(self, address: &str) -> Result<StoredSignIn, Error> {
         let wrong =
             || Error::Response("it is not the address that the browser ended on".to_owned());
         let url = Url::parse(address.trim()).map_err(|_| wrong())?;
@@ -169,7 +172,7 @@ impl AuthorizationRequest {
         }
     }
 
-    async fn redeem(self, code: &Secret) -> Result<Credential, Error> {
+    async fn redeem(self, code: &Secret) -> Result<StoredSignIn, Error> {
         let grant = [
             ("grant_type", "authorization_code"),
             ("code", code.expose()),

@@ -9,16 +9,16 @@ use url::Url;
 
 use super::{
     challenge::{Challenge, DpopDemand},
-    client::{self, Client, ClientKind},
+    client::{self, ClientKind, ClientRegistration},
     config::OauthConfig,
-    credential::{Credential, CredentialKey},
+    credential::{CredentialKey, StoredSignIn},
     credential_store::{CredentialLock, CredentialStore},
     dpop::DpopKey,
     error::Error,
     http::{HttpClient, trusted},
     loopback::LoopbackListener,
-    metadata::{self, AuthorizationServer},
-    pending::{AuthorizationRequest, PendingSignIn},
+    metadata::{self, ServerMetadata},
+    pending::{OutgoingAuthorizationRequest, PendingSignIn},
     random,
     token::TokenEndpoint,
 };
@@ -35,7 +35,7 @@ pub struct SignIn {
     pub(super) store: Arc<dyn CredentialStore>,
     pub(super) key: CredentialKey,
     pub(super) config: Arc<OauthConfig>,
-    pub(super) issuer: AuthorizationServer,
+    pub(super) issuer: ServerMetadata,
     pub(super) resource: String,
     pub(super) scopes: Vec<String>,
     /// The key that tokens are to be bound to.
@@ -76,7 +76,7 @@ impl SignIn {
             }
             other => other,
         })?;
-        let before = Credential::load(&**store, &key).await?;
+        let before = StoredSignIn::load(&**store, &key).await?;
         check_moved(config, before.as_ref(), &issuer)?;
         let before = before.filter(|before| before.issuer == issuer.issuer);
         let demand = match resource.dpop_bound_access_tokens_required {
@@ -115,7 +115,7 @@ impl SignIn {
     ///
     /// # Errors
     /// There is no way to do that.
-    pub async fn begin_at(&self, redirect: Url) -> Result<AuthorizationRequest, Error> {
+    pub async fn begin_at(&self, redirect: Url) -> Result<OutgoingAuthorizationRequest, Error> {
         self.issuer.check_pkce()?;
         let endpoint = self.issuer.authorization_endpoint.as_ref();
         let mut url = self.issuer.endpoint("authorization endpoint", endpoint, &self.key.url)?;
@@ -140,7 +140,7 @@ impl SignIn {
             }
         }
         let sign_in = self.clone();
-        Ok(AuthorizationRequest {
+        Ok(OutgoingAuthorizationRequest {
             sign_in,
             client,
             url,
@@ -150,21 +150,21 @@ impl SignIn {
         })
     }
 
-    pub(super) async fn client(&self, redirect: Option<&str>) -> Result<Client, Error> {
+    pub(super) async fn client(&self, redirect: Option<&str>) -> Result<ClientRegistration, Error> {
         client::obtain(&self.http, &self.key.url, &self.config, &self.issuer, redirect).await
     }
 
     /// Asks for tokens and stores them as the new sign-in.
     pub(super) async fn exchange(
         &self,
-        client: Client,
+        client: ClientRegistration,
         grant: &[(&str, &str)],
-    ) -> Result<Credential, Error> {
+    ) -> Result<StoredSignIn, Error> {
         self.keep(self.request(client, grant).await?).await
     }
 
     /// Stores a new sign-in.
-    pub(super) async fn keep(&self, credential: Credential) -> Result<Credential, Error> {
+    pub(super) async fn keep(&self, credential: StoredSignIn) -> Result<StoredSignIn, Error> {
         // A refresh of the old sign-in that is under way must not overwrite the new one.
         let lock = self.store.lock(&self.key.name()).await?;
         let stored = credential.store(&*lock).await;
@@ -175,9 +175,9 @@ impl SignIn {
     /// Asks for tokens; stores nothing.
     pub(super) async fn request(
         &self,
-        client: Client,
+        client: ClientRegistration,
         grant: &[(&str, &str)],
-    ) -> Result<Credential, Error> {
+    ) -> Result<StoredSignIn, Error> {
         let endpoint = self.issuer.endpoint(
             "token endpoint",
             self.issuer.token_endpoint.as_ref(),
@@ -190,7 +190,7 @@ impl SignIn {
             let problem = format!("`{issuer}` gives no tokens that are bound to a key (DPoP)");
             return Err(Error::Metadata(problem));
         }
-        Ok(Credential {
+        Ok(StoredSignIn {
             issuer: self.issuer.issuer.clone(),
             scopes: tokens.scopes.unwrap_or_else(|| self.scopes.clone()),
             account: tokens.id_token.as_ref().and_then(|token| account(token, issuer, &client.id)),
@@ -230,7 +230,7 @@ pub async fn revoke(
     http: &HttpClient,
     store: &dyn CredentialStore,
     key: &CredentialKey,
-) -> Result<Option<(Credential, bool)>, Error> {
+) -> Result<Option<(StoredSignIn, bool)>, Error> {
     if store.get(&key.name()).await?.is_none() {
         return Ok(None);
     }
@@ -245,8 +245,8 @@ async fn revoke_locked(
     http: &HttpClient,
     lock: &dyn CredentialLock,
     key: &CredentialKey,
-) -> Result<Option<(Credential, bool)>, Error> {
-    let Some(credential) = Credential::load_locked(lock, key).await? else { return Ok(None) };
+) -> Result<Option<(StoredSignIn, bool)>, Error> {
+    let Some(credential) = StoredSignIn::load_locked(lock, key).await? else { return Ok(None) };
     let endpoint = credential.revocation_endpoint.as_deref().map(|to| trusted(to, &key.url));
     let is_revoked = match endpoint {
         Some(Ok(endpoint)) => revoke_at(http, &endpoint, &credential).await.unwrap_or(false),
@@ -259,7 +259,7 @@ async fn revoke_locked(
 async fn revoke_at(
     http: &HttpClient,
     endpoint: &Url,
-    credential: &Credential,
+    credential: &StoredSignIn,
 ) -> Result<bool, Error> {
     let mut is_revoked = true;
     let tokens = credential.refresh_token.iter().map(|token| (token, "refresh_token"));
@@ -284,7 +284,7 @@ fn chosen_issuer(named: &[String], config: &OauthConfig, server: &Url) -> Result
         return Ok(wanted.clone());
     }
     Err(Error::Metadata(format!(
-        "the server wants a sign-in at {}, and `issuer` in its settings is `{wanted}`",
+        "the server requires a sign-in at {}, and `issuer` in its settings is `{wanted}`",
         named.join(" or ")
     )))
 }
@@ -292,8 +292,8 @@ fn chosen_issuer(named: &[String], config: &OauthConfig, server: &Url) -> Result
 /// A client that was registered by hand belongs to the issuer that it was first used at.
 fn check_moved(
     config: &OauthConfig,
-    before: Option<&Credential>,
-    issuer: &AuthorizationServer,
+    before: Option<&StoredSignIn>,
+    issuer: &ServerMetadata,
 ) -> Result<(), Error> {
     match before {
         Some(before)
@@ -313,8 +313,8 @@ fn check_moved(
 /// What to ask for: what is named, what was granted and asked for before, and to stay signed in where that is offered.
 fn scopes(
     named: Option<Vec<String>>,
-    before: Option<&Credential>,
-    issuer: &AuthorizationServer,
+    before: Option<&StoredSignIn>,
+    issuer: &ServerMetadata,
 ) -> Vec<String> {
     let earlier =
         before.into_iter().flat_map(|before| before.scopes.iter().chain(&before.wanted_scopes));

@@ -5,7 +5,7 @@
 //! neither our address nor that of the authorization server is of use to anybody else, and nobody can be lured into signing in
 //! for another.
 
-mod fleet;
+mod shared_pages;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -18,9 +18,9 @@ use tokio::{
 };
 use url::Url;
 
-use super::{authorizer::Authorizer, error::Error, pending::AuthorizationRequest};
-use fleet::Fleet;
-pub use fleet::{SharedPages, TargetFinder};
+use super::{authorizer::Authorizer, error::Error, pending::OutgoingAuthorizationRequest};
+use shared_pages::PageSharing;
+pub use shared_pages::{SharedPages, TargetFinder};
 
 /// How long an address is good.
 const LIFE: Duration = Duration::from_secs(600);
@@ -38,7 +38,7 @@ pub struct SignInPages {
     gateway: OnceLock<Url>,
     open: Mutex<Vec<Arc<SignInPage>>>,
     /// The other gateways that serve the pages; unset if there are none.
-    fleet: OnceLock<Fleet>,
+    sharing: OnceLock<PageSharing>,
 }
 
 /// What one caller signs in to: that caller's instance of a server, or an API.
@@ -53,7 +53,7 @@ pub trait SignInTarget: Send + Sync {
     fn own_authorizer(&self) -> Option<&Authorizer>;
 
     /// Uses the sign-in that is stored now.
-    fn signed_in_anew(&self) -> BoxFuture<'_, ()>;
+    fn on_sign_in(&self) -> BoxFuture<'_, ()>;
 }
 
 /// An address at which one caller can sign in to one server, once.
@@ -69,7 +69,7 @@ pub struct SignInPage {
 
 /// A browser that was sent to the authorization server.
 struct BrowserStep {
-    request: AuthorizationRequest,
+    request: OutgoingAuthorizationRequest,
     /// What the browser's cookie must be.
     cookie: String,
 }
@@ -101,8 +101,8 @@ impl SignInPages {
             }
             self.add(&mut open, random()?, target.clone(), LIFE)?
         };
-        if let Some(fleet) = self.fleet.get() {
-            fleet.share(&page).await;
+        if let Some(sharing) = self.sharing.get() {
+            sharing.share(&page).await;
         }
         Some(page)
     }
@@ -112,7 +112,7 @@ impl SignInPages {
         if let Some(page) = self.lock().iter().find(|page| page.id == id) {
             return Some(page.clone());
         }
-        let (target, life) = self.fleet.get()?.find(id).await?;
+        let (target, life) = self.sharing.get()?.find(id).await?;
         let mut open = self.lock();
         // Two browsers may come at once.
         match open.iter().find(|page| page.id == id) {
@@ -143,8 +143,8 @@ impl SignInPages {
             outcome: watch::Sender::default(),
         });
         open.push(page.clone());
-        if let Some(fleet) = self.fleet.get() {
-            fleet.follow(&page);
+        if let Some(sharing) = self.sharing.get() {
+            sharing.follow(&page);
         }
         Some(page)
     }
@@ -152,7 +152,7 @@ impl SignInPages {
     /// Serves the pages together with other gateways. `find` returns what a caller signs in to, by its name. The first call
     /// counts.
     pub fn share(&self, pages: Arc<dyn SharedPages>, find: TargetFinder) {
-        _ = self.fleet.set(Fleet::new(pages, find));
+        _ = self.sharing.set(PageSharing::new(pages, find));
     }
 
     /// Prepares the sign-in of a page and says where to send the browser. The visitor must be the page's
@@ -162,8 +162,8 @@ impl SignInPages {
     /// The server or its authorization server say nothing that can be used.
     pub async fn begin(&self, page: &Arc<SignInPage>) -> Result<BrowserRedirect, Error> {
         let redirect = page.begin().await?;
-        if let Some(fleet) = self.fleet.get() {
-            fleet.share_step(page).await;
+        if let Some(sharing) = self.sharing.get() {
+            sharing.share_step(page).await;
         }
         Ok(redirect)
     }
@@ -185,36 +185,36 @@ impl SignInPages {
         };
         let (page, request) = match self.take(state, cookies) {
             Some((page, step)) => {
-                if let Some(fleet) = self.fleet.get()
-                    && !fleet.use_step(&page, state).await
+                if let Some(sharing) = self.sharing.get()
+                    && !sharing.use_step(&page, state).await
                 {
                     return Err(unknown());
                 }
                 (page, step.request)
             }
-            None => self.take_from_fleet(state, cookies).await.ok_or_else(unknown)?,
+            None => self.take_shared(state, cookies).await.ok_or_else(unknown)?,
         };
         let mut address = page.redirect.clone();
         address.set_query(Some(query));
         let finished = request.finish_with(address.as_str()).await;
         let outcome = finished.as_ref().map(drop).map_err(ToString::to_string);
-        if let Some(fleet) = self.fleet.get() {
-            fleet.share_outcome(&page, &outcome).await;
+        if let Some(sharing) = self.sharing.get() {
+            sharing.share_outcome(&page, &outcome).await;
         }
         if finished.is_ok() {
-            page.target.signed_in_anew().await;
+            page.target.on_sign_in().await;
         }
         page.end(outcome);
         finished.map(|_| page.server_name().to_owned())
     }
 
     /// Takes the sign-in that was begun at another gateway, likewise.
-    async fn take_from_fleet(
+    async fn take_shared(
         &self,
         state: &str,
         cookies: &[&str],
-    ) -> Option<(Arc<SignInPage>, AuthorizationRequest)> {
-        let step = self.fleet.get()?.take_step(state, cookies).await?;
+    ) -> Option<(Arc<SignInPage>, OutgoingAuthorizationRequest)> {
+        let step = self.sharing.get()?.take_step(state, cookies).await?;
         let page = self.find(&step.page).await?;
         let request = step.request.restore(page.target.own_authorizer()?).await?;
         self.lock().retain(|open| open.id != page.id);

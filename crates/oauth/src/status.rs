@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{credential::Credential, request_token::RequestToken, token::now};
+use switchboard_toolcall::time::unix_seconds;
+
+use super::{credential::StoredSignIn, request_token::RequestToken};
 
 /// How many seconds before its end a token is renewed, while requests still use it.
 const AHEAD: u64 = 60;
@@ -60,24 +62,24 @@ pub struct SignInStatus {
 /// Why a person has to sign in, or to change the settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignInNeeded {
-    /// Nobody has, or the sign-in has ended.
-    #[error("it wants a sign-in")]
+    /// Nobody has signed in, or the sign-in has expired.
+    #[error("sign-in required")]
     Missing,
     /// The server has moved to another authorization server.
-    #[error("it wants a new sign-in, at another authorization server")]
+    #[error("sign-in required at another authorization server")]
     Moved,
-    /// The sign-in has ended, and renewing it failed.
-    #[error("its sign-in has ended: {0}")]
+    /// The sign-in has expired, and renewing it failed.
+    #[error("sign-in expired: {0}")]
     Ended(String),
     /// The sign-in lacks scopes.
-    #[error("it wants a sign-in with more scopes: {}", .0.join(" "))]
+    #[error("sign-in required with more scopes: {}", .0.join(" "))]
     Scopes(Vec<String>),
     /// There is no token for us, and none is got by signing in.
     #[error("it gives us no access: {0}")]
     NoAccess(String),
 }
 
-impl Credential {
+impl StoredSignIn {
     /// What may be shown of it.
     pub fn status(&self) -> SignInStatus {
         SignInStatus {
@@ -104,7 +106,7 @@ impl Credential {
     fn ends_within(&self, seconds: u64) -> bool {
         self.expires_at.is_some_and(|end| {
             let quarter = self.obtained_at.map(|start| end.saturating_sub(start) / 4);
-            end <= now().saturating_add(seconds.min(quarter.unwrap_or(u64::MAX)))
+            end <= unix_seconds().saturating_add(seconds.min(quarter.unwrap_or(u64::MAX)))
         })
     }
 }

@@ -1,17 +1,16 @@
 //! The token endpoint.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use serde::Deserialize;
 use serde_json::Value;
+use switchboard_toolcall::time::unix_seconds;
 use switchboard_vault::Secret;
 use url::Url;
 
 use super::{
-    client::Client,
+    client::ClientRegistration,
     dpop::{self, DpopKey, USE_NONCE},
     error::Error,
-    http::{Answer, HttpClient},
+    http::{HttpClient, OAuthResponse},
 };
 
 /// The error codes that say no, or not yet, whatever the status.
@@ -29,7 +28,7 @@ const BUSY: [&str; 2] = ["temporarily_unavailable", "server_error"];
 
 /// Tokens, as an authorization server gives them.
 #[derive(Clone, Debug)]
-pub(super) struct Tokens {
+pub(super) struct IssuedTokens {
     pub(super) access: Secret,
     /// Whether it is good only with our key (DPoP).
     pub(super) is_bound: bool,
@@ -48,7 +47,7 @@ pub(super) struct Tokens {
 pub(super) struct TokenEndpoint<'a> {
     pub(super) url: &'a Url,
     pub(super) issuer: &'a str,
-    pub(super) client: &'a Client,
+    pub(super) client: &'a ClientRegistration,
     /// The key that the tokens are to be bound to.
     pub(super) dpop: Option<&'a DpopKey>,
 }
@@ -62,7 +61,7 @@ impl TokenEndpoint<'_> {
         &self,
         http: &HttpClient,
         grant: &[(&str, &str)],
-    ) -> Result<Tokens, Error> {
+    ) -> Result<IssuedTokens, Error> {
         let mut answer = self.send(http, grant, None).await?;
         // A nonce is asked for in the answer to the first request.
         let is_refused = !answer.status.is_success();
@@ -81,7 +80,7 @@ impl TokenEndpoint<'_> {
         http: &HttpClient,
         grant: &[(&str, &str)],
         nonce: Option<&str>,
-    ) -> Result<Answer, Error> {
+    ) -> Result<OAuthResponse, Error> {
         let mut proof = self.client.proof(self.issuer)?;
         if let Some(key) = self.dpop {
             let text = key.proof("POST", self.url, None, nonce)?;
@@ -93,7 +92,7 @@ impl TokenEndpoint<'_> {
 
 /// The answer of the token endpoint.
 #[derive(Deserialize)]
-struct TokenAnswer {
+struct TokenEndpointResponse {
     access_token: Option<Secret>,
     token_type: Option<String>,
     refresh_token: Option<Secret>,
@@ -103,8 +102,8 @@ struct TokenAnswer {
     scope: Option<Value>,
 }
 
-fn read(answer: &Answer) -> Result<Tokens, Error> {
-    let body: TokenAnswer = answer.read().map_err(|error| match error.is_data() {
+fn read(answer: &OAuthResponse) -> Result<IssuedTokens, Error> {
+    let body: TokenEndpointResponse = answer.read().map_err(|error| match error.is_data() {
         true => Error::Metadata("the token endpoint's answer cannot be used".to_owned()),
         // A page for people, as a proxy sends while the authorization server is down.
         false => Error::Busy { code: "the token endpoint gave no JSON".to_owned() },
@@ -122,19 +121,19 @@ fn read(answer: &Answer) -> Result<Tokens, Error> {
     let lifetime = body.expires_in.as_ref();
     let lifetime = lifetime.and_then(|life| life.as_u64().or_else(|| life.as_str()?.parse().ok()));
     let scopes = body.scope.as_ref().and_then(Value::as_str).filter(|scopes| !scopes.is_empty());
-    Ok(Tokens {
+    Ok(IssuedTokens {
         access,
         is_bound,
         refresh: body.refresh_token.filter(is_there),
-        obtained_at: now(),
-        expires_at: lifetime.map(|seconds| now().saturating_add(seconds)),
+        obtained_at: unix_seconds(),
+        expires_at: lifetime.map(|seconds| unix_seconds().saturating_add(seconds)),
         id_token: body.id_token.filter(is_there),
         scopes: scopes.map(|scopes| scopes.split_whitespace().map(str::to_owned).collect()),
     })
 }
 
 /// What an authorization server says that refuses something, or cannot decide now.
-pub(super) fn refusal(answer: &Answer) -> Error {
+pub(super) fn refusal(answer: &OAuthResponse) -> Error {
     let body = answer.body();
     let text = |name: &str| body[name].as_str().map(|text| text.chars().take(300).collect());
     let status = answer.status.as_u16();
@@ -145,9 +144,4 @@ pub(super) fn refusal(answer: &Answer) -> Error {
         return Error::Busy { code };
     }
     Error::Refused { code, description: text("error_description") }
-}
-
-/// Seconds since 1970.
-pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default()
 }

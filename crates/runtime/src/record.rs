@@ -10,7 +10,7 @@ mod redacted;
 mod sinks;
 mod stages;
 mod tracer;
-mod unwritten;
+mod failed_writes;
 
 use std::{
     sync::{Arc, OnceLock},
@@ -33,6 +33,7 @@ use crate::{
     tools::{RegisteredTool, ToolManager},
 };
 
+pub(crate) use failed_writes::store_unreachable;
 pub(crate) use history::NoHistory;
 pub use history::{CallHistory, RecordedCall};
 pub use idempotency::{Claim, ClaimOutcome, IdempotencyStore};
@@ -45,7 +46,6 @@ pub(crate) use sinks::CallSinks;
 use stages::StageMarks;
 pub use stages::Stages;
 pub use tracer::{Span, SpanOperation, Tracer};
-pub(crate) use unwritten::store_unreachable;
 
 /// How many bytes of a tool name are accepted; real names are far shorter.
 const LONGEST_NAME: usize = 1024;
@@ -92,7 +92,7 @@ pub(crate) struct CallRecord {
     marks: StageMarks,
     tool: Option<Arc<RegisteredTool>>,
     /// Why the record could not be opened.
-    unwritten: Option<BoxError>,
+    open_error: Option<BoxError>,
     /// Why the call ends before the tool is looked up: its name is too long, or its deadline passed.
     cut_short: Option<ToolError>,
     reused: OnceLock<ReuseReason>,
@@ -138,7 +138,7 @@ impl CallRecord {
             server_timeout: OnceLock::new(),
             marks,
             tool: None,
-            unwritten: None,
+            open_error: None,
             cut_short: too_long,
             reused: OnceLock::new(),
             approval: OnceLock::new(),
@@ -158,7 +158,7 @@ impl CallRecord {
             sinks.observe(|observer| observer.unrecorded(&record.start));
         }
         match opened {
-            Ok(opened) => record.unwritten = opened.err(),
+            Ok(opened) => record.open_error = opened.err(),
             Err(error) => record.cut_short = Some(error),
         }
         record.marks.opened = Some(Instant::now());
@@ -261,7 +261,7 @@ impl CallRecord {
         tool: &RegisteredTool,
         cx: &CallContext,
     ) -> Result<(), ToolError> {
-        match self.unwritten.take() {
+        match self.open_error.take() {
             Some(cause) if !tool.spec().is_read_only() => {
                 Err(store_unreachable(tool.name(), cause, cx))
             }

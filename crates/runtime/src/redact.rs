@@ -4,16 +4,16 @@
 //! (`known.rs`). In JSON the name is a key (`value.rs`); in text it precedes the secret, as in `password=…` (`scan.rs`).
 //! Takes linear time: one automaton finds everything that may begin a secret.
 
-mod assigned;
+mod assignments;
 mod known;
 mod list;
 mod names;
 mod scan;
 mod shapes;
-mod signs;
+mod secret_patterns;
 mod spans;
 mod value;
-mod words;
+mod value_kinds;
 
 use std::borrow::Cow;
 
@@ -56,12 +56,13 @@ fn within(text: &str, levels: u8) -> Cow<'_, str> {
 
 /// Redacts what is known by its name or shape.
 fn by_signs(text: &str, levels: u8) -> Cow<'_, str> {
-    if !signs::has_any(text) {
+    if !secret_patterns::has_any(text) {
         return Cow::Borrowed(text);
     }
     // Only names and the words of a command need structure to be recognised.
-    let is_read =
-        levels > 0 && text.contains(['{', '[']) && (signs::has_name(text) || text.contains("curl"));
+    let is_read = levels > 0
+        && text.contains(['{', '['])
+        && (secret_patterns::has_name(text) || text.contains("curl"));
     if !is_read {
         return scan::text(text);
     }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use switchboard_search::{Document, Index};
+use switchboard_search::{Index, ToolDocument};
 use switchboard_toolcall::{ProfileRules, Visibility};
 use tokio::{sync::Mutex as AsyncMutex, task::spawn_blocking};
 
@@ -92,7 +92,7 @@ impl ToolManager {
         let shown = |name: &Arc<str>| Some(self.view(&self.get(name)?, &whole)?.name().clone());
         let called = called.iter().filter_map(shown).filter_map(|name| index.document(&name));
         let found = index.search_preferring(query, &called.collect::<Vec<_>>());
-        let tool = |found: switchboard_search::Found| {
+        let tool = |found: switchboard_search::SearchHit| {
             // The tools may have changed since.
             let tool = self.get_for(index.name(found.document)?, visibility)?;
             (!self.is_denied(&tool)).then_some(FoundTool { tool, score: found.score })
@@ -133,7 +133,7 @@ fn build(tools: &[Arc<RegisteredTool>], instructions: &HashMap<Arc<str>, String>
     let documents = tools.iter().map(|tool| {
         let spec = tool.spec();
         let instructions = spec.server().and_then(|server| instructions.get(server));
-        Document::new(tool.name(), spec).instructions(instructions.map(String::as_str))
+        ToolDocument::new(tool.name(), spec).instructions(instructions.map(String::as_str))
     });
     Index::build(&documents.collect::<Vec<_>>())
 }
@@ -153,7 +153,9 @@ mod tests {
         assert!(failed.search_preferring("rain", &[]).is_empty());
         assert!(index.get(1, None).is_none(), "it is not kept");
         let spec = ToolSpec::new("rain", "Tells whether it rains", json!({}));
-        index.build(1, None, false, move || Index::build(&[Document::new("rain", &spec)])).await;
+        index
+            .build(1, None, false, move || Index::build(&[ToolDocument::new("rain", &spec)]))
+            .await;
         let kept = index.get(1, None).unwrap();
         assert_eq!(kept.search_preferring("rain", &[]).len(), 1);
     }

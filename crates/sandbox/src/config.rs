@@ -135,7 +135,7 @@ impl SandboxConfig {
             }
         }
         for entry in &self.allow.connect {
-            crate::proxy::Destination::parse(entry)
+            crate::proxy::ConnectDestination::parse(entry)
                 .map_err(|problem| format!("sandbox_allow.connect: `{entry}`: {problem}"))?;
         }
         if self.allow.connect_direct.contains(&0) {

@@ -11,8 +11,8 @@ use tokio::{
 
 use crate::{
     policy::{BoxPolicy, BoxReport},
-    proxy::Proxy,
-    refusals::{Refusals, SandboxRefusal},
+    proxy::EgressProxy,
+    refusals::{RefusalLog, SandboxRefusal},
 };
 
 /// The largest report that is read.
@@ -29,7 +29,7 @@ pub(crate) fn serve(
     socket: &Path,
     owner: &str,
     policy: &BoxPolicy,
-    mut proxy: Proxy,
+    mut proxy: EgressProxy,
 ) -> io::Result<AbortHandle> {
     let listener = UnixListener::bind(socket)?;
     let memory = policy.memory;
@@ -65,18 +65,18 @@ pub(crate) fn serve(
 
 /// Ends the program when its processes have more memory than they may; returns never if they do not.
 #[cfg(target_os = "linux")]
-async fn watch_memory(process: Option<i32>, limit: u64, refusals: &Refusals) {
+async fn watch_memory(process: Option<i32>, limit: u64, refusals: &RefusalLog) {
     let Some(process) = process else { return std::future::pending().await };
     let taken = crate::memory::ProcessTree::of(process).exceeds(limit).await;
     let (taken, limit) = (taken >> 20, limit >> 20);
     let text = format!(
         "{taken} MiB of memory for all its processes, where {limit} MiB are allowed, and ended"
     );
-    refusals.saw(SandboxRefusal::Memory(text));
+    refusals.record(SandboxRefusal::Memory(text));
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn watch_memory(_: Option<i32>, _: u64, _: &Refusals) {
+async fn watch_memory(_: Option<i32>, _: u64, _: &RefusalLog) {
     std::future::pending().await
 }
 

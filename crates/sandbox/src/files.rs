@@ -13,7 +13,7 @@ use crate::{
     policy::{FileAccess, FileRule},
 };
 
-pub(crate) use expand::{Places, is_below, resolve};
+pub(crate) use expand::{SandboxPlaces, is_below, resolve};
 pub(crate) use program::find_program;
 pub(crate) use secrets::SecretPaths;
 
@@ -30,7 +30,7 @@ pub(crate) struct ProgramFiles<'a> {
 pub(crate) fn rules(
     program: &ProgramFiles<'_>,
     allow: &SandboxAllow,
-    places: &Places,
+    places: &SandboxPlaces,
     secrets: &SecretPaths,
     temp: &Path,
 ) -> Vec<FileRule> {
@@ -67,7 +67,7 @@ pub(crate) fn rules(
     for (path, access) in wanted {
         // What is not there needs no rule: a rule holds for what a path leads to, not for its name.
         let Some(path) = resolve(&path, &written) else { continue };
-        secrets.around(&path, access, &mut rules);
+        secrets.exclude_secrets(&path, access, &mut rules);
     }
     rules.sort();
     rules.dedup();
@@ -109,7 +109,7 @@ mod tests {
         symlink("own", base.join("work/inner")).unwrap();
         symlink(base.join("open"), base.join("outer")).unwrap();
         let text = |path: &str| base.join(path).display().to_string();
-        let places = Places::new(None, base.clone());
+        let places = SandboxPlaces::new(None, base.clone());
         let check = |command: &str, read: &[&str]| -> Vec<String> {
             let allow = SandboxAllow {
                 read: read.iter().map(|path| text(path)).collect(),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    files::{Places, SecretPaths},
+    files::{SandboxPlaces, SecretPaths},
     policy::{FileAccess, FileRule},
     refusals::SandboxRefusal,
 };
@@ -30,7 +30,7 @@ const LONGEST: usize = 16 * 1024;
 /// What the program may do with files, to find what it may not.
 pub(crate) struct AllowedFiles {
     pub(crate) rules: Vec<FileRule>,
-    pub(crate) places: Places,
+    pub(crate) places: SandboxPlaces,
     pub(crate) secrets: SecretPaths,
 }
 
@@ -121,7 +121,7 @@ mod tests {
         let rule = |path: &str, access| FileRule { path: path.into(), access };
         let allowed = AllowedFiles {
             rules: vec![rule("/usr", FileAccess::Run), rule("/open", FileAccess::Write)],
-            places: Places::new(Some("/nobody".into()), "/nowhere".into()),
+            places: SandboxPlaces::new(Some("/nobody".into()), "/nowhere".into()),
             secrets: SecretPaths::new(Some(Path::new("/nobody")), &[]),
         };
         allowed.refused(text).iter().map(|refusal| format!("{refusal:?}")).collect()

@@ -3,7 +3,7 @@
 //! Files and direct connections are seen by `strace`, which has to be installed: watching without root and without unsafe code
 //! has no other way. Hosts are seen by the proxy, which lets everything through and knows them by name.
 
-mod profile;
+mod learned_settings;
 mod trace;
 
 use std::{
@@ -13,37 +13,37 @@ use std::{
 };
 
 use crate::{
-    files::{Places, SecretPaths, find_program},
+    files::{SandboxPlaces, SecretPaths, find_program},
     policy::FileRule,
-    refusals::{Refusals, SandboxRefusal},
+    refusals::{RefusalLog, SandboxRefusal},
 };
 
-pub use profile::{LearnedProfile, ProfileOwner};
+pub use learned_settings::{LearnedProfile, ProfileOwner};
 
-/// The calls that are watched.
+/// The system calls that `strace` reports.
 const WATCHED: &str = "trace=?open,openat,openat2,?creat,?mkdir,mkdirat,?rename,?renameat,renameat2,?unlink,unlinkat,?rmdir,\
                        ?link,linkat,?symlink,symlinkat,truncate,execve,connect";
 
-/// A program that is watched.
-pub(crate) struct Watch {
-    /// Where its calls are written, one file for each process, beginning with this name.
+/// A program that runs under `strace`.
+pub(crate) struct StraceRun {
+    /// The prefix of the files that `strace` writes, one for each process.
     pub(crate) trace: PathBuf,
-    /// The port of the proxy that it is led to.
+    /// The port of the proxy that the program is told to use.
     pub(crate) proxy_port: u16,
-    /// Folders that interpreters list without need: where the program runs, and where its script is.
+    /// The working directory and the folder of the script, which interpreters list although they need not.
     pub(crate) own_folders: Vec<PathBuf>,
-    /// What it may do anyway.
+    /// The rules that every sandbox has.
     pub(crate) usual: Vec<FileRule>,
-    pub(crate) places: Places,
+    pub(crate) places: SandboxPlaces,
     pub(crate) secrets: SecretPaths,
-    /// What the proxy saw.
-    pub(crate) seen: Arc<Refusals>,
+    /// The connections that the proxy recorded.
+    pub(crate) seen: Arc<RefusalLog>,
 }
 
-impl Watch {
-    /// Returns what the program did so far, as the settings of a sandbox.
+impl StraceRun {
+    /// Returns the sandbox settings that allow what the program did so far.
     pub(crate) fn learned(&self) -> LearnedProfile {
-        let hosts = self.seen.after(0).into_iter().filter_map(|seen| match seen {
+        let hosts = self.seen.since(0).into_iter().filter_map(|seen| match seen {
             SandboxRefusal::Connect(host) => Some(host),
             _ => None,
         });
@@ -52,7 +52,7 @@ impl Watch {
             let text = String::from_utf8_lossy(&text).into_owned();
             text.lines().filter_map(trace::event).collect::<Vec<_>>()
         });
-        profile::make(self, events.collect(), hosts.collect())
+        learned_settings::make(self, events.collect(), hosts.collect())
     }
 
     fn files(&self) -> io::Result<Vec<PathBuf>> {
@@ -65,10 +65,10 @@ impl Watch {
     }
 }
 
-/// What stands before a program that is watched.
+/// Returns the command line that runs a program under `strace`, up to the program itself.
 ///
 /// # Errors
-/// Says what is missing.
+/// `strace` is not installed.
 pub(crate) fn watcher(search: &[PathBuf], cwd: &Path, trace: &Path) -> Result<Vec<String>, String> {
     let strace = find_program("strace", search, cwd)
         .ok_or("watching it needs `strace`, which is not installed (`apt install strace`)")?;

@@ -4,16 +4,16 @@
 //! name cannot mean one address when it is judged and another when it is used. What is said inside of a tunnel has to be for
 //! the host that the tunnel is for: the name in a TLS handshake, and the `Host` of each plain request.
 
-mod address;
 mod destination;
 mod head;
 mod inspect;
 mod requests;
 mod tls;
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use switchboard_egress::is_public;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, copy},
     net::{TcpListener, TcpStream},
@@ -22,12 +22,12 @@ use tokio::{
     time::timeout,
 };
 
-use crate::refusals::{Refusals, SandboxRefusal};
+use crate::refusals::{RefusalLog, SandboxRefusal};
 
-pub(crate) use destination::{ConnectList, Destination};
-use head::{RequestHead, RequestTarget};
+pub(crate) use destination::{ConnectDestination, ConnectList};
+use head::{ProxyTarget, RequestHead};
 use inspect::FirstWords;
-use requests::{Stopped, TunnelHost};
+use requests::{TunnelError, TunnelHost};
 
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(30);
@@ -39,14 +39,14 @@ const CONNECT: Duration = Duration::from_secs(30);
 const MOST: usize = 256;
 
 /// What the connections of a program are judged by.
-pub(crate) struct Proxy {
+pub(crate) struct EgressProxy {
     /// Where it may connect to.
     pub(crate) allowed: ConnectList,
     /// Whether it may connect everywhere, because it is only watched.
     pub(crate) allows_all: bool,
     /// What it has to know, if others reach the proxy too.
     pub(crate) token: Option<String>,
-    pub(crate) refusals: Arc<Refusals>,
+    pub(crate) refusals: Arc<RefusalLog>,
 }
 
 /// Why a connection is not made.
@@ -69,7 +69,7 @@ impl From<io::Error> for ProxyError {
     }
 }
 
-impl Proxy {
+impl EgressProxy {
     /// Serves the program for as long as this is polled.
     pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener) {
         let mut connections = JoinSet::new();
@@ -114,12 +114,12 @@ impl Proxy {
         let (head, rest) = read.map_err(|_| ProxyError::Bad("no request came"))??;
         self.check_token(&head)?;
         match head.target()? {
-            RequestTarget::Tunnel { host, port } => {
+            ProxyTarget::Tunnel { host, port } => {
                 let mut server = self.connect(&host, port).await?;
                 client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
                 self.tunnel(client, &mut server, &host, port, rest).await
             }
-            RequestTarget::Request { host, port, path } => {
+            ProxyTarget::Request { host, port, path } => {
                 let (length, request) = head.for_server(&host, port, &path)?;
                 let mut server = self.connect(&host, port).await?;
                 server.write_all(&request).await?;
@@ -142,7 +142,7 @@ impl Proxy {
     async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, ProxyError> {
         let is_named = self.allowed.has(host, port);
         if self.allows_all {
-            self.refusals.saw(SandboxRefusal::Connect(destination::text(host, port)));
+            self.refusals.record(SandboxRefusal::Connect(destination::text(host, port)));
         } else if !is_named {
             return Err(self.refuse(host, port, "is not allowed"));
         }
@@ -154,15 +154,8 @@ impl Proxy {
         };
         let addresses: Vec<_> =
             tokio::net::lookup_host((host, port)).await.map_err(unreachable)?.collect();
-        let is_allowed = |ip: std::net::IpAddr| {
-            let is_asked_for = host == ip.to_string() || host == "localhost" && ip.is_loopback();
-            self.allows_all
-                || is_asked_for
-                || address::is_public(ip)
-                || self.allowed.has(&ip.to_string(), port)
-        };
         let mut usable = addresses.clone();
-        usable.retain(|address| is_allowed(address.ip()));
+        usable.retain(|address| self.may_use(address.ip(), host, port));
         if let (true, Some(address)) = (usable.is_empty(), addresses.first()) {
             let ip = address.ip().to_string();
             return Err(self.refuse(
@@ -186,12 +179,18 @@ impl Proxy {
         Err(unreachable(last))
     }
 
+    /// Returns whether the program may connect to this address, which `host` resolved to.
+    fn may_use(&self, ip: IpAddr, host: &str, port: u16) -> bool {
+        let is_named = host == ip.to_string() || host == "localhost" && ip.is_loopback();
+        self.allows_all || is_named || is_public(ip) || self.allowed.has(&ip.to_string(), port)
+    }
+
     fn refuse(&self, host: &str, port: u16, why: &str) -> ProxyError {
         let what = destination::text(host, port);
         let refusal = SandboxRefusal::Connect(what.clone());
         let text =
             format!("the sandbox refuses this connection: {what} {why}; {}", refusal.remedy());
-        self.refusals.saw(refusal);
+        self.refusals.record(refusal);
         ProxyError::Refused(text)
     }
 
@@ -218,14 +217,14 @@ impl Proxy {
                     let tunnel = TunnelHost { host, port };
                     requests::pass_on(&mut said, &mut to_server, tunnel, first_response).await
                 }
-                FirstWords::For(other) => Err(Stopped::For(other)),
+                FirstWords::OtherHost(other) => Err(TunnelError::OtherHost(other)),
             }
         };
         let up = async {
             up.await.map_err(|stopped| match stopped {
-                Stopped::Gone(error) => error,
-                Stopped::For(other) => {
-                    self.refusals.saw(SandboxRefusal::Connect(destination::text(&other, port)));
+                TunnelError::Io(error) => error,
+                TunnelError::OtherHost(other) => {
+                    self.refusals.record(SandboxRefusal::Connect(destination::text(&other, port)));
                     io::Error::other("a tunnel to one host with a request to another")
                 }
             })
@@ -261,4 +260,41 @@ async fn pass_on(
     let down = finish(&mut from_server, &mut to_client);
     tokio::try_join!(up, down)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // SB-1
+    #[test]
+    fn a_name_leads_to_public_addresses_only() {
+        let refusals = Arc::new(RefusalLog::new("a", None));
+        let allowed = ConnectList::default();
+        let proxy = EgressProxy { allowed, allows_all: false, token: None, refusals };
+        let may_use = |ip: &str| proxy.may_use(ip.parse().unwrap(), "api.example.com", 443);
+        for public in ["1.1.1.1", "100.63.0.1", "2606:4700::1111", "::ffff:1.1.1.1"] {
+            assert!(may_use(public), "{public}");
+        }
+        // 6to4 relays, documentation, and the blocks of 2001::/23 beside Teredo are reserved too.
+        for private in [
+            "127.0.0.1",
+            "10.0.0.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "192.88.99.1",
+            "::1",
+            "fd00::1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::7f00:1",
+            "2001:0:1::1",
+            "2001:20::1",
+            "2001:1ff::1",
+            "2001:db8::1",
+            "3fff::1",
+            "3fff:fff::1",
+        ] {
+            assert!(!may_use(private), "{private}");
+        }
+    }
 }

@@ -59,7 +59,7 @@ impl SandboxRefusal {
 pub type RefusalObserver = Arc<dyn Fn(&str, &SandboxRefusal) + Send + Sync>;
 
 /// The last refusals of one program.
-pub(crate) struct Refusals {
+pub(crate) struct RefusalLog {
     /// The server or tool that it belongs to.
     owner: String,
     seen: Mutex<SeenRefusals>,
@@ -72,13 +72,13 @@ struct SeenRefusals {
     last: VecDeque<(u64, SandboxRefusal)>,
 }
 
-impl Refusals {
+impl RefusalLog {
     pub(crate) fn new(owner: &str, observer: Option<RefusalObserver>) -> Self {
         Self { owner: owner.to_owned(), seen: Mutex::default(), observer }
     }
 
     /// Remembers a refusal.
-    pub(crate) fn saw(&self, refusal: SandboxRefusal) {
+    pub(crate) fn record(&self, refusal: SandboxRefusal) {
         let is_new = {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             seen.count += 1;
@@ -104,7 +104,7 @@ impl Refusals {
     }
 
     /// Those after so many.
-    pub(crate) fn after(&self, count: u64) -> Vec<SandboxRefusal> {
+    pub(crate) fn since(&self, count: u64) -> Vec<SandboxRefusal> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let later = seen.last.iter().filter(|(number, _)| *number > count);
         later.map(|(_, refusal)| refusal.clone()).collect()
@@ -123,12 +123,12 @@ mod tests {
         let observer: RefusalObserver = Arc::new(move |owner, refusal| {
             sink.lock().unwrap().push(format!("{owner} {}", refusal.what()));
         });
-        let refusals = Refusals::new("x", Some(observer));
-        refusals.saw(SandboxRefusal::Connect("a:1".to_owned()));
+        let refusals = RefusalLog::new("x", Some(observer));
+        refusals.record(SandboxRefusal::Connect("a:1".to_owned()));
         let count = refusals.count();
-        refusals.saw(SandboxRefusal::Read("/b".to_owned()));
-        refusals.saw(SandboxRefusal::Connect("a:1".to_owned()));
-        assert_eq!(refusals.after(count).len(), 2);
+        refusals.record(SandboxRefusal::Read("/b".to_owned()));
+        refusals.record(SandboxRefusal::Connect("a:1".to_owned()));
+        assert_eq!(refusals.since(count).len(), 2);
         assert_eq!(*observed.lock().unwrap(), ["x a:1", "x /b"]);
     }
 }

@@ -13,12 +13,12 @@ use tokio::task::AbortHandle;
 
 use crate::{
     config::{SandboxAllow, SandboxConfig, SandboxMode},
-    files::{self, Places, ProgramFiles, SecretPaths},
+    files::{self, ProgramFiles, SandboxPlaces, SecretPaths},
     hints::AllowedFiles,
-    learn::{self, LearnedProfile, Watch},
+    learn::{self, LearnedProfile, StraceRun},
     policy::{BoxPolicy, NetworkRule},
-    proxy::{ConnectList, Proxy},
-    refusals::{RefusalObserver, Refusals, SandboxRefusal},
+    proxy::{ConnectList, EgressProxy},
+    refusals::{RefusalLog, RefusalObserver, SandboxRefusal},
     support::{SandboxSupport, UNIX},
 };
 
@@ -79,7 +79,7 @@ pub struct SandboxedProgram<'a> {
 /// A sandbox for one run of a program; its proxy ends and its temporary folder goes when this is dropped.
 pub struct Sandbox {
     entry: Vec<OsString>,
-    refusals: Arc<Refusals>,
+    refusals: Arc<RefusalLog>,
     allowed: Option<AllowedFiles>,
     serving: Option<AbortHandle>,
     watch: Option<WatchedRun>,
@@ -89,7 +89,7 @@ pub struct Sandbox {
 /// A program that is watched, and who is told what it needs.
 struct WatchedRun {
     owner: String,
-    watch: Watch,
+    strace_run: StraceRun,
     learner: Option<ProfileObserver>,
 }
 
@@ -136,7 +136,7 @@ impl Sandbox {
         let folder = folder().map_err(failed)?;
         let temp = folder.path().join("tmp");
         fs::create_dir(&temp).map_err(failed)?;
-        let (places, search) = surroundings(program, deps).map_err(failed)?;
+        let (places, search) = environment(program, deps).map_err(failed)?;
         let secrets = SecretPaths::new(deps.home.as_deref(), &deps.secrets);
         let files = ProgramFiles { command: program.command, args: program.args, search: &search };
         let rules = files::rules(&files, &config.allow, &places, &secrets, &temp);
@@ -169,8 +169,8 @@ impl Sandbox {
             env: temp_variables(&temp).into(),
             own_env,
         };
-        let refusals = Arc::new(Refusals::new(program.owner, deps.observer.clone()));
-        let proxy = Proxy {
+        let refusals = Arc::new(RefusalLog::new(program.owner, deps.observer.clone()));
+        let proxy = EgressProxy {
             allowed: destinations,
             token: Some(token),
             allows_all: false,
@@ -191,7 +191,7 @@ impl Sandbox {
         let folder = folder().map_err(failed)?;
         let temp = folder.path().join("tmp");
         fs::create_dir(&temp).map_err(failed)?;
-        let (places, search) = surroundings(program, deps).map_err(failed)?;
+        let (places, search) = environment(program, deps).map_err(failed)?;
         let secrets = SecretPaths::new(deps.home.as_deref(), &deps.secrets);
         let files = ProgramFiles { command: program.command, args: program.args, search: &search };
         let usual = files::rules(&files, &SandboxAllow::default(), &places, &secrets, &temp);
@@ -200,9 +200,9 @@ impl Sandbox {
             env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
         let watcher = learn::watcher(&own_search, places.cwd(), &trace)?;
         // What is seen is no refusal, so nobody is told.
-        let refusals = Arc::new(Refusals::new(program.owner, None));
+        let refusals = Arc::new(RefusalLog::new(program.owner, None));
         let token = token(folder.path());
-        let proxy = Proxy {
+        let proxy = EgressProxy {
             allowed: ConnectList::default(),
             allows_all: true,
             token: Some(token.clone()),
@@ -227,15 +227,15 @@ impl Sandbox {
         let folders =
             scripts.filter_map(|path| Some(path.canonicalize().ok()?.parent()?.to_owned()));
         let own_folders = folders.chain(places.cwd().canonicalize()).collect();
-        let watch = Watch { trace, proxy_port, own_folders, usual, places, secrets, seen };
+        let strace_run = StraceRun { trace, proxy_port, own_folders, usual, places, secrets, seen };
         let owner = program.owner.to_owned();
-        let watch = Some(WatchedRun { owner, watch, learner: deps.learner.clone() });
+        let watch = Some(WatchedRun { owner, strace_run, learner: deps.learner.clone() });
         Ok(Self { entry, refusals, allowed: None, serving: Some(serving), watch, _folder: folder })
     }
 
     /// Returns what a watched program needs, by what it did so far; `None` if it is not watched.
     pub fn learned(&self) -> Option<LearnedProfile> {
-        Some(self.watch.as_ref()?.watch.learned())
+        Some(self.watch.as_ref()?.strace_run.learned())
     }
 
     /// What stands before the program and its arguments, so that it confines itself.
@@ -255,9 +255,9 @@ impl Sandbox {
         }
         let by_words = self.allowed.as_ref().map(|allowed| allowed.refused(words));
         for refusal in by_words.into_iter().flatten() {
-            self.refusals.saw(refusal);
+            self.refusals.record(refusal);
         }
-        let refused = self.refusals.after(after);
+        let refused = self.refusals.since(after);
         let texts =
             refused.iter().map(|refusal| format!("{} ({})", refusal.what(), refusal.remedy()));
         let texts: Vec<_> = texts.take(3).collect();
@@ -278,7 +278,7 @@ impl Drop for Sandbox {
         if let Some(run) = &self.watch
             && let Some(learner) = &run.learner
         {
-            learner(&run.owner, &run.watch.learned());
+            learner(&run.owner, &run.strace_run.learned());
         }
     }
 }
@@ -313,17 +313,17 @@ fn warn_of_direct(owner: &str, config: &SandboxConfig) {
 }
 
 /// Where a program runs, and where its programs are looked for.
-fn surroundings(
+fn environment(
     program: &SandboxedProgram<'_>,
     deps: &SandboxDeps,
-) -> io::Result<(Places, Vec<PathBuf>)> {
+) -> io::Result<(SandboxPlaces, Vec<PathBuf>)> {
     let cwd = match program.cwd {
         Some(cwd) => env::current_dir()?.join(cwd),
         None => env::current_dir()?,
     };
     let path = program.env.get("PATH").map(Into::into).or_else(|| env::var_os("PATH"));
     let search = env::split_paths(&path.unwrap_or_default()).collect();
-    Ok((Places::new(deps.home.clone(), cwd), search))
+    Ok((SandboxPlaces::new(deps.home.clone(), cwd), search))
 }
 
 /// The variables that lead programs to their own folder for temporary files.

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use divan::{AllocProfiler, Bencher, black_box};
 use serde_json::Value;
-use switchboard_search::{Document, Index};
+use switchboard_search::{Index, ToolDocument};
 use switchboard_toolcall::{ToolOrigin, ToolSpec};
 
 #[global_allocator]
@@ -34,8 +34,8 @@ fn tools() -> Vec<ToolSpec> {
     lines.enumerate().map(tool).collect()
 }
 
-fn documents() -> Vec<Document<'static>> {
-    TOOLS.iter().map(|tool| Document::new(&tool.name, tool)).collect()
+fn documents() -> Vec<ToolDocument<'static>> {
+    TOOLS.iter().map(|tool| ToolDocument::new(&tool.name, tool)).collect()
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]

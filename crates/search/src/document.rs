@@ -5,13 +5,13 @@ use switchboard_toolcall::ToolSpec;
 
 /// A tool, as the index reads it.
 #[derive(Clone, Copy)]
-pub struct Document<'a> {
+pub struct ToolDocument<'a> {
     pub(crate) name: &'a str,
     pub(crate) spec: &'a ToolSpec,
     pub(crate) instructions: Option<&'a str>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> ToolDocument<'a> {
     /// Creates the document of a tool that is shown as `name`.
     pub fn new(name: &'a str, spec: &'a ToolSpec) -> Self {
         Self { name, spec, instructions: None }

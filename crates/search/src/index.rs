@@ -6,7 +6,8 @@ mod search;
 use std::collections::HashMap;
 
 use crate::{
-    document::Document, lexicon::Lexicon, names::NameWords, postings::Postings, vectors::Vectors,
+    document::ToolDocument, lexicon::Lexicon, names::NameWords, postings::Postings,
+    vectors::Vectors,
 };
 
 /// Finds tools by what they do.
@@ -39,7 +40,7 @@ struct IndexedTool {
 
 /// A tool that fits a question.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct SearchHit {
     /// The position of the tool's document.
     pub document: usize,
     /// How well it fits; only for comparison.
@@ -48,17 +49,17 @@ pub struct Found {
 
 impl Index {
     /// Builds the index. May take long (about 0.1 s per 1,000 tools): must not run on a serving thread if there are many.
-    pub fn build(documents: &[Document<'_>]) -> Self {
+    pub fn build(documents: &[ToolDocument<'_>]) -> Self {
         build::build(documents)
     }
 
     /// Returns the tools that fit, best first.
-    pub fn search(&self, query: &str) -> Vec<Found> {
+    pub fn search(&self, query: &str) -> Vec<SearchHit> {
         self.search_preferring(query, &[])
     }
 
     /// Like [`search`](Self::search); of tools that fit about as well, the `preferred` documents come first.
-    pub fn search_preferring(&self, query: &str, preferred: &[usize]) -> Vec<Found> {
+    pub fn search_preferring(&self, query: &str, preferred: &[usize]) -> Vec<SearchHit> {
         search::search(self, query, preferred)
     }
 

@@ -7,12 +7,12 @@
 //!
 //! ```
 //! use serde_json::json;
-//! use switchboard_search::{Document, Index};
+//! use switchboard_search::{ToolDocument, Index};
 //! use switchboard_toolcall::ToolSpec;
 //!
 //! let clock = ToolSpec::new("get_current_time", "Tells the time in a place", json!({"type": "object"}));
 //! let lamp = ToolSpec::new("lamp_on", "Switches a lamp on", json!({"type": "object"}));
-//! let index = Index::build(&[Document::new("clock", &clock), Document::new("lamp", &lamp)]);
+//! let index = Index::build(&[ToolDocument::new("clock", &clock), ToolDocument::new("lamp", &lamp)]);
 //! assert_eq!(index.search("how late is it, what does the clock say")[0].document, 0);
 //! ```
 
@@ -29,6 +29,6 @@ mod names;
 mod index;
 mod tokens;
 
-pub use document::Document;
-pub use index::{Found, Index};
+pub use document::ToolDocument;
+pub use index::{Index, SearchHit};
 pub use tokens::TokenCounter;

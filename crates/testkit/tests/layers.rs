@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("process", &[]),
     ("egress", &[]),
     ("vault", &[]),
-    ("sandbox", &["toolcall"]),
+    ("sandbox", &["egress", "toolcall"]),
     ("oauth", &["egress", "toolcall", "vault"]),
     ("search", &["toolcall"]),
     ("runtime", &["search", "toolcall"]),

@@ -29,6 +29,7 @@ mod result;
 mod spec;
 pub mod sse;
 pub mod text;
+pub mod time;
 mod tool;
 mod tool_budget;
 mod trace;
@@ -47,7 +48,7 @@ pub use output::{BinaryPart, Content, IntoOutput, Json, Part, ToolOutput};
 pub use pattern::{PatternError, ToolPattern, ToolPatterns};
 pub use principal::Principal;
 pub use profile::{
-    ArgumentChange, Discovery, Profile, ProfileConfig, ProfileError, ProfileRules, ToolChange,
+    ArgumentChange, DiscoveryMode, Profile, ProfileConfig, ProfileError, ProfileRules, ToolChange,
 };
 pub use result::{Artifact, BoundedOutput, ReuseReason, ToolMessage, ToolResult};
 pub use spec::{

@@ -1,4 +1,4 @@
-//! Profiles: faces of the tools with their own names, descriptions and arguments (SPEC FT-5).
+//! Profiles: views of the tools with their own names, descriptions and arguments (SPEC FT-5).
 
 mod change;
 mod config;
@@ -12,7 +12,7 @@ use std::{
 use crate::{PatternError, ToolPatterns};
 
 pub use change::{ArgumentChange, ToolChange};
-pub use config::{Discovery, ProfileConfig};
+pub use config::{DiscoveryMode, ProfileConfig};
 
 /// The tool that every profile has: without it, results that were truncated could not be read.
 pub(crate) const IN_EVERY_PROFILE: &str = "read_result";

@@ -1,5 +1,5 @@
 //! Makes foreign text safe to show: characters that control a terminal, change the direction of writing or are
-//! invisible are escaped.
+//! invisible are escaped. Shortens texts, decodes `%XX` and writes bytes as hex digits.
 
 use std::{borrow::Cow, fmt::Write};
 
@@ -57,6 +57,63 @@ pub fn is_hidden(c: char) -> bool {
     }
 }
 
+/// Returns at most `most` characters of the text, and `…` if there are more.
+pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => Cow::Owned(format!("{}…", text[..end].trim_end())),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// Decodes `%XX`; leaves a `%` without two hex digits, and replaces bytes that are not UTF-8.
+pub fn percent_decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let (bytes, _) = percent_decoded_bytes(text);
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Decodes `%XX`. Returns `None` if a `%` has no two hex digits behind it, or the bytes are not UTF-8.
+pub fn percent_decoded_strictly(text: &str) -> Option<String> {
+    let (bytes, is_valid) = percent_decoded_bytes(text);
+    String::from_utf8(bytes).ok().filter(|_| is_valid)
+}
+
+/// Returns the decoded bytes, and whether each `%` has two hex digits behind it.
+fn percent_decoded_bytes(text: &str) -> (Vec<u8>, bool) {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let (mut bytes, mut is_valid) = (Vec::with_capacity(text.len()), true);
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        let code = match tail {
+            [high, low, ..] if *first == b'%' => digit(*high).zip(digit(*low)),
+            _ => None,
+        };
+        match code.and_then(|(high, low)| u8::try_from(16 * high + low).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                is_valid &= *first != b'%';
+                bytes.push(*first);
+            }
+        }
+    }
+    (bytes, is_valid)
+}
+
+/// Writes the bytes as lower-case hex digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a string cannot fail.
+        _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     let Some(first) = text.find(&is_escaped) else { return Cow::Borrowed(text) };
     let (plain, rest) = text.split_at(first);
@@ -97,6 +154,30 @@ mod tests {
             assert_eq!(visible(text), shown);
         }
         assert!(matches!(visible("as it is"), Cow::Borrowed("as it is")));
+    }
+
+    #[test]
+    fn percent_signs_are_decoded() {
+        for (text, lenient, strict) in [
+            ("a b", "a b", Some("a b")),
+            ("a%20b%2f%C3%BC", "a b/ü", Some("a b/ü")),
+            ("%", "%", None),
+            ("%2", "%2", None),
+            ("%zz%41", "%zzA", None),
+            // `u8::from_str_radix` takes a sign.
+            ("%+5", "%+5", None),
+            ("%ff", "\u{fffd}", None),
+        ] {
+            assert_eq!(percent_decoded(text), lenient, "{text}");
+            assert_eq!(percent_decoded_strictly(text).as_deref(), strict, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!(shortened("日本語", 3), "日本語");
+        assert_eq!(shortened("日本 語", 3), "日本…");
+        assert_eq!(hex(&[0, 10, 255]), "000aff");
     }
 
     #[test]

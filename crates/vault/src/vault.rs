@@ -219,7 +219,7 @@ impl Vault {
 
     fn open(&self) -> Result<Option<OpenVault>, Error> {
         let mut problem = OpenError::Key;
-        // A rotation meanwhile replaces the key first, then the vault, then the key again: read anew what does not fit.
+        // A rotation meanwhile replaces the key first, then the vault, then the key again: read again what does not fit.
         for _ in 0..3 {
             let Some(sealed) = self.read()? else { return Ok(None) };
             let keys = self.load_keys(sealed.key)?;

@@ -37,7 +37,7 @@ pub trait ToolServers: Send + Sync {
     fn connecting(&self) -> Vec<String>;
 
     /// Waits until each is connected or has failed, for a limited time; the question then continues with the tools that exist.
-    fn settled(&self) -> BoxFuture<'_, ()>;
+    fn wait_until_ready(&self) -> BoxFuture<'_, ()>;
 }
 
 /// No servers at all: no question waits.
@@ -48,7 +48,7 @@ impl ToolServers for NoServers {
         Vec::new()
     }
 
-    fn settled(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_ready(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 }

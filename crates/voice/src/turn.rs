@@ -116,7 +116,7 @@ impl TurnPipeline {
         if !connecting.is_empty() {
             self.notifier.turn(Some(VoiceState::Connecting(connecting)));
         }
-        servers.settled().await;
+        servers.wait_until_ready().await;
         self.notifier.turn(Some(VoiceState::Thinking));
     }
 

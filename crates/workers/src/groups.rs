@@ -88,8 +88,8 @@ impl Groups {
     ///
     /// # Errors
     /// That took longer than `limit`.
-    pub async fn settled(&self, limit: Duration) -> Result<(), Error> {
-        self.shared.settled(limit).await
+    pub async fn wait_until_ready(&self, limit: Duration) -> Result<(), Error> {
+        self.shared.wait_until_ready(limit).await
     }
 
     /// Returns the groups as servers, for callers that replace all servers.
@@ -134,7 +134,7 @@ impl ServerLink for LateDiscovery {
                 let text = format!("Tools of workers are unavailable: {error}");
                 ToolError::new(ErrorKind::Unavailable, text).caused_by(error)
             };
-            shared.settled(FIRST_LOOK).await.map_err(unknown)
+            shared.wait_until_ready(FIRST_LOOK).await.map_err(unknown)
         })
     }
 
@@ -144,7 +144,7 @@ impl ServerLink for LateDiscovery {
 }
 
 impl GroupsInner {
-    async fn settled(&self, limit: Duration) -> Result<(), Error> {
+    async fn wait_until_ready(&self, limit: Duration) -> Result<(), Error> {
         let mut looked = self.looked.subscribe();
         let known = timeout(limit, looked.wait_for(|looked| *looked)).await;
         match known {

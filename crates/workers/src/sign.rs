@@ -21,10 +21,11 @@ use ring::{
     hmac,
 };
 use serde::Serialize;
+use switchboard_toolcall::time::unix_milliseconds;
 use tokio::time::Instant;
 use ulid::Ulid;
 
-use crate::{Error, clock::now_ms, wire};
+use crate::{Error, wire};
 use keys::SigningKeys;
 
 pub use keys::{ClusterSecrets, Purpose};
@@ -126,7 +127,12 @@ impl Signer {
         }
         let mut whole = vec![0; HEAD];
         wire::write_to(&mut whole, message)?;
-        Ok(self.complete(purpose, place, whole, now_ms().max(before_ms.saturating_add(1))))
+        Ok(self.complete(
+            purpose,
+            place,
+            whole,
+            unix_milliseconds().max(before_ms.saturating_add(1)),
+        ))
     }
 
     /// Signs bytes for this place.
@@ -145,7 +151,7 @@ impl Signer {
         if self.keys.is_empty() {
             return body.clone();
         }
-        self.sign_at(purpose, place, body, now_ms().max(before_ms.saturating_add(1)))
+        self.sign_at(purpose, place, body, unix_milliseconds().max(before_ms.saturating_add(1)))
     }
 
     fn sign_at(&self, purpose: Purpose, place: &[&str], body: &[u8], at_ms: u64) -> Bytes {

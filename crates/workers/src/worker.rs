@@ -1,13 +1,13 @@
 //! The worker's side: offers an executor's tools to a group, and runs its calls.
 //!
-//! `announce.rs` renews the presence and the offer, `listen.rs` receives requests, `calls.rs` runs a call, `running_calls.rs`
+//! `announce.rs` renews the presence and the offer, `listen.rs` receives requests, `calls.rs` runs a call, `worker_calls.rs`
 //! tracks running calls, `heartbeat.rs` sends their heartbeats.
 
 mod heartbeat;
 mod announce;
 mod listen;
 mod calls;
-mod running_calls;
+mod worker_calls;
 
 use std::{
     sync::{
@@ -31,7 +31,7 @@ use crate::{
     sign::SeenRequests,
 };
 use listen::WorkerSubscriptions;
-use running_calls::RunningCalls;
+use worker_calls::WorkerCalls;
 
 /// How long running calls may take after `stop` (SPEC GW-4).
 const DRAINED: Duration = Duration::from_secs(10);
@@ -57,7 +57,7 @@ struct WorkerInner {
     choice: OfferFilter,
     capacity: usize,
     slots: Arc<Semaphore>,
-    running: Arc<RunningCalls>,
+    running: Arc<WorkerCalls>,
     offer: Mutex<Arc<WorkerOffer>>,
     /// Notified when the presence or the offer has changed.
     bell: Notify,

@@ -1,8 +1,9 @@
 //! Lists devices.
 
 use serde_json::{Value, json};
+use switchboard_toolcall::time::unix_milliseconds;
 
-use crate::{device::Device, network::ZwaveNode, time, unicode};
+use crate::{device::Device, network::ZwaveNode, unicode};
 
 /// A tool's result, as text for people and as JSON for programs.
 pub(crate) struct ToolText {
@@ -12,7 +13,7 @@ pub(crate) struct ToolText {
 
 /// A page of all devices.
 pub(crate) fn page(nodes: &[ZwaveNode], limit: usize, offset: usize) -> ToolText {
-    let now = time::now();
+    let now = unix_milliseconds();
     let devices: Vec<_> = nodes.iter().filter_map(Device::of).collect();
     let total = devices.len();
     let page: Vec<_> = devices.into_iter().skip(offset).take(limit).collect();
@@ -36,7 +37,7 @@ pub(crate) fn page(nodes: &[ZwaveNode], limit: usize, offset: usize) -> ToolText
 
 /// Returns the devices whose name or location contains `filter`; dead and failed ones only on request.
 pub(crate) fn matching(nodes: &[ZwaveNode], filter: &str, include_inactive: bool) -> ToolText {
-    let now = time::now();
+    let now = unix_milliseconds();
     let filter = unicode::folded(filter.trim());
     let is_meant = |device: &Device<'_>| unicode::folded(&device.path()).contains(&filter);
     let is_shown = |device: &Device<'_>| include_inactive || !device.is_inactive();
@@ -62,7 +63,7 @@ pub(crate) fn matching(nodes: &[ZwaveNode], filter: &str, include_inactive: bool
 
 /// Describes one device in detail.
 pub(crate) fn verified(device: Device<'_>) -> ToolText {
-    let now = time::now();
+    let now = unix_milliseconds();
     let actions = match device.kind().actions() {
         [] if device.awaits_interview() => {
             "Its interview has not finished: what it can do is not known yet.".to_owned()

@@ -1,6 +1,7 @@
 //! A device's measurements.
 
 use serde_json::{Value, json};
+use switchboard_toolcall::time::unix_milliseconds;
 
 use crate::{
     device::Device,
@@ -23,14 +24,14 @@ pub(crate) async fn read(network: &dyn Network, device: Device<'_>) -> ToolText 
             reading.updated = network.updated(device.node(), &reading.id).await;
         }
     }
-    report(device, &readings, stale_because(&device), time::now())
+    report(device, &readings, stale_because(&device), unix_milliseconds())
 }
 
 /// Returns the last known values, for when they cannot be read now.
 pub(crate) fn remembered(device: Device<'_>, reason: &str) -> ToolText {
     let readings: Vec<_> =
         device.node().values.iter().filter(|reading| is_measured(reading)).cloned().collect();
-    report(device, &readings, Some(reason.to_owned()), time::now())
+    report(device, &readings, Some(reason.to_owned()), unix_milliseconds())
 }
 
 fn report(
@@ -66,7 +67,7 @@ fn report(
 /// Returns why a device's values may be outdated.
 fn stale_because(device: &Device<'_>) -> Option<String> {
     let node = device.node();
-    let heard = node.last_active.map(|then| time::ago(time::age(then, time::now())));
+    let heard = node.last_active.map(|then| time::ago(time::age(then, unix_milliseconds())));
     let heard = heard.map(|ago| format!(", it was last heard {ago}")).unwrap_or_default();
     device.is_inactive().then(|| format!("the device is dead or failed{heard}"))
 }

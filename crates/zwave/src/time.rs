@@ -1,13 +1,5 @@
 //! How old something is, for people.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Now, in milliseconds of Unix time.
-pub(crate) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// Seconds from `then` to `now`; a clock that is ahead of ours counts as now.
 pub(crate) fn age(then: u64, now: u64) -> u64 {
     now.saturating_sub(then) / 1000

@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         format!("{seconds} seconds are over")
     }))?;
     let servers = start_servers(&executor)?;
-    servers.settled().await;
+    servers.wait_until_ready().await;
 
     let mut model = ModelConfig::new(Provider::Ollama, "qwen3:0.6b");
     model.base_url = Some(url);

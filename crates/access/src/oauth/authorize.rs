@@ -20,12 +20,12 @@ pub struct AuthorizationRequest {
     /// The scopes that are granted.
     pub scope: String,
     pub(super) challenge: String,
-    answer: Answer,
+    answer: RedirectTarget,
 }
 
 /// How the client is answered.
 #[derive(Clone, Debug)]
-struct Answer {
+struct RedirectTarget {
     redirect_uri: String,
     state: Option<String>,
     issuer: String,
@@ -45,7 +45,7 @@ pub enum AuthorizationError {
     },
 }
 
-impl Answer {
+impl RedirectTarget {
     /// Returns the address of the client with these parameters.
     fn with(&self, parameters: &[(&str, &str)]) -> String {
         let Ok(mut url) = self.redirect_uri.parse::<Url>() else { return String::new() };
@@ -126,7 +126,7 @@ impl Access {
             return Err(page(OAuthError::invalid_request("`state` is too long")));
         }
         let answer =
-            Answer { redirect_uri: redirect_uri.clone(), state, issuer: issuer.to_owned() };
+            RedirectTarget { redirect_uri: redirect_uri.clone(), state, issuer: issuer.to_owned() };
         let (challenge, resource, scope) = details(issuer, sent)
             .map_err(|error| AuthorizationError::Redirect { to: answer.error(&error), error })?;
         Ok(AuthorizationRequest { client, redirect_uri, resource, scope, challenge, answer })

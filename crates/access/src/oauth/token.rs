@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{
-    AuthorizationServer, Grant, OAuthError, Parameters,
+    Grant, OAuthError, OwnAuthorizationServer, Parameters,
     authorize::resource,
     grant::{CodeExchange, ExchangeOutcome, NewSecrets, RefreshExchange},
     secret::{GrantSecret, SecretKind, family_hash},
@@ -130,7 +130,7 @@ impl Access {
     }
 }
 
-impl AuthorizationServer {
+impl OwnAuthorizationServer {
     fn new_secrets(&self, family: [u8; 16], name: &str) -> Result<NewSecrets, OAuthError> {
         Ok(NewSecrets {
             access: GrantSecret::new(SecretKind::Access, family, name)?,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use switchboard_models::Message;
 use switchboard_runtime::{ArtifactSource, artifacts::ArtifactContent};
 
-use super::{Edit, Shortened, estimate};
+use super::{ConversationEdit, ShortenedResult, estimate};
 use crate::{Conversation, offered_tools, run::AgentRun};
 
 /// A result stays unless this many characters are saved: a line about a short one would not be shorter.
@@ -28,9 +28,9 @@ pub(crate) struct ShortenedReply {
 
 impl ShortenedReply {
     /// Returns what is told of it.
-    pub(crate) fn entry(&self) -> Shortened {
+    pub(crate) fn entry(&self) -> ShortenedResult {
         let Self { tool_call_id, artifact, .. } = self.clone();
-        Shortened { tool_call_id, artifact }
+        ShortenedResult { tool_call_id, artifact }
     }
 }
 
@@ -97,7 +97,7 @@ impl AgentRun<'_> {
         let Some(artifact) = self.keep_whole(&id, &name, &content).await else { return };
         let line = line(&name, failed, &content, shown, &artifact);
         let edit = ShortenedReply { tool_call_id: id, artifact, line };
-        self.record_edit(&Edit::Shortened(edit.clone()));
+        self.record_edit(&ConversationEdit::Shortened(edit.clone()));
         self.redo_shortened(edit, conversation);
     }
 

@@ -5,8 +5,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use switchboard_models::{Arguments, FailureKind, Message, ModelError, Request, ToolChoice, Usage};
 
-use super::{Edit, Summarised, estimate};
-use crate::{Conversation, offered_tools::shortened, run::AgentRun};
+use super::{ConversationEdit, SummarisedMessages, estimate};
+use crate::{Conversation, offered_tools::shortened_line, run::AgentRun};
 
 /// How many of the last turns stay as they are.
 const KEPT: usize = 2;
@@ -43,8 +43,8 @@ pub(crate) struct SummarisedTurns {
 
 impl SummarisedTurns {
     /// Returns what is told of it.
-    pub(crate) fn entry(&self) -> Summarised {
-        Summarised { messages: self.removed.len(), artifact: self.artifact.clone() }
+    pub(crate) fn entry(&self) -> SummarisedMessages {
+        SummarisedMessages { messages: self.removed.len(), artifact: self.artifact.clone() }
     }
 }
 
@@ -79,7 +79,7 @@ impl AgentRun<'_> {
             messages.len()
         );
         let edit = SummarisedTurns { removed, text, artifact, usage };
-        self.record_edit(&Edit::Summarised(edit.clone()));
+        self.record_edit(&ConversationEdit::Summarised(edit.clone()));
         self.redo_summarised(edit, conversation);
     }
 
@@ -167,23 +167,27 @@ fn units(messages: &[Message]) -> Vec<Range<usize>> {
 /// Returns a message as the model reads it that summarises.
 fn described(message: &Message, most: usize) -> String {
     match message {
-        Message::System(text) => format!("System: {}", shortened(text, most)),
-        Message::User(said) => format!("User: {}", shortened(&said.content, most)),
+        Message::System(text) => format!("System: {}", shortened_line(text, most)),
+        Message::User(said) => format!("User: {}", shortened_line(&said.content, most)),
         Message::Tool(reply) => {
             let outcome = if reply.is_error { "failed" } else { "succeeded" };
-            format!("Call {} {outcome}: {}", reply.tool_call_id, shortened(&reply.content, most))
+            format!(
+                "Call {} {outcome}: {}",
+                reply.tool_call_id,
+                shortened_line(&reply.content, most)
+            )
         }
         Message::Ai(said) => {
             let mut lines = Vec::new();
             if !said.content.is_empty() {
-                lines.push(format!("Assistant: {}", shortened(&said.content, most)));
+                lines.push(format!("Assistant: {}", shortened_line(&said.content, most)));
             }
             lines.extend(said.tool_calls.iter().map(|call| {
                 let args = match &call.args {
                     Arguments::Object(args) => serde_json::to_string(args).unwrap_or_default(),
                     Arguments::Unparsable(args) => args.raw.clone(),
                 };
-                let args = shortened(&args, most);
+                let args = shortened_line(&args, most);
                 format!("Assistant calls {} as {}: {args}", call.name, call.id)
             }));
             lines.join("\n")

@@ -20,7 +20,7 @@ use switchboard_runtime::private_files;
 use switchboard_toolcall::CallId;
 
 use super::{RunDetail, RunState, RunStore, saved};
-use crate::{RunSettings, fit::Edit};
+use crate::{RunSettings, fit::ConversationEdit};
 
 /// The first line: what was asked, and how.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -80,11 +80,12 @@ pub(crate) enum RunLine {
         stop: StopReason,
         usage: Usage,
         /// When it was complete, in milliseconds since 1970.
-        #[serde(default)]
-        at: u64,
+        #[serde(default, rename = "at")]
+        completed_at_ms: u64,
     },
     /// The tool of the last turn's call at this position is about to run.
-    Began {
+    #[serde(rename = "began")]
+    CallBegun {
         position: usize,
         /// Whether it has no second effect if it runs again with the same key.
         honours_keys: bool,
@@ -95,27 +96,28 @@ pub(crate) enum RunLine {
         reply: Message,
         outcome: String,
         call_id: Option<CallId>,
-        #[serde(default)]
-        at: u64,
+        #[serde(default, rename = "at")]
+        completed_at_ms: u64,
         /// How long it took.
         #[serde(default)]
         elapsed_ms: u64,
     },
     /// The conversation was made shorter.
-    Edited(Edit),
+    #[serde(rename = "edited")]
+    ConversationEdit(ConversationEdit),
 }
 
 /// A turn with what became of its calls, by position.
 #[derive(Debug)]
 pub(crate) struct RecordedTurn {
     /// How the conversation was made shorter before it.
-    pub(crate) edits: Vec<Edit>,
+    pub(crate) edits: Vec<ConversationEdit>,
     pub(crate) message: AiMessage,
     pub(crate) stop: StopReason,
     pub(crate) usage: Usage,
-    pub(crate) at: u64,
+    pub(crate) completed_at_ms: u64,
     /// The calls that began, and whether each has no second effect if it runs again with the same key.
-    pub(crate) began: HashMap<usize, bool>,
+    pub(crate) begun_calls: HashMap<usize, bool>,
     pub(crate) replies: HashMap<usize, ToolReply>,
     pub(crate) outcomes: HashMap<usize, RecordedOutcome>,
 }
@@ -125,7 +127,7 @@ pub(crate) struct RecordedTurn {
 pub(crate) struct RecordedOutcome {
     pub(crate) outcome: String,
     pub(crate) call_id: Option<CallId>,
-    pub(crate) at: u64,
+    pub(crate) completed_at_ms: u64,
     pub(crate) elapsed_ms: u64,
 }
 
@@ -135,7 +137,7 @@ pub(crate) struct RecordedRun {
     pub(crate) start: RunStart,
     pub(crate) turns: Vec<RecordedTurn>,
     /// How the conversation was made shorter after the last turn.
-    pub(crate) edits: Vec<Edit>,
+    pub(crate) edits: Vec<ConversationEdit>,
 }
 
 /// An interrupted run that this process has taken over.
@@ -329,20 +331,20 @@ fn read(text: &[u8]) -> io::Result<(RecordedRun, u64)> {
 impl RecordedRun {
     fn add(&mut self, line: RunLine) {
         match (line, self.turns.last_mut()) {
-            (RunLine::Turn { message: Message::Ai(message), stop, usage, at }, _) => {
+            (RunLine::Turn { message: Message::Ai(message), stop, usage, completed_at_ms }, _) => {
                 self.turns.push(RecordedTurn {
                     edits: std::mem::take(&mut self.edits),
                     message,
                     stop,
                     usage,
-                    at,
-                    began: HashMap::new(),
+                    completed_at_ms,
+                    begun_calls: HashMap::new(),
                     replies: HashMap::new(),
                     outcomes: HashMap::new(),
                 });
             }
-            (RunLine::Began { position, honours_keys }, Some(turn)) => {
-                turn.began.insert(position, honours_keys);
+            (RunLine::CallBegun { position, honours_keys }, Some(turn)) => {
+                turn.begun_calls.insert(position, honours_keys);
             }
             (
                 RunLine::Reply {
@@ -350,23 +352,23 @@ impl RecordedRun {
                     reply: Message::Tool(reply),
                     outcome,
                     call_id,
-                    at,
+                    completed_at_ms,
                     elapsed_ms,
                 },
                 Some(turn),
             ) => {
                 turn.replies.insert(position, reply);
-                let outcome = RecordedOutcome { outcome, call_id, at, elapsed_ms };
+                let outcome = RecordedOutcome { outcome, call_id, completed_at_ms, elapsed_ms };
                 turn.outcomes.insert(position, outcome);
             }
-            (RunLine::Edited(edit), _) => self.edits.push(edit),
+            (RunLine::ConversationEdit(edit), _) => self.edits.push(edit),
             // Lines of other versions.
             _ => {}
         }
     }
 
     /// Returns every change that made the conversation shorter.
-    pub(crate) fn all_edits(&self) -> impl Iterator<Item = &Edit> {
+    pub(crate) fn all_edits(&self) -> impl Iterator<Item = &ConversationEdit> {
         self.turns.iter().flat_map(|turn| &turn.edits).chain(&self.edits)
     }
 
@@ -376,8 +378,8 @@ impl RecordedRun {
         let lines: HashMap<&str, &str> = self
             .all_edits()
             .filter_map(|edit| match edit {
-                Edit::Shortened(edit) => Some((&*edit.tool_call_id, &*edit.line)),
-                Edit::Summarised(_) => None,
+                ConversationEdit::Shortened(edit) => Some((&*edit.tool_call_id, &*edit.line)),
+                ConversationEdit::Summarised(_) => None,
             })
             .collect();
         for message in &mut messages {

@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(3600);
 
 impl RunStore {
     /// Removes what [`forget`](Self::forget) does, unless somebody did not long ago.
-    pub(crate) fn forget_sometimes(&self, limits: RunLimits) -> Result<(), RunError> {
+    pub(crate) fn apply_retention_if_due(&self, limits: RunLimits) -> Result<(), RunError> {
         let path = self.folder.join("forgotten");
         if modified(&path).is_some_and(|last| is_younger(last, OFTEN)) {
             return Ok(());

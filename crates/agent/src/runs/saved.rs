@@ -14,7 +14,10 @@ use switchboard_runtime::{private_files, redact};
 use switchboard_toolcall::CallId;
 
 use super::live::{RecordedRun, RunStart};
-use crate::{AnswerSchema, InvalidSchema, RequestOptions, Shortened, Summarised, fit::Edit};
+use crate::{
+    AnswerSchema, InvalidSchema, RequestOptions, ShortenedResult, SummarisedMessages,
+    fit::ConversationEdit,
+};
 
 /// How far a run is (SPEC RN-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,9 +131,9 @@ pub struct RunDetail {
     /// The messages, as `ask --json` has them.
     pub messages: Value,
     /// The results of tools of which the conversation has only a line.
-    pub shortened: Vec<Shortened>,
+    pub shortened: Vec<ShortenedResult>,
     /// The messages of which the model read only a summary.
-    pub summarised: Vec<Summarised>,
+    pub summarised: Vec<SummarisedMessages>,
     /// For each turn its tokens and calls.
     pub timeline: Value,
 }
@@ -142,8 +145,8 @@ impl RunDetail {
         let mut usage: Usage = run.turns.iter().map(|turn| turn.usage).sum();
         for edit in run.all_edits() {
             match edit {
-                Edit::Shortened(edit) => shortened.push(edit.entry()),
-                Edit::Summarised(edit) => {
+                ConversationEdit::Shortened(edit) => shortened.push(edit.entry()),
+                ConversationEdit::Summarised(edit) => {
                     summarised.push(edit.entry());
                     usage += edit.usage;
                 }
@@ -218,11 +221,11 @@ fn timeline(run: &RecordedRun) -> Value {
             let ended = turn.outcomes.get(&position);
             let outcome = match ended {
                 Some(ended) => &*ended.outcome,
-                None if turn.began.contains_key(&position) => "in flight",
+                None if turn.begun_calls.contains_key(&position) => "in flight",
                 None => "not begun",
             };
             let call_id = ended.and_then(|ended| ended.call_id);
-            let (at, elapsed) = (ended.map(|ended| ended.at), ended.map(|ended| ended.elapsed_ms));
+            let (at, elapsed) = (ended.map(|ended| ended.completed_at_ms), ended.map(|ended| ended.elapsed_ms));
             json!({
                 "tool_call_id": call.id, "tool": call.name, "outcome": outcome, "call_id": call_id,
                 "ended_ms": at, "duration_ms": elapsed,
@@ -231,7 +234,7 @@ fn timeline(run: &RecordedRun) -> Value {
         let calls: Vec<Value> = calls.collect();
         let Usage { input_tokens, output_tokens } = turn.usage;
         let mut shown = json!({
-            "input_tokens": input_tokens, "output_tokens": output_tokens, "ended_ms": turn.at,
+            "input_tokens": input_tokens, "output_tokens": output_tokens, "ended_ms": turn.completed_at_ms,
         });
         if let Some(price) = run.start.price {
             shown["cost"] = json!(price.cost(turn.usage));
@@ -250,9 +253,9 @@ struct SavedRest {
     answer: Option<String>,
     messages: Value,
     #[serde(default)]
-    shortened: Vec<Shortened>,
+    shortened: Vec<ShortenedResult>,
     #[serde(default)]
-    summarised: Vec<Summarised>,
+    summarised: Vec<SummarisedMessages>,
     timeline: Value,
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::format::BodyFormat;
-use crate::document::Document;
+use crate::document::ApiDocument;
 
 /// What a description says of a body, in all versions.
 pub(super) struct DeclaredBody<'a> {
@@ -19,7 +19,7 @@ pub(super) struct DeclaredBody<'a> {
 /// # Errors
 /// It refers to nothing.
 pub(super) fn of_openapi<'a>(
-    document: &'a Document,
+    document: &'a ApiDocument,
     operation: &'a Value,
 ) -> Result<Option<DeclaredBody<'a>>, String> {
     let Some(body) = operation.get("requestBody") else { return Ok(None) };
@@ -44,7 +44,7 @@ pub(super) fn of_openapi<'a>(
 
 /// Reads the parameters of Swagger 2 that are in `body` or `formData`.
 pub(super) fn of_swagger<'a>(
-    document: &'a Document,
+    document: &'a ApiDocument,
     operation: &'a Value,
     parameters: &[&'a Value],
 ) -> Option<DeclaredBody<'a>> {

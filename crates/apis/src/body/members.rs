@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use crate::{
-    document::{Document, members},
+    document::{ApiDocument, members},
     name,
 };
 
@@ -26,7 +26,7 @@ impl ObjectMembers {
     ///
     /// # Errors
     /// A reference leads nowhere.
-    pub(super) fn of(document: &Document, schema: &Value) -> Result<Option<Self>, String> {
+    pub(super) fn of(document: &ApiDocument, schema: &Value) -> Result<Option<Self>, String> {
         let mut found = Self::default();
         let is_plain = found.add(document, schema, 0)?;
         // What only responses have is no argument.
@@ -47,7 +47,12 @@ impl ObjectMembers {
         })
     }
 
-    fn add(&mut self, document: &Document, schema: &Value, depth: usize) -> Result<bool, String> {
+    fn add(
+        &mut self,
+        document: &ApiDocument,
+        schema: &Value,
+        depth: usize,
+    ) -> Result<bool, String> {
         let schema = document.resolve(schema)?.value;
         let is_object = match schema.get("type") {
             None => true,

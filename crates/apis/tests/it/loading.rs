@@ -60,7 +60,7 @@ async fn what_cannot_be_loaded_says_why() {
         ("folder", config("/")),
     ]);
     let apis = start(&all, executor.tools(), true);
-    apis.settled().await;
+    apis.wait_until_ready().await;
     for (name, says) in [
         ("file", "failed to read `/nonexistent/x.yaml`"),
         ("url", "answered 403 Forbidden: no"),
@@ -114,7 +114,7 @@ async fn a_changed_config_keeps_what_is_the_same() {
     let executor = ToolExecutor::builder().build();
     let tools = executor.tools();
     let apis = start(&configs(&[("a", file.clone()), ("b", file.clone())]), tools, true);
-    apis.settled().await;
+    apis.wait_until_ready().await;
     let before = apis.all();
     let other = ApiConfig { exclude: vec!["x".to_owned()], ..file.clone() };
     let skipped = [("c".to_owned(), "TOKEN is not set".to_owned())].into();
@@ -122,7 +122,7 @@ async fn a_changed_config_keeps_what_is_the_same() {
         apis.prepare(&configs(&[("a", file.clone()), ("b", other), ("c", file)]), &skipped);
     tools.replace(Vec::new(), prepared.settings(), &[]).unwrap();
     apis.exchange(prepared);
-    apis.settled().await;
+    apis.wait_until_ready().await;
     let after = apis.all();
     assert!(Arc::ptr_eq(&before[0], &after[0]) && !Arc::ptr_eq(&before[1], &after[1]));
     let names: Vec<_> = tools.all().iter().map(|tool| tool.name().to_string()).collect();

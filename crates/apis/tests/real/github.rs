@@ -64,7 +64,7 @@ async fn the_executor_takes_all_of_them() {
     let configs = IndexMap::from([("github".to_owned(), config)]);
     let apis = Apis::start(&configs, &IndexMap::new(), executor.tools(), None, |_| true).unwrap();
     let began = Instant::now();
-    apis.settled().await;
+    apis.wait_until_ready().await;
     println!("loaded and checked in {:?}", began.elapsed());
     let ApiState::Ready(info) = apis.all()[0].state() else {
         panic!("{:?}", apis.all()[0].state())

@@ -11,7 +11,7 @@ use super::{
     queue,
 };
 use crate::{
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, ask, text},
 };
 
@@ -28,7 +28,7 @@ pub(crate) struct HeldCalls {
 }
 
 impl HeldCalls {
-    pub(crate) fn new(loaded: &Loaded) -> Self {
+    pub(crate) fn new(loaded: &LoadedConfig) -> Self {
         Self { queue: queue(loaded), asked: Vec::new() }
     }
 

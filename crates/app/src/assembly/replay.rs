@@ -8,14 +8,14 @@ use switchboard_runtime::{ServerSettings, services};
 use switchboard_toolcall::{Tool, ToolSpec};
 
 use super::App;
-use crate::{overrides::Replay, settings::Loaded};
+use crate::{overrides::Replay, settings::LoadedConfig};
 
 impl App {
     /// Adds the tools of a replay, those of servers under their servers.
     pub(super) fn add_replayed_tools(
         &self,
         replay: &Replay,
-        loaded: &Loaded,
+        loaded: &LoadedConfig,
         problems: &mut Vec<String>,
     ) {
         let definitions = match replay {
@@ -65,7 +65,7 @@ impl App {
     }
 
     /// Returns the specs of the built-in tools, the runtime's and the config's; starts nothing.
-    fn specs_here(&self, loaded: &Loaded) -> HashMap<String, ToolSpec> {
+    fn specs_here(&self, loaded: &LoadedConfig) -> HashMap<String, ToolSpec> {
         let defined = loaded.settings.tools.iter();
         let defined =
             defined.filter_map(|definition| definition.clone().into_tool(&Handlers::new()).ok());

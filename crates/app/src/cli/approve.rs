@@ -11,7 +11,7 @@ use crate::completion;
   switchboard approve k7mq           allow one, this once; it is shown first
   switchboard approve k7mq --deny --reason 'not on a Friday'
   switchboard approve k7mq --always  allow it, always with these arguments
-  switchboard approve --rules        what is allowed for good
+  switchboard approve --rules        what is always allowed
   switchboard approve --forget w2xe  ask again
 
 Reaches the calls of every `serve`, `chat` and `voice` of the same user on this machine.
@@ -42,11 +42,11 @@ pub(crate) struct ApproveArgs {
     #[arg(short, long, requires = "id")]
     pub(crate) yes: bool,
 
-    /// List what is allowed for good
+    /// List what is always allowed
     #[arg(long, conflicts_with = "id")]
     pub(crate) rules: bool,
 
-    /// Forget what is allowed for good: such calls are asked about again
+    /// Forget what is always allowed: such calls are asked about again
     #[arg(long, value_name = "RULE", conflicts_with_all = ["id", "rules"], add = ArgValueCandidates::new(completion::approval_rules))]
     pub(crate) forget: Option<String>,
 

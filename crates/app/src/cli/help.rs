@@ -7,7 +7,7 @@ use super::Cli;
 /// The heading of options that every command has.
 pub(super) const GLOBAL: &str = "Global options";
 /// The heading of options that put something else in the place of the real tools.
-pub(super) const REHEARSAL: &str = "Rehearsal";
+pub(super) const TESTING: &str = "Testing";
 
 /// The commands, as people look for them.
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -27,12 +27,12 @@ const GROUPS: [(&str, &[&str]); 6] = [
 
 /// Options that only some commands use, and those commands.
 const PARTIAL: [(&[&str], &[&str]); 2] = [
-    (&["replay", "fault", "fault_seed"], REHEARSED),
+    (&["replay", "fault", "fault_seed"], TESTABLE),
     (&["alone"], &["tools", "call", "servers", "ask", "chat", "runs", "serve", "trust", "profile"]),
 ];
 
-/// The commands that run tools, so that they can be rehearsed.
-pub(super) const REHEARSED: &[&str] = &[
+/// The commands that run tools, so that they can be tested without the real tools.
+pub(super) const TESTABLE: &[&str] = &[
     "tools",
     "call",
     "resources",
@@ -134,7 +134,7 @@ mod tests {
                 continue;
             }
             let help = text(subcommand);
-            assert_eq!(help.contains("\nRehearsal:\n"), REHEARSED.contains(&&*name), "{help}");
+            assert_eq!(help.contains("\nTesting:\n"), TESTABLE.contains(&&*name), "{help}");
             assert_eq!(help.contains("--alone"), PARTIAL[1].1.contains(&&*name), "{help}");
             assert!(help.contains("\nGlobal options:\n"), "{help}");
         }

@@ -85,13 +85,13 @@ fn read(words: &[OsString]) -> Result<Cli, Error> {
     };
     let cli = Cli::from_arg_matches(&matches)?;
     let name = matches.subcommand_name().unwrap_or_default();
-    let rehearses = [
+    let replaces = [
         ("--replay", cli.replay.is_some()),
         ("--fault", !cli.fault.is_empty()),
         ("--fault-seed", cli.fault_seed.is_some()),
     ];
-    match rehearses.iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) if !help::REHEARSED.contains(&name) => Err(refusal(&format!(
+    match replaces.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) if !help::TESTABLE.contains(&name) => Err(refusal(&format!(
             "{option} does nothing for `switchboard {name}`, which runs no tool"
         ))),
         _ => Ok(cli),

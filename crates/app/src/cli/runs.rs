@@ -117,7 +117,7 @@ pub(crate) struct DiffRunsArgs {
     #[arg(add = ArgValueCandidates::new(completion::run_ids))]
     pub(crate) one: String,
 
-    /// Another's
+    /// The other run's id
     #[arg(add = ArgValueCandidates::new(completion::run_ids))]
     pub(crate) other: String,
 

@@ -35,7 +35,7 @@ pub(crate) enum TokenAction {
         #[arg(add = ArgValueCandidates::new(completion::token_names))]
         names: Vec<String>,
     },
-    /// Make a token worthless
+    /// Revoke a token
     Revoke {
         /// Its name
         #[arg(add = ArgValueCandidates::new(completion::token_names))]

@@ -26,7 +26,7 @@ pub(crate) struct VoiceArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) mqtt: Option<String>,
 
-    /// The authority that the broker's certificate is believed from: a PEM file [default: those that this machine knows]
+    /// CA certificate (PEM) that the broker's certificate must chain to [default: those of this machine]
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
 

@@ -36,7 +36,7 @@ pub(crate) struct ZwaveArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
 
-    /// Who vouches for the broker or the server over TLS, in PEM form [default: whom this machine believes]
+    /// CA certificate (PEM) that the certificate of the broker or server must chain to [default: those of this machine]
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
 }

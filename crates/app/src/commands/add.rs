@@ -55,7 +55,7 @@ pub(super) fn run(add: &AddArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 fn sign_in_report(name: &str, config: &str, paint: Paint) -> String {
     let (mark, name) = (paint.green("✓"), text::one_line(name));
     format!(
-        "{mark} {} is in {config}; it wants a sign-in: switchboard login {name}",
+        "{mark} {} is in {config}; sign-in required: switchboard login {name}",
         paint.bold(&name)
     )
 }

@@ -138,7 +138,7 @@ fn list_rules(queues: &ApprovalQueues, approve: &ApproveArgs, cli: &Cli) -> anyh
         return Ok(());
     }
     if rules.is_empty() {
-        terminal::tell("nothing is allowed for good");
+        terminal::tell("nothing is always allowed");
         return Ok(());
     }
     let rows = rules.iter().map(|rule| {

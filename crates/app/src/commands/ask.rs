@@ -21,7 +21,7 @@ use crate::{
     own_gateway::OwnGateway,
     profiles,
     runtime::on_runtime,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::is_watched,
     terminal::{self, Paint},
     turn_view::{self, AnswerDisplay, TurnEnding, TurnScreen},
@@ -35,7 +35,7 @@ pub(super) fn run(ask: &AskArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 pub(super) fn begin(
     ask: &AskArgs,
     cli: &Cli,
-    mut loaded: Loaded,
+    mut loaded: LoadedConfig,
     unfinished: Option<UnfinishedRun>,
 ) -> anyhow::Result<ExitCode> {
     let profile = ask.model_args.profile.as_deref();
@@ -66,7 +66,7 @@ pub(super) fn begin(
         let options = RequestOptions { whole_turns: !is_streamed, ..options };
         let agent = chosen.agent(&ask.model_args, &app, &loaded, config)?.with_options(options);
         if let Some(gateway) = &gateway {
-            unless_interrupted(gateway.servers_settled(&loaded, None)).await?;
+            unless_interrupted(gateway.wait_for_servers(&loaded, None)).await?;
         }
         while_connected(&app, &loaded, Needs::All, async |connections| {
             connections.ready(is_watched(ask.json)).await?;
@@ -82,7 +82,7 @@ pub(super) fn begin(
     }
 }
 
-fn config(ask: &AskArgs, loaded: &Loaded) -> Config {
+fn config(ask: &AskArgs, loaded: &LoadedConfig) -> Config {
     let mut config = loaded.settings.agent.clone();
     config.stream = (config.stream || ask.stream) && !ask.no_stream;
     config.time_budget = ask.timeout.or(config.time_budget);

@@ -30,7 +30,7 @@ use crate::{
     own_gateway::OwnGateway,
     profiles,
     questions::{self, Sampler},
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::is_watched,
     terminal::{self, progress::ProgressLabel, spinner},
 };
@@ -50,7 +50,7 @@ pub(super) fn run(call: &CallArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 fn run_alone(
     call: &CallArgs,
     cli: &Cli,
-    loaded: &Arc<Loaded>,
+    loaded: &Arc<LoadedConfig>,
     asked: Instant,
 ) -> anyhow::Result<ExitCode> {
     let app = App::build(loaded)?;
@@ -66,7 +66,7 @@ fn run_alone(
     let args = is_early.then(|| read_arguments(call, &app, &seen)).transpose()?;
     let has_cluster = loaded.settings.cluster.nats.is_some();
     if needs == Needs::All && call.profile.is_none() && io::stderr().is_terminal() {
-        unknown_name::tell(&call.name, app.executor.tools(), loaded, cli.color);
+        unknown_name::print_suggestion(&call.name, app.executor.tools(), loaded, cli.color);
     }
     with_servers(&app, loaded, needs, async |connections| {
         let label = ProgressLabel::new(&call.name);
@@ -104,7 +104,7 @@ fn read_arguments(
     let schema = tool.as_ref().map(|tool| &tool.spec().parameters);
     let args = arguments::read(&call.arguments, schema, &mut io::stdin().lock())?;
     if let Some(tool) = tool.filter(|_| io::stderr().is_terminal()) {
-        unknown::tell(tool.spec(), &args);
+        unknown::print_suggestion(tool.spec(), &args);
     }
     Ok(args)
 }
@@ -116,7 +116,7 @@ enum CallReport {
 }
 
 impl CallReport {
-    fn print(&self, call: &CallArgs, cli: &Cli, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+    fn print(&self, call: &CallArgs, cli: &Cli, loaded: &LoadedConfig) -> anyhow::Result<ExitCode> {
         match self {
             Self::Ended(result) => {
                 output::print(result, call, cli, loaded)?;
@@ -132,7 +132,7 @@ impl CallReport {
 
 struct CallCommand<'a> {
     app: &'a App,
-    loaded: &'a Arc<Loaded>,
+    loaded: &'a Arc<LoadedConfig>,
     call: &'a CallArgs,
     /// What its caller sees of the tools.
     seen: &'a Visibility,
@@ -184,13 +184,13 @@ impl CallCommand<'_> {
             match self.needs {
                 Needs::All => {
                     self.is_waiting.set(true);
-                    self.connections.settled(false).await;
+                    self.connections.wait_until_ready(false).await;
                     self.is_waiting.set(false);
                 }
                 Needs::One(_) if schema => {
                     _ = self.app.executor.tools().find_visible(name, self.seen).await
                 }
-                Needs::Groups => self.connections.groups_settled().await.map_err(|error| {
+                Needs::Groups => self.connections.wait_for_groups().await.map_err(|error| {
                     let text = format!("Tool '{name}' is unavailable: {error}");
                     ToolError::new(ErrorKind::Unavailable, text).caused_by(error)
                 })?,

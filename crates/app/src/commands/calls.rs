@@ -20,7 +20,7 @@ use switchboard_audit::{Error, Reader, StoreFolder};
 use crate::{
     cli::{CallsAction, CallsArgs, Cli},
     records,
-    settings::{self, Loaded},
+    settings::{self, LoadedConfig},
     terminal::CommandFailed,
 };
 
@@ -46,7 +46,7 @@ pub(super) fn run(calls: &CallsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// There is no folder for them.
-fn folder(loaded: &Loaded) -> anyhow::Result<PathBuf> {
+fn folder(loaded: &LoadedConfig) -> anyhow::Result<PathBuf> {
     records::folder(loaded).ok_or_else(|| {
         let text = "there are no records: neither XDG_STATE_HOME nor HOME is set, and `[audit] path` names no folder";
         anyhow!(CommandFailed(text.to_owned()))
@@ -57,7 +57,7 @@ fn folder(loaded: &Loaded) -> anyhow::Result<PathBuf> {
 ///
 /// # Errors
 /// There is no folder for them.
-fn store_folder(loaded: &Loaded) -> anyhow::Result<StoreFolder> {
+fn store_folder(loaded: &LoadedConfig) -> anyhow::Result<StoreFolder> {
     Ok(StoreFolder::with_key(&folder(loaded)?, loaded.settings.audit.key.clone()))
 }
 
@@ -65,7 +65,7 @@ fn store_folder(loaded: &Loaded) -> anyhow::Result<StoreFolder> {
 ///
 /// # Errors
 /// They cannot be read.
-pub(super) fn open(loaded: &Loaded) -> anyhow::Result<Reader> {
+pub(super) fn open(loaded: &LoadedConfig) -> anyhow::Result<Reader> {
     Reader::open(store_folder(loaded)?).map_err(failed)
 }
 

@@ -24,7 +24,7 @@ use crate::{
     own_gateway::OwnGateway,
     profiles,
     runtime::on_runtime,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::is_watched,
     terminal::{self, text},
 };
@@ -56,7 +56,7 @@ pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         let deps = ChatDeps { chat, cli, app: &app, loaded: &loaded };
         let session = ChatSession::new(deps, store, chosen, transcript)?;
         if let Some(gateway) = &gateway {
-            unless_interrupted(gateway.servers_settled(&loaded, None)).await?;
+            unless_interrupted(gateway.wait_for_servers(&loaded, None)).await?;
         }
         while_connected(&app, &loaded, Needs::All, async |connections| {
             connections.ready(is_watched(false)).await?;
@@ -75,7 +75,7 @@ pub(super) fn run(chat: &ChatArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 async fn choose(
     chat: &ChatArgs,
     resumed: Option<&Transcript>,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
 ) -> anyhow::Result<ChosenModel> {
     let wanted = chat.model_args.model.as_deref();
     if let (None, Some(transcript)) = (wanted, resumed.filter(|chat| !chat.model.is_empty())) {

@@ -13,7 +13,7 @@ use crate::{
     cli::{Cli, ConnectArgs},
     overrides,
     settings::{
-        Loaded,
+        LoadedConfig,
         edit::{back_up, create_file},
     },
     terminal::{self, Paint},
@@ -83,7 +83,7 @@ fn endpoint(connect: &ConnectArgs, cli: &Cli) -> anyhow::Result<Endpoint> {
 }
 
 /// The command that serves the tools of this config to a client, from whichever folder the client starts it.
-pub(super) fn stdio_command(loaded: &Loaded) -> (String, Vec<String>) {
+pub(super) fn stdio_command(loaded: &LoadedConfig) -> (String, Vec<String>) {
     let program =
         env::current_exe().map_or("switchboard".into(), |path| path.display().to_string());
     let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];

@@ -12,7 +12,7 @@ use crate::{
     interrupt::unless_interrupted,
     own_gateway::OwnGateway,
     runtime::on_runtime,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::is_watched,
 };
 
@@ -22,7 +22,7 @@ use crate::{
 /// Something in the config cannot be used.
 pub(super) fn tools(
     cli: &Cli,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     records: &[Record],
     json: bool,
 ) -> anyhow::Result<HashMap<String, Arc<RegisteredTool>>> {
@@ -37,7 +37,7 @@ pub(super) fn tools(
     } else {
         with_servers(&app, loaded, Needs::All, async |connections| {
             let settled = async {
-                connections.settled(is_watched(json)).await;
+                connections.wait_until_ready(is_watched(json)).await;
                 Ok(())
             };
             unless_interrupted(settled).await?;

@@ -25,7 +25,7 @@ use crate::{
     overrides,
     own_gateway::OwnGateway,
     runtime::on_runtime,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::is_watched,
     terminal::{self, Paint, text},
 };
@@ -140,7 +140,7 @@ fn examine(doctor: &DoctorArgs, cli: &Cli) -> anyhow::Result<Findings> {
 async fn probe(
     doctor: &DoctorArgs,
     app: &App,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     connections: &Connections,
     findings: &FindingLines,
 ) -> anyhow::Result<Findings> {
@@ -161,7 +161,7 @@ async fn probe(
 /// As [`probe`], with the servers of the running gateway.
 async fn probe_in_gateway(
     app: &App,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     gateway: &OwnGateway,
     findings: &FindingLines,
 ) -> anyhow::Result<Findings> {

@@ -9,15 +9,15 @@ use std::{path::Path, process::ExitCode};
 use anyhow::bail;
 use serde_json::json;
 use switchboard_lock::{
-    Change, ChangeKind, Definition, DefinitionKind, FILE_NAME, LockFile, LockStore, LockedServer,
-    Screen, Trusted, compare,
+    Change, ChangeKind, DefinitionKind, FILE_NAME, LockFile, LockStore, LockableDefinition,
+    LockedServer, Screen, TrustStamp, compare,
 };
 use switchboard_runtime::lookup::close_names;
 
 use crate::{
     cli::{Cli, LockArgs},
     environment, overrides,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, CommandFailed, Paint, is_watched, text},
 };
 use journal::recorded;
@@ -54,7 +54,7 @@ pub(super) fn run(args: &LockArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// There is no config.
-pub(super) fn store(loaded: &Loaded) -> anyhow::Result<LockStore> {
+pub(super) fn store(loaded: &LoadedConfig) -> anyhow::Result<LockStore> {
     match &loaded.file {
         Some(config) => Ok(LockStore::beside(config)),
         None => bail!(
@@ -67,7 +67,7 @@ pub(super) fn store(loaded: &Loaded) -> anyhow::Result<LockStore> {
 ///
 /// # Errors
 /// It has none.
-pub(super) fn known_server(loaded: &Loaded, name: &str) -> anyhow::Result<()> {
+pub(super) fn known_server(loaded: &LoadedConfig, name: &str) -> anyhow::Result<()> {
     if let Some(advice) = loaded.advice_to_enable(name) {
         bail!("{advice}");
     }
@@ -84,7 +84,7 @@ pub(super) fn known_server(loaded: &Loaded, name: &str) -> anyhow::Result<()> {
 pub(super) fn compare_all(
     observed: &[ObservedServer],
     file: &LockFile,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
 ) -> Vec<ServerComparison> {
     let screen = Screen::new(tool_names(observed, file));
     let compared = observed.iter().map(|server| {
@@ -140,10 +140,10 @@ fn tool_names<'a>(
 }
 
 /// Who trusts something now.
-pub(super) fn trusted_now() -> Trusted {
+pub(super) fn trust_stamp() -> TrustStamp {
     let now = jiff::Timestamp::now();
     let at = now.round(jiff::Unit::Second).unwrap_or(now).to_string();
-    Trusted { by: environment::user(), at }
+    TrustStamp { by: environment::user(), at }
 }
 
 /// Adds what is not in the lock; a server that is to be updated is replaced.
@@ -152,9 +152,9 @@ fn write(
     store: &LockStore,
     observed: &[ObservedServer],
     compared: &[ServerComparison],
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
 ) -> anyhow::Result<()> {
-    let trusted = trusted_now();
+    let trusted = trust_stamp();
     let change = |file: &mut LockFile| {
         for server in observed {
             if let Ok(now) = &server.outcome {
@@ -183,7 +183,12 @@ fn write(
 }
 
 /// Puts definitions into a server's lock. Unless it is updated, those that differ stay as they are.
-fn put(locked: &mut LockedServer, now: &[Definition], is_update: bool, trusted: &Trusted) {
+fn put(
+    locked: &mut LockedServer,
+    now: &[LockableDefinition],
+    is_update: bool,
+    trusted: &TrustStamp,
+) {
     let before = match is_update {
         true => std::mem::take(&mut locked.definitions),
         false => locked.definitions.clone(),
@@ -224,7 +229,7 @@ fn show(args: &LockArgs, cli: &Cli, compared: &[ServerComparison]) -> anyhow::Re
 fn conclude(
     args: &LockArgs,
     store: &LockStore,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     compared: &[ServerComparison],
 ) -> anyhow::Result<()> {
     if args.json {
@@ -285,7 +290,7 @@ fn definitions(count: usize) -> String {
 }
 
 /// Names the servers of the lock that the config does not have.
-fn not_in_config(store: &LockStore, loaded: &Loaded) -> anyhow::Result<Option<String>> {
+fn not_in_config(store: &LockStore, loaded: &LoadedConfig) -> anyhow::Result<Option<String>> {
     let file = store.read()?.unwrap_or_default();
     let names = file.servers.keys().filter(|name| !loaded.settings.servers.contains_key(*name));
     let names: Vec<_> = names.map(|name| text::one_line(name)).collect();

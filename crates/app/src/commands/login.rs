@@ -6,7 +6,7 @@ use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::bail;
 use switchboard_oauth::{
-    Credential, CredentialKey, DeviceCode, Error, GrantKind, HttpClient, ServerAuth, SignIn,
+    CredentialKey, DeviceCode, Error, GrantKind, HttpClient, ServerAuth, SignIn, StoredSignIn,
     principal_of, revoke,
 };
 use tokio::{task::spawn_blocking, time::timeout};
@@ -18,7 +18,7 @@ use crate::{
     cluster::ClusterConnection,
     own_gateway::{OwnGateway, path},
     runtime::on_runtime,
-    settings::{self, Loaded},
+    settings::{self, LoadedConfig},
     sign_ins,
     terminal::{self, Paint, ask, text},
 };
@@ -74,7 +74,7 @@ pub(super) fn in_config(
     }
 }
 
-async fn sign_in_by(login: &LoginArgs, sign_in: &SignIn) -> Result<Credential, Error> {
+async fn sign_in_by(login: &LoginArgs, sign_in: &SignIn) -> Result<StoredSignIn, Error> {
     let issuer = text::one_line(sign_in.issuer());
     if login.device {
         return sign_in.with_device(show_code).await;
@@ -112,7 +112,7 @@ fn show_code(code: &DeviceCode) {
 }
 
 /// Lets a running gateway use the sign-in at once; without this it would notice within a minute.
-fn reconnect(loaded: &Loaded, server: &str) {
+fn reconnect(loaded: &LoadedConfig, server: &str) {
     if let Ok(Some(gateway)) = OwnGateway::look(loaded)
         && let Err(error) = on_runtime(async {
             gateway.post(&format!("/api/servers/{}/reconnect", path(server))).await

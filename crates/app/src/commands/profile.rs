@@ -17,7 +17,7 @@ use crate::{
     own_gateway::OwnGateway,
     profiles,
     runtime::on_runtime,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::is_watched,
     terminal::{self, Paint, text},
 };
@@ -31,7 +31,7 @@ pub(super) fn run(profile: &ProfileArgs, cli: &Cli) -> anyhow::Result<ExitCode> 
     }
 }
 
-fn list(loaded: &Loaded, as_json: bool, cli: &Cli) -> anyhow::Result<ExitCode> {
+fn list(loaded: &LoadedConfig, as_json: bool, cli: &Cli) -> anyhow::Result<ExitCode> {
     // Only those that can be used are listed.
     profiles::rules(loaded).map_err(|problems| anyhow::anyhow!(problems.join("\n       ")))?;
     let all = &loaded.settings.profiles;
@@ -73,7 +73,7 @@ fn row(name: &str, config: &ProfileConfig) -> [String; 3] {
     [name.to_owned(), text::one_line(&config.tools.join(", ")), changed]
 }
 
-fn run_test(test: &ProfileTestArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+fn run_test(test: &ProfileTestArgs, loaded: &LoadedConfig, cli: &Cli) -> anyhow::Result<ExitCode> {
     profiles::check(loaded, Some(&test.name))?;
     let app = App::build(loaded)?;
     if !loaded.has_others() {
@@ -87,7 +87,7 @@ fn run_test(test: &ProfileTestArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Resul
     }
     with_servers(&app, loaded, Needs::All, async |connections| {
         let work = async {
-            connections.settled(is_watched(test.json)).await;
+            connections.wait_until_ready(is_watched(test.json)).await;
             report(test, loaded, &app, cli).await
         };
         unless_interrupted(work).await
@@ -96,7 +96,7 @@ fn run_test(test: &ProfileTestArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Resul
 
 async fn report(
     test: &ProfileTestArgs,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     app: &App,
     cli: &Cli,
 ) -> anyhow::Result<ExitCode> {

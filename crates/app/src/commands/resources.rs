@@ -16,7 +16,7 @@ use crate::{
     cli::{Cli, ResourcesArgs},
     connections::Needs,
     overrides,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::is_watched,
     terminal::{self, CommandFailed, Paint, text},
 };
@@ -41,7 +41,7 @@ pub(super) fn run(resources: &ResourcesArgs, cli: &Cli) -> anyhow::Result<ExitCo
 }
 
 /// The one server that `--server` names, or all.
-fn needs<'a>(server: Option<&str>, loaded: &'a Loaded) -> anyhow::Result<Needs<'a>> {
+fn needs<'a>(server: Option<&str>, loaded: &'a LoadedConfig) -> anyhow::Result<Needs<'a>> {
     let Some(asked) = server else {
         return Ok(Needs::All);
     };

@@ -16,7 +16,7 @@ use switchboard_agent::{RunError, RunStore};
 use crate::{
     cli::{Cli, RunsAction, RunsArgs},
     overrides, records,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::CommandFailed,
 };
 
@@ -41,7 +41,7 @@ pub(super) fn run(runs: &RunsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// There is no folder for them.
-fn store(loaded: &Loaded) -> anyhow::Result<RunStore> {
+fn store(loaded: &LoadedConfig) -> anyhow::Result<RunStore> {
     let store = records::runs(loaded);
     store.ok_or_else(|| anyhow!(CommandFailed(records::NO_FOLDER.to_owned())))
 }

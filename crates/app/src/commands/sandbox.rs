@@ -21,7 +21,7 @@ use crate::{
     cli::{Cli, LearnSandboxArgs, SandboxAction, SandboxArgs},
     connections::{Connections, Needs, with_servers},
     overrides,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, CommandFailed, text},
 };
 
@@ -63,7 +63,7 @@ fn learn(args: &LearnSandboxArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 }
 
 /// The config with the server to be watched, started at once.
-fn watched(server: &str, mut loaded: Loaded) -> anyhow::Result<Loaded> {
+fn watched(server: &str, mut loaded: LoadedConfig) -> anyhow::Result<LoadedConfig> {
     let name = text::one_line(server);
     if !loaded.settings.servers.contains_key(server)
         && loaded.settings.tools.iter().any(|tool| tool.name == server)
@@ -92,7 +92,7 @@ async fn started(server: &str, connections: &Connections) -> anyhow::Result<Arc<
     let all = connections.all();
     let found = all.iter().find(|candidate| **candidate.name() == *server);
     let server = found.context("the server is not started")?;
-    server.settled().await;
+    server.wait_until_ready().await;
     if let Err(error) = server.session().await {
         return Err(CommandFailed(error.for_model).into());
     }

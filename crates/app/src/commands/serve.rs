@@ -17,7 +17,7 @@ use switchboard_cluster::figures::FiguresTask;
 use switchboard_gateway::{
     About, Config, ConfigState, Feed, Gateway, Metrics, Parts, ServerEditor, Tls,
 };
-use switchboard_mcp_server::{self as server, Bridge, Discovery, McpCaller};
+use switchboard_mcp_server::{self as server, Bridge, DiscoveryMode, McpCaller};
 use switchboard_runtime::DurableCalls;
 use switchboard_toolcall::ToolPatterns;
 use tokio::{
@@ -39,7 +39,7 @@ use crate::{
     profiles,
     records::RecordStores,
     runtime::on_threads,
-    settings::Loaded,
+    settings::LoadedConfig,
     sign_ins, terminal,
 };
 use membership::Membership;
@@ -98,20 +98,20 @@ async fn over_stdio(
     serve: &ServeArgs,
     cli: &Cli,
     app: &App,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     while_connected(app, loaded, Needs::AsSet, async |connections| {
         if loaded.is_attached {
             // All tools are the gateway's, so none are known until it is connected.
-            connections.settled(false).await;
+            connections.wait_until_ready(false).await;
         }
         let (executor, servers) = (app.executor.clone(), connections.servers().clone());
         let profile = serve.profile.as_deref();
         let mut config = mcp_config(&loaded.settings.serve)?;
         if loaded.is_attached {
             // What is listed here is what the gateway lists: if tools are searched for, its own search and calls.
-            config.discovery = Discovery::List;
+            config.discovery = DiscoveryMode::List;
             config.instructions = executor.tools().instructions().remove(own_gateway::SERVER_NAME);
         }
         let visibility = app.visibility(loaded, profile);
@@ -147,7 +147,7 @@ async fn over_http(
     serve: &ServeArgs,
     cli: &Cli,
     app: &App,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     ServedState { feed, store, approvals, membership }: ServedState,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {

@@ -17,10 +17,10 @@ use crate::{
     cli::Cli,
     connections::{Connections, Needs, with_servers},
     interrupt::unless_interrupted,
-    own_gateway::{CallOutcome, CallRequest, CallWatch, OwnGateway, path},
+    own_gateway::{CallWatch, GatewayCall, GatewayCallOutcome, OwnGateway, path},
     questions::{self, Sampler},
     runtime::on_runtime,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, CommandFailed, progress::ProgressLabel, text},
 };
 
@@ -34,7 +34,7 @@ pub(super) enum ServerSource<'a> {
     },
     Gateway {
         gateway: &'a OwnGateway,
-        loaded: &'a Loaded,
+        loaded: &'a LoadedConfig,
         /// The only server that is asked, if one was named.
         only: Option<&'a str>,
     },
@@ -46,7 +46,7 @@ pub(super) enum ServerSource<'a> {
 /// As `work`; or the servers cannot be started.
 pub(super) fn with_source<T>(
     cli: &Cli,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     needs: Needs<'_>,
     is_watched: bool,
     work: impl AsyncFnOnce(&ServerSource<'_>) -> anyhow::Result<T>,
@@ -58,7 +58,7 @@ pub(super) fn with_source<T>(
         };
         let source = ServerSource::Gateway { gateway: &gateway, loaded, only };
         return on_runtime(unless_interrupted(async {
-            gateway.servers_settled(loaded, only).await?;
+            gateway.wait_for_servers(loaded, only).await?;
             work(&source).await
         }));
     }
@@ -66,7 +66,7 @@ pub(super) fn with_source<T>(
     let limit = loaded.settings.executor.timeout.0;
     with_servers(&app, loaded, needs, async |connections| {
         unless_interrupted(async {
-            connections.settled(is_watched).await;
+            connections.wait_until_ready(is_watched).await;
             work(&ServerSource::Here { executor: &app.executor, connections, limit }).await
         })
         .await
@@ -174,7 +174,7 @@ impl ServerSource<'_> {
             Self::Gateway { gateway, loaded, .. } => {
                 let name = method.call_name(server, &loaded.settings.executor.separator);
                 let mut watch = CallWatch::new(loaded, caller_channel, ProgressLabel::new(&name));
-                let request = CallRequest {
+                let request = GatewayCall {
                     name: &name,
                     args: &params,
                     timeout: None,
@@ -184,8 +184,10 @@ impl ServerSource<'_> {
                     profile: None,
                 };
                 match gateway.call(&request, &mut watch).await? {
-                    CallOutcome::Ended(result) => Ok(*result),
-                    CallOutcome::Queued { .. } => Err(anyhow!("the gateway queued the call")),
+                    GatewayCallOutcome::Ended(result) => Ok(*result),
+                    GatewayCallOutcome::Queued { .. } => {
+                        Err(anyhow!("the gateway queued the call"))
+                    }
                 }
             }
         }

@@ -17,7 +17,7 @@ use crate::{
     overrides,
     own_gateway::{OwnGateway, path},
     runtime::on_runtime,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, CommandFailed, Paint, is_watched, text},
 };
 
@@ -74,12 +74,12 @@ pub(super) fn run(servers: &ServersArgs, cli: &Cli) -> anyhow::Result<ExitCode> 
 }
 
 /// Connects to all servers, and lists how they are.
-fn connected(servers: &ServersArgs, loaded: &Loaded) -> anyhow::Result<Vec<ServerRow>> {
+fn connected(servers: &ServersArgs, loaded: &LoadedConfig) -> anyhow::Result<Vec<ServerRow>> {
     let mut app = App::build(loaded)?;
     app.is_quiet = true;
     with_servers(&app, loaded, Needs::All, async |connections| {
         let work = async {
-            connections.settled(is_watched(servers.json)).await;
+            connections.wait_until_ready(is_watched(servers.json)).await;
             let mut rows = ServerRow::all(&app, connections).await;
             rows.extend(loaded.disabled_servers().map(|(name, config)| {
                 ServerRow::new(
@@ -177,7 +177,7 @@ fn kind(kind: TransportKind) -> &'static str {
 }
 
 /// Counts the calls of the last day, as far as there are records.
-fn count_calls(rows: &mut [ServerRow], loaded: &Loaded) {
+fn count_calls(rows: &mut [ServerRow], loaded: &LoadedConfig) {
     let Ok(mut reader) = calls::open(loaded) else { return };
     let since = SystemTime::now().checked_sub(std::time::Duration::from_secs(DAY));
     for row in rows {
@@ -211,7 +211,7 @@ pub(super) fn restart(restart: &RestartArgs, cli: &Cli) -> anyhow::Result<ExitCo
     let gateway = gateway_that_uses(&restart.name, cli)?;
     let server = format!("/api/servers/{}/reconnect", path(&restart.name));
     on_runtime(async { gateway.post(&server).await })?;
-    terminal::tell(&format!("server `{}` connects anew", text::one_line(&restart.name)));
+    terminal::tell(&format!("server `{}` reconnects", text::one_line(&restart.name)));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -16,7 +16,7 @@ use crate::{
     cluster::ClusterConnection,
     environment, profiles,
     runtime::on_runtime,
-    settings::{self, Loaded},
+    settings::{self, LoadedConfig},
     sign_ins,
     terminal::{self, text},
 };
@@ -53,7 +53,7 @@ pub(super) fn run(token: &TokenArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 }
 
 /// Revokes and forgets what the bearer of a token is signed in to, at servers with `auth = "user"`.
-async fn sign_out(token: &str, loaded: &Loaded, connection: &ClusterConnection) {
+async fn sign_out(token: &str, loaded: &LoadedConfig, connection: &ClusterConnection) {
     let Ok(store) = sign_ins::store(loaded, connection).await else { return };
     let Some(deps) = sign_ins::deps(loaded, store) else { return };
     let is_its =

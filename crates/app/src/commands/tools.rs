@@ -26,7 +26,7 @@ use crate::{
     own_gateway::OwnGateway,
     profiles,
     runtime::on_runtime,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::is_watched,
     terminal::{self, Paint, text},
 };
@@ -50,7 +50,7 @@ pub(super) fn run(tools: &ToolsArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     }
     with_servers(&app, &loaded, Needs::All, async |connections| {
         let work = async {
-            connections.settled(is_watched(tools.json)).await;
+            connections.wait_until_ready(is_watched(tools.json)).await;
             print(tools, cli, &app, &rules, &loaded).await
         };
         unless_interrupted(work).await
@@ -62,7 +62,7 @@ async fn print(
     cli: &Cli,
     app: &App,
     rules: &RulePolicy,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
 ) -> anyhow::Result<ExitCode> {
     let seen = app.visibility(loaded, tools.profile.as_deref());
     match &tools.search {
@@ -77,7 +77,7 @@ fn show(
     cli: &Cli,
     app: &App,
     rules: &RulePolicy,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     seen: &Visibility,
 ) -> anyhow::Result<ExitCode> {
     let manager = app.executor.tools();

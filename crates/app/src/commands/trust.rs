@@ -6,21 +6,21 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::{anyhow, bail};
 use serde_json::{Value, json};
-use switchboard_lock::{Change, ChangeKind, Definition, FILE_NAME, LockFile, LockMode};
+use switchboard_lock::{Change, ChangeKind, FILE_NAME, LockFile, LockMode, LockableDefinition};
 
 use super::lock::{
     journal::recorded,
     known_server,
     observe::{ObservedServer, observe},
     report::change_lines,
-    store, trusted_now,
+    store, trust_stamp,
 };
 use crate::{
     cli::{Cli, TrustArgs},
     overrides,
     own_gateway::{OwnGateway, path},
     runtime::on_runtime,
-    settings::{Loaded, trust::TrustPrompt},
+    settings::{LoadedConfig, trust::TrustPrompt},
     terminal::{self, CommandFailed, Paint, ask, is_watched, text},
 };
 
@@ -70,7 +70,7 @@ fn trust_server(wanted: &TrustArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 /// `None` if nothing waits there.
 fn trust_in_gateway(
     wanted: &TrustArgs,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     gateway: &OwnGateway,
 ) -> anyhow::Result<Option<ExitCode>> {
     let server = wanted.what.as_str();
@@ -114,7 +114,7 @@ fn trust_in_gateway(
 }
 
 /// Connects to the server, and takes in what it says.
-fn trust_here(wanted: &TrustArgs, cli: &Cli, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+fn trust_here(wanted: &TrustArgs, cli: &Cli, loaded: &LoadedConfig) -> anyhow::Result<ExitCode> {
     let server = wanted.what.as_str();
     let observed = observe(loaded, Some(&[server.to_owned()]), is_watched(wanted.json))?;
     let store = store(loaded)?;
@@ -148,7 +148,7 @@ fn trust_here(wanted: &TrustArgs, cli: &Cli, loaded: &Loaded) -> anyhow::Result<
     if !is_confirmed(wanted, &lines.collect::<Vec<_>>())? {
         return Ok(ExitCode::FAILURE);
     }
-    let trusted = trusted_now();
+    let trusted = trust_stamp();
     let names: Vec<_> = changes.iter().map(|(change, _)| change.name.clone()).collect();
     let action = json!({"server": server, "definitions": names, "by": trusted.by});
     let change = |file: &mut LockFile| {
@@ -176,7 +176,7 @@ fn trust_here(wanted: &TrustArgs, cli: &Cli, loaded: &Loaded) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-fn definitions(observed: &[ObservedServer]) -> &[Definition] {
+fn definitions(observed: &[ObservedServer]) -> &[LockableDefinition] {
     match observed {
         [ObservedServer { outcome: Ok(now), .. }] => &now.definitions,
         _ => &[],
@@ -184,7 +184,7 @@ fn definitions(observed: &[ObservedServer]) -> &[Definition] {
 }
 
 /// Returns the name of the definition at its server: people may write the tool's full name.
-fn own_name<'a>(wanted: &'a TrustArgs, loaded: &Loaded) -> Option<&'a str> {
+fn own_name<'a>(wanted: &'a TrustArgs, loaded: &LoadedConfig) -> Option<&'a str> {
     let name = wanted.tool.as_deref()?;
     let prefix = format!("{}{}", wanted.what, loaded.settings.executor.separator);
     Some(name.strip_prefix(&prefix).unwrap_or(name))
@@ -193,7 +193,7 @@ fn own_name<'a>(wanted: &'a TrustArgs, loaded: &Loaded) -> Option<&'a str> {
 fn nothing_waits(
     wanted: &TrustArgs,
     meant: Option<&str>,
-    definitions: &[Definition],
+    definitions: &[LockableDefinition],
 ) -> anyhow::Result<ExitCode> {
     let server = text::one_line(&wanted.what);
     if let Some(name) = meant.filter(|name| !definitions.iter().any(|one| one.is_called(name))) {

@@ -20,7 +20,7 @@ use crate::{
     connections::{Needs, while_connected},
     model, overrides,
     runtime::on_runtime,
-    settings::Loaded,
+    settings::LoadedConfig,
 };
 
 pub(super) fn run(voice: &VoiceArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
@@ -49,7 +49,7 @@ pub(super) fn run(voice: &VoiceArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
 /// Builds the parts of the voice gateway. Connects to nothing yet.
 async fn parts(
     voice: &VoiceArgs,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     app: &App,
     config: Config,
     watcher: Watcher,

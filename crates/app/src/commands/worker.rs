@@ -19,7 +19,7 @@ use crate::{
     overrides,
     records::RecordStores,
     runtime::on_threads,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, text},
 };
 
@@ -59,7 +59,11 @@ pub(super) fn run(worker: &WorkerArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn offering(loaded: &Loaded, app: &App, choice: OfferFilter) -> anyhow::Result<Offering> {
+async fn offering(
+    loaded: &LoadedConfig,
+    app: &App,
+    choice: OfferFilter,
+) -> anyhow::Result<Offering> {
     let worker = &loaded.settings.worker;
     let Some(group) = &worker.group else {
         bail!("which group? Say --group NAME, or set `group` in [worker]");
@@ -75,7 +79,7 @@ async fn offering(loaded: &Loaded, app: &App, choice: OfferFilter) -> anyhow::Re
 
 /// Returns which tools are offered: those that the config defines, or those of `worker.tools`. The runtime's own tools
 /// are about this process, and are never offered.
-fn choice(loaded: &Loaded, app: &App) -> anyhow::Result<OfferFilter> {
+fn choice(loaded: &LoadedConfig, app: &App) -> anyhow::Result<OfferFilter> {
     let own: HashSet<String> =
         services::all(&app.executor).iter().map(|tool| tool.spec().name.clone()).collect();
     let defined: HashSet<String> =
@@ -98,7 +102,7 @@ fn choice(loaded: &Loaded, app: &App) -> anyhow::Result<OfferFilter> {
 fn tell(
     worker: &WorkerArgs,
     offering: &Offering,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     connections: &Connections,
 ) -> anyhow::Result<()> {
     let group = loaded.settings.worker.group.as_deref().unwrap_or_default();

@@ -19,7 +19,7 @@ use crate::{
     commands::{calls::format, chat, import, token},
     own_gateway::OwnGateway,
     records,
-    settings::{self, Loaded, trust::TrustPrompt},
+    settings::{self, LoadedConfig, trust::TrustPrompt},
 };
 
 /// How many ids are offered: a screen.
@@ -45,7 +45,7 @@ pub(crate) fn tool_names() -> Vec<CompletionCandidate> {
 }
 
 /// Tools of enabled servers that were called lately, the last one first.
-pub(crate) fn recorded_tools(loaded: &Loaded) -> Vec<String> {
+pub(crate) fn recorded_tools(loaded: &LoadedConfig) -> Vec<String> {
     let is_enabled = |record: &Record| {
         loaded.enabled_servers().any(|(name, _)| record.server.as_deref() == Some(name))
     };
@@ -138,7 +138,7 @@ pub(crate) fn import_sources(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// Loads the config that the command line would use. One that is invalid or not trusted counts as empty.
-fn load() -> Loaded {
+fn load() -> LoadedConfig {
     let loaded = settings::load_asking(config(&words()).as_deref(), TrustPrompt::Forbidden);
     let mut loaded = loaded.unwrap_or_default();
     // Completion must not use the network.
@@ -162,7 +162,7 @@ fn config(words: &[OsString]) -> Option<PathBuf> {
 }
 
 /// The latest records, newest first.
-fn recent(loaded: &Loaded, most: usize) -> Vec<Record> {
+fn recent(loaded: &LoadedConfig, most: usize) -> Vec<Record> {
     let folder = records::folder(loaded).filter(|folder| folder.exists());
     let folder = folder.and_then(|_| records::store_folder(loaded));
     let filter = Filter { limit: Some(most), ..Filter::default() };

@@ -7,7 +7,7 @@ use switchboard_mcp_client::{ServerConfig, Start};
 use super::{Needs, questions};
 use crate::{
     assembly::App,
-    settings::{Loaded, own_servers},
+    settings::{LoadedConfig, own_servers},
 };
 
 impl App {
@@ -18,7 +18,7 @@ impl App {
     /// The person was asked and gave no answer.
     pub(super) fn configs(
         &self,
-        loaded: &Loaded,
+        loaded: &LoadedConfig,
         needs: Needs<'_>,
     ) -> anyhow::Result<IndexMap<String, ServerConfig>> {
         let mut configs = loaded.settings.servers.clone();

@@ -2,7 +2,7 @@
 
 use switchboard_runtime::ToolManager;
 
-use crate::settings::Loaded;
+use crate::settings::LoadedConfig;
 
 /// Which servers are to be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum Needs<'a> {
 
 impl<'a> Needs<'a> {
     /// What a call of the tool `name` needs: nothing if it is local, its server for `server__tool`, else all.
-    pub(crate) fn of_tool(name: &str, tools: &ToolManager, loaded: &'a Loaded) -> Self {
+    pub(crate) fn of_tool(name: &str, tools: &ToolManager, loaded: &'a LoadedConfig) -> Self {
         if tools.lookup(name).is_ok() || tools.is_skipped(name) {
             return Self::Nothing;
         }
@@ -31,7 +31,7 @@ impl<'a> Needs<'a> {
     }
 
     /// What finding `name` on the servers needs: `server__name` its server, a bare name all.
-    pub(crate) fn of_name(name: &str, separator: &str, loaded: &'a Loaded) -> Self {
+    pub(crate) fn of_name(name: &str, separator: &str, loaded: &'a LoadedConfig) -> Self {
         let mut servers = loaded.enabled_servers();
         let Some((prefix, _)) = name.split_once(separator) else {
             return if loaded.has_others() { Self::All } else { Self::Nothing };

@@ -18,12 +18,15 @@ use crate::{
 impl Connections {
     /// Waits until every server that was started is connected or has failed, at most for `[mcp] startup_wait`; then says on
     /// stderr which servers are missing. Shows the spinner if people watch.
-    pub(crate) async fn settled(&self, is_watched: bool) {
+    pub(crate) async fn wait_until_ready(&self, is_watched: bool) {
         let work = async {
             let limit = self.startup_wait;
-            let apis = timeout(limit, self.apis.settled());
-            let (missing, groups, _) =
-                tokio::join!(self.servers.settled_within(limit), self.groups_settled(), apis);
+            let apis = timeout(limit, self.apis.wait_until_ready());
+            let (missing, groups, _) = tokio::join!(
+                self.servers.wait_until_ready_within(limit),
+                self.wait_for_groups(),
+                apis
+            );
             if let Err(error) = groups {
                 tracing::warn!("tools of workers are missing: {error}");
             }
@@ -33,13 +36,13 @@ impl Connections {
         if is_watched { spinner::watch(|| self.waiting(), work).await } else { work.await }
     }
 
-    /// As [`settled`](Self::settled), unless somebody presses Ctrl-C.
+    /// As [`wait_until_ready`](Self::wait_until_ready), unless somebody presses Ctrl-C.
     ///
     /// # Errors
     /// [`Interrupted`](crate::interrupt::Interrupted).
     pub(crate) async fn ready(&self, is_watched: bool) -> anyhow::Result<()> {
         let settled = async {
-            self.settled(is_watched).await;
+            self.wait_until_ready(is_watched).await;
             Ok(())
         };
         unless_interrupted(settled).await
@@ -49,9 +52,9 @@ impl Connections {
     ///
     /// # Errors
     /// That could not be found out.
-    pub(crate) async fn groups_settled(&self) -> Result<(), switchboard_workers::Error> {
+    pub(crate) async fn wait_for_groups(&self) -> Result<(), switchboard_workers::Error> {
         match &self.groups {
-            Some(groups) => groups.settled(WORKERS_KNOWN).await,
+            Some(groups) => groups.wait_until_ready(WORKERS_KNOWN).await,
             None => Ok(()),
         }
     }
@@ -137,19 +140,19 @@ impl ToolServers for VoiceServers {
         names.chain(apis.map(|api| api.name().to_string())).collect()
     }
 
-    fn settled(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_ready(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             let has_waited = !self.connecting().is_empty();
             let groups = self.groups_known.get_or_init(|| async {
                 if let Some(groups) = &self.groups
-                    && let Err(error) = groups.settled(WORKERS_KNOWN).await
+                    && let Err(error) = groups.wait_until_ready(WORKERS_KNOWN).await
                 {
                     tracing::warn!("tools of workers are missing: {error}");
                 }
             });
-            let apis = timeout(self.limit, self.apis.settled());
+            let apis = timeout(self.limit, self.apis.wait_until_ready());
             let (missing, (), _) = tokio::join!(
-                self.servers.settled_within(self.limit),
+                self.servers.wait_until_ready_within(self.limit),
                 async { _ = groups.await },
                 apis
             );

@@ -19,12 +19,12 @@ const MOST: usize = 32 << 10;
 
 /// Collects lines for a writer whose calls are expensive.
 pub(super) struct Outlet<W> {
-    shared: Arc<Shared<W>>,
+    shared: Arc<SharedWriter<W>>,
     /// Whether lines may wait: a thread writes them.
     keeps: bool,
 }
 
-struct Shared<W> {
+struct SharedWriter<W> {
     /// Locked before `waiting`, so that lines are written in the order in which they came.
     out: Mutex<Out<W>>,
     waiting: Mutex<BufferedLines>,
@@ -49,7 +49,7 @@ impl<W: Write + Send + 'static> Outlet<W> {
     /// Writes every line at once.
     pub(super) fn open(writer: W) -> Self {
         let out = Mutex::new(Out { writer, text: Vec::new() });
-        let shared = Shared { out, waiting: Mutex::default(), bell: Condvar::new() };
+        let shared = SharedWriter { out, waiting: Mutex::default(), bell: Condvar::new() };
         Self { shared: Arc::new(shared), keeps: false }
     }
 
@@ -86,7 +86,7 @@ impl<W: Write + Send + 'static> Outlet<W> {
     }
 }
 
-impl<W: Write> Shared<W> {
+impl<W: Write> SharedWriter<W> {
     fn write(&self) -> io::Result<()> {
         let Out { writer, text } = &mut *lock(&self.out);
         let mut waiting = lock(&self.waiting);

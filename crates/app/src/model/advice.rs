@@ -72,7 +72,7 @@ pub(crate) fn after_overflow(provider: Provider, offers_tools: bool) -> Cow<'sta
             format!("offer fewer tools (--tools), or set a larger `{size}`").into()
         }
         (Some(size), false) => format!("set a larger `{size}`, or ask with less text").into(),
-        (None, true) => "offer fewer tools (--tools), or begin anew".into(),
-        (None, false) => "ask with less text, or begin anew".into(),
+        (None, true) => "offer fewer tools (--tools), or start over".into(),
+        (None, false) => "ask with less text, or start over".into(),
     }
 }

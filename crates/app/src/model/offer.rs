@@ -5,7 +5,9 @@ use switchboard_agent::{Agent, Config, Conversation, RunRecording};
 use switchboard_toolcall::ToolPatterns;
 
 use super::ChosenModel;
-use crate::{assembly::App, cli::ModelArgs, model, profiles, records, settings::Loaded, terminal};
+use crate::{
+    assembly::App, cli::ModelArgs, model, profiles, records, settings::LoadedConfig, terminal,
+};
 
 impl ChosenModel {
     /// Returns the agent for this model, with the tools that it is offered: those of `--tools`, or of its config, or all.
@@ -16,7 +18,7 @@ impl ChosenModel {
         &self,
         asked: &ModelArgs,
         app: &App,
-        loaded: &Loaded,
+        loaded: &LoadedConfig,
         mut config: Config,
     ) -> anyhow::Result<Agent> {
         config.max_iterations = asked.max_iterations.unwrap_or(config.max_iterations);
@@ -58,7 +60,7 @@ impl ModelArgs {
 }
 
 /// Warns of a pattern that matches no tool, which is usually a mistake.
-pub(crate) fn tell_unmatched(asked: &ModelArgs, app: &App, loaded: &Loaded) {
+pub(crate) fn tell_unmatched(asked: &ModelArgs, app: &App, loaded: &LoadedConfig) {
     let seen = app.visibility(loaded, asked.profile.as_deref());
     let all = app.executor.tools().listed_for(&seen);
     for pattern in asked.tools.iter().flat_map(|pattern| split(pattern)) {

@@ -7,7 +7,7 @@ use switchboard_mcp_client::ServerConfig;
 use switchboard_toolcall::{HumanDuration, HumanSize, Normalize, ProfileConfig, ToolPatterns};
 
 use super::OwnGateway;
-use crate::settings::{Loaded, Skipped};
+use crate::settings::{LoadedConfig, SkippedEntries};
 
 /// What the gateway is called as a server of this process.
 pub(crate) const SERVER_NAME: &str = "switchboard-gateway";
@@ -20,7 +20,12 @@ impl OwnGateway {
     /// Its records name the command line as the caller, unless an MCP client is served.
     ///
     /// With a profile, only its tools are there, as they look in it.
-    pub(crate) fn attach(&self, loaded: &mut Loaded, is_command_line: bool, profile: Option<&str>) {
+    pub(crate) fn attach(
+        &self,
+        loaded: &mut LoadedConfig,
+        is_command_line: bool,
+        profile: Option<&str>,
+    ) {
         let settings = &mut loaded.settings;
         settings.tools.clear();
         let rules = profile.and_then(|name| settings.profiles.get(name));
@@ -42,7 +47,7 @@ impl OwnGateway {
         settings.executor.slow_call = NO_TIMEOUT;
         settings.executor.max_output = HumanSize(u64::MAX);
         settings.executor.share_reads = false;
-        loaded.skipped = Skipped::default();
+        loaded.skipped = SkippedEntries::default();
         loaded.is_attached = true;
     }
 

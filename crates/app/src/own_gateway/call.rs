@@ -17,7 +17,7 @@ use crate::terminal::CommandFailed;
 pub(crate) use watch::CallWatch;
 
 /// What is to be called, and how.
-pub(crate) struct CallRequest<'a> {
+pub(crate) struct GatewayCall<'a> {
     pub(crate) name: &'a str,
     pub(crate) args: &'a Map<String, Value>,
     /// How long it may take; `None` means as the settings say.
@@ -32,7 +32,7 @@ pub(crate) struct CallRequest<'a> {
 }
 
 /// How a call ended.
-pub(crate) enum CallOutcome {
+pub(crate) enum GatewayCallOutcome {
     Ended(Box<ToolResult>),
     /// It is in the queue.
     Queued {
@@ -48,9 +48,9 @@ impl OwnGateway {
     /// The gateway refuses the request, or goes away.
     pub(crate) async fn call(
         &self,
-        request: &CallRequest<'_>,
+        request: &GatewayCall<'_>,
         watch: &mut CallWatch,
-    ) -> anyhow::Result<CallOutcome> {
+    ) -> anyhow::Result<GatewayCallOutcome> {
         let mut interrupts = signal(SignalKind::interrupt())?;
         let target = request.target();
         let body = serde_json::to_vec(request.args)?;
@@ -59,7 +59,7 @@ impl OwnGateway {
         let reply = tokio::select! {
             biased;
             _ = interrupts.recv() => {
-                return Ok(CallOutcome::Ended(Box::new(result::cancelled(request.name))));
+                return Ok(GatewayCallOutcome::Ended(Box::new(result::cancelled(request.name))));
             }
             reply = reply => reply?,
         };
@@ -117,7 +117,7 @@ impl OwnGateway {
     }
 }
 
-impl CallRequest<'_> {
+impl GatewayCall<'_> {
     fn target(&self) -> String {
         let wait = u8::from(!self.no_wait);
         let whole = u8::from(self.whole);

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{OwnGateway, path};
 use crate::{
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, text},
 };
 
@@ -32,9 +32,9 @@ impl OwnGateway {
     ///
     /// # Errors
     /// The gateway went away.
-    pub(crate) async fn servers_settled(
+    pub(crate) async fn wait_for_servers(
         &self,
-        loaded: &Loaded,
+        loaded: &LoadedConfig,
         only: Option<&str>,
     ) -> anyhow::Result<()> {
         let limit = loaded.settings.mcp.startup_wait.0;

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use switchboard_runtime::private_files;
 use tokio::net::UnixListener;
 
-use crate::settings::Loaded;
+use crate::settings::LoadedConfig;
 use folder::own_user;
 
 /// A gateway of this user that runs.
@@ -30,7 +30,7 @@ pub(crate) struct RunningGateway {
 }
 
 /// The result of trying to become the gateway of a config.
-pub(crate) enum Claim {
+pub(crate) enum SocketClaim {
     /// This process is, until this is dropped.
     Ours(SocketLock),
     /// Another process is; `None` if it does not listen yet.
@@ -51,7 +51,7 @@ pub(crate) struct OwnSocket(SocketLock);
 ///
 /// # Errors
 /// The folder, or the socket, is not safe to use.
-pub(crate) fn find(loaded: &Loaded) -> Result<Option<PathBuf>, String> {
+pub(crate) fn find(loaded: &LoadedConfig) -> Result<Option<PathBuf>, String> {
     let Some(folder) = folder::find().filter(|folder| fs::symlink_metadata(folder).is_ok()) else {
         return Ok(None);
     };
@@ -68,7 +68,7 @@ pub(crate) fn find(loaded: &Loaded) -> Result<Option<PathBuf>, String> {
 ///
 /// # Errors
 /// There is no folder for the socket, or it is not safe to use.
-pub(crate) fn claim(loaded: &Loaded) -> Result<Claim, String> {
+pub(crate) fn claim(loaded: &LoadedConfig) -> Result<SocketClaim, String> {
     let folder = folder::find().ok_or("set XDG_RUNTIME_DIR, XDG_STATE_HOME or HOME")?;
     // Only if nothing is there: a link to a folder must not be tightened, because it is not used.
     if fs::symlink_metadata(&folder).is_err() {
@@ -82,9 +82,9 @@ pub(crate) fn claim(loaded: &Loaded) -> Result<Claim, String> {
         Ok(()) => {
             // The old content was written by a gateway that has ended.
             file.set_len(0).map_err(|error| failed(&path, error))?;
-            Ok(Claim::Ours(SocketLock { socket, file }))
+            Ok(SocketClaim::Ours(SocketLock { socket, file }))
         }
-        Err(TryLockError::WouldBlock) => Ok(Claim::Taken(read_holder(&mut file))),
+        Err(TryLockError::WouldBlock) => Ok(SocketClaim::Taken(read_holder(&mut file))),
         Err(TryLockError::Error(error)) => Err(failed(&path, error)),
     }
 }
@@ -173,7 +173,7 @@ fn failed(what: &Path, error: io::Error) -> String {
 }
 
 /// Returns the socket's name, which is the same for a config however its path is written.
-fn name(loaded: &Loaded) -> String {
+fn name(loaded: &LoadedConfig) -> String {
     let Some(file) = &loaded.file else { return "no-config".to_owned() };
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.clone());
     let hash = Sha256::digest(file.as_os_str().as_encoded_bytes());

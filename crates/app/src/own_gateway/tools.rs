@@ -11,11 +11,11 @@ use switchboard_toolcall::{
 };
 
 use super::OwnGateway;
-use crate::{assembly::App, settings::Loaded};
+use crate::{assembly::App, settings::LoadedConfig};
 
 /// A tool as REST lists it.
 #[derive(Deserialize)]
-struct ListedTool {
+struct GatewayTool {
     name: String,
     description: String,
     parameters: Value,
@@ -29,9 +29,9 @@ impl OwnGateway {
     ///
     /// # Errors
     /// The gateway went away.
-    pub(crate) async fn add_tools(&self, app: &App, loaded: &Loaded) -> anyhow::Result<()> {
-        self.servers_settled(loaded, None).await?;
-        let listed: Vec<ListedTool> =
+    pub(crate) async fn add_tools(&self, app: &App, loaded: &LoadedConfig) -> anyhow::Result<()> {
+        self.wait_for_servers(loaded, None).await?;
+        let listed: Vec<GatewayTool> =
             serde_json::from_value(self.get("/api/tools?denied=1").await?)?;
         let tools = app.executor.tools();
         let mut servers: Vec<&str> =
@@ -57,7 +57,7 @@ impl OwnGateway {
     }
 }
 
-impl ListedTool {
+impl GatewayTool {
     fn stub(&self, server: &str, shown: &str, separator: &str) -> Arc<dyn Tool> {
         let tool = self.name.strip_prefix(shown).unwrap_or(&self.name);
         let name = format!("{server}{separator}{tool}");

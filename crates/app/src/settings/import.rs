@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use switchboard_mcp_client::ServerConfig;
 
 use super::{
-    foreign::{
+    imported_config::{
         self, AdoptedServer, Dialect, Projects, ToolRules, Workspace, environment_name, for_import,
     },
     inputs::ConfigInput,
@@ -61,7 +61,8 @@ pub(crate) fn servers_of(
             "{shown}: there is neither `mcpServers`, VS Code's `servers`, Codex's `mcp_servers`, Zed's `context_servers` nor opencode's `mcp` in it"
         );
     };
-    let mut config = foreign::adopt(&root, dialect, separator, Projects::All).map_err(tell)?;
+    let mut config =
+        imported_config::adopt(&root, dialect, separator, Projects::All).map_err(tell)?;
     for file in files_with_permissions(file, dialect) {
         // A file that cannot be read is ignored: most people have none of these files.
         let read = text_of(&file).ok().and_then(|text| parse_permissions(&text, &file));

@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 
 use switchboard_runtime::redact;
 
-use super::{find, foreign::env_file, missing::LookupError, substitute::SECRET};
+use super::{find, imported_config::env_file, missing::LookupError, substitute::SECRET};
 use crate::{environment, vault};
 
 const FILE_NAME: &str = "secrets.env";

@@ -18,7 +18,7 @@ const TEXTS: [&str; 8] = ["command", "args", "env", "cwd", "url", "headers", "oa
 
 /// What is skipped, by name, with the reason.
 #[derive(Debug, Default)]
-pub(crate) struct Skipped {
+pub(crate) struct SkippedEntries {
     /// Servers of `[servers.*]`.
     pub(crate) servers: IndexMap<String, String>,
     /// APIs of `[apis.*]`.
@@ -29,7 +29,7 @@ pub(crate) struct Skipped {
     pub(crate) tools: IndexMap<String, String>,
 }
 
-impl Skipped {
+impl SkippedEntries {
     /// Says of each what is skipped and why: `Server 'docs' is skipped: the environment variable TOKEN is not set`.
     fn sentences(&self) -> impl Iterator<Item = String> {
         let kinds = [
@@ -86,8 +86,11 @@ fn reason(missing: &BTreeSet<MissingValue>) -> String {
 ///
 /// # Errors
 /// A value is missing elsewhere, or the syntax of a `${…}` is wrong.
-pub(super) fn fill(root: &mut ConfigNode, meaning: Meaning<'_>) -> Result<Skipped, ConfigProblem> {
-    let mut skipped = Skipped::default();
+pub(super) fn fill(
+    root: &mut ConfigNode,
+    meaning: Meaning<'_>,
+) -> Result<SkippedEntries, ConfigProblem> {
+    let mut skipped = SkippedEntries::default();
     let NodeContent::Table(sections) = &mut root.content else {
         substitute::variables(root, meaning)?;
         return Ok(skipped);
@@ -137,7 +140,7 @@ pub(super) fn tolerating(
 fn fill_servers(
     servers: &mut [(ConfigKey, ConfigNode)],
     meaning: Meaning<'_>,
-    skipped: &mut Skipped,
+    skipped: &mut SkippedEntries,
 ) -> Result<(), ConfigProblem> {
     for (name, server) in servers {
         let filled = fill_server(server, meaning);

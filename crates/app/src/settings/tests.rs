@@ -1,14 +1,14 @@
 use super::{missing::LookupError, *};
 
-fn toml_of(text: &str) -> Result<Loaded, String> {
+fn toml_of(text: &str) -> Result<LoadedConfig, String> {
     check(toml::parse(text))
 }
 
-fn json_of(text: &str) -> Result<Loaded, String> {
+fn json_of(text: &str) -> Result<LoadedConfig, String> {
     check(json::parse(text))
 }
 
-fn check(root: Result<ConfigNode, ConfigProblem>) -> Result<Loaded, String> {
+fn check(root: Result<ConfigNode, ConfigProblem>) -> Result<LoadedConfig, String> {
     let variable = |name: &str| match name {
         "HOST" => Ok("example.org".to_owned()),
         _ => Err(LookupError::NotPresent),
@@ -17,7 +17,7 @@ fn check(root: Result<ConfigNode, ConfigProblem>) -> Result<Loaded, String> {
     root.and_then(|root| read(ParsedConfig::Ours(root), file, &variable)).map_err(|e| e.to_string())
 }
 
-fn names(loaded: Result<Loaded, String>) -> Vec<String> {
+fn names(loaded: Result<LoadedConfig, String>) -> Vec<String> {
     loaded.unwrap().settings.tools.into_iter().map(|tool| tool.name).collect()
 }
 
@@ -132,7 +132,7 @@ fn numbers_keep_their_digits() {
     let tool = format!(
         r#"{{"name":"n","description":"d","implementation":{{"type":"mock","mock_response":{numbers}}}}}"#
     );
-    let kept = |loaded: Loaded| loaded.settings.tools[0].implementation.mock_response.clone();
+    let kept = |loaded: LoadedConfig| loaded.settings.tools[0].implementation.mock_response.clone();
     assert_eq!(kept(json_of(&tool).unwrap()).unwrap().to_string(), numbers);
     let toml = "[[tools]]\nname = \"n\"\ndescription = \"d\"\n[tools.implementation]\ntype = \"mock\"\n\
                 [tools.implementation.mock_response]\nbig = 12345678901234567890123\none = 1.0\n\

@@ -32,13 +32,13 @@ pub(crate) enum TrustPrompt {
 
 /// A config that was found, and is not trusted with its current content.
 #[derive(Debug)]
-pub(crate) struct Untrusted {
+pub(crate) struct UntrustedConfig {
     file: PathBuf,
     effects: Effects,
     entry: Option<PathBuf>,
 }
 
-impl Untrusted {
+impl UntrustedConfig {
     /// Whether somebody has trusted it since.
     pub(crate) fn is_trusted_now(&self) -> bool {
         self.entry.as_deref().is_some_and(Path::exists)
@@ -52,7 +52,7 @@ impl Untrusted {
     }
 }
 
-impl fmt::Display for Untrusted {
+impl fmt::Display for UntrustedConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, effects, .. } = self;
         let file = visible(&file.to_string_lossy()).into_owned();
@@ -65,12 +65,12 @@ impl fmt::Display for Untrusted {
     }
 }
 
-impl std::error::Error for Untrusted {}
+impl std::error::Error for UntrustedConfig {}
 
 /// Checks that a config that was found in the current folder is trusted; asks the person if it is not.
 ///
 /// # Errors
-/// [`Untrusted`], if it is not trusted, and nobody can be asked or the person says no.
+/// [`UntrustedConfig`], if it is not trusted, and nobody can be asked or the person says no.
 pub(super) fn check(
     file: &Path,
     text: &str,
@@ -88,7 +88,7 @@ pub(super) fn check(
             None => Ok(()),
         };
     }
-    Err(Untrusted { file: file.to_owned(), effects, entry }.into())
+    Err(UntrustedConfig { file: file.to_owned(), effects, entry }.into())
 }
 
 fn is_allowed(file: &Path, effects: &Effects) -> bool {

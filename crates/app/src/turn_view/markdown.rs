@@ -47,7 +47,7 @@ impl Markdown {
             shown.push_str(&self.wrap.push(style.1));
         }
         shown.push_str(&self.wrap.finish());
-        *self = Self { wrap: self.wrap.anew(), ..Self::default() };
+        *self = Self { wrap: self.wrap.restarted(), ..Self::default() };
         shown
     }
 

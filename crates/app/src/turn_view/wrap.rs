@@ -27,7 +27,7 @@ impl LineWrap {
     }
 
     /// Returns an empty line of the same width.
-    pub(super) fn anew(&self) -> Self {
+    pub(super) fn restarted(&self) -> Self {
         Self { width: self.width, ..Self::default() }
     }
 

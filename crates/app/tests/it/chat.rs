@@ -112,7 +112,7 @@ fn a_chat_goes_on_where_it_was() {
     let id = first.file_stem().unwrap().to_str().unwrap().to_owned();
     for which in [None, Some(&id[..12]), Some(&*id), Some(first.to_str().unwrap())] {
         let words: Vec<_> = ["chat", "--resume"].into_iter().chain(which).collect();
-        // The script of the chat's model begins anew, and must be asked the same.
+        // The script of the chat's model starts over, and must be asked the same.
         let ran = place.run_with_stdin(&words, b"Who am I?\n");
         assert_eq!((ran.status, &*ran.stdout), (0, "You are Ada.\n"), "{which:?} {ran:?}");
     }

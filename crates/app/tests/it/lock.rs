@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
 
-/// A server that says what files beside it have, at each request anew.
+/// A server that says what files beside it have, at each request again.
 const SPEAKER: &str = r#"
 cd "$1" || exit 1
 while read -r line; do

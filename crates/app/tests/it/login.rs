@@ -1,4 +1,4 @@
-//! `switchboard login` and `logout`, with an MCP server that wants OAuth.
+//! `switchboard login` and `logout`, with an MCP server that requires OAuth.
 
 use std::{
     fs,
@@ -222,7 +222,7 @@ fn a_server_that_wants_a_sign_in_is_used_after_it() {
     let out = place.run(&["logout", "docs"]);
     assert_eq!(out.stderr, format!("docs: signed out, and revoked at {}\n", server.origin));
     assert!(server.was_asked("/revoke"));
-    assert!(place.error(&["docs__read"]).contains("wants a sign-in"));
+    assert!(place.error(&["docs__read"]).contains("sign-in required"));
     assert_eq!(place.run(&["logout", "docs"]).stderr, "docs: nobody is signed in\n");
 }
 
@@ -303,7 +303,7 @@ fn adding_a_server_that_wants_a_sign_in_says_so() {
     let place = place.variable("XDG_CONFIG_HOME", &home);
     let added = place.run(&["add", "docs", &format!("{}/mcp", server.origin)]);
     assert_eq!(added.status, 0, "{added:?}");
-    assert!(added.stdout.contains("it wants a sign-in: switchboard login docs"), "{added:?}");
+    assert!(added.stdout.contains("sign-in required: switchboard login docs"), "{added:?}");
 }
 
 // AU-1: on a terminal, `add` of a server that wants a sign-in leads into it.

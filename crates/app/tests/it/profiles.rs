@@ -1,4 +1,4 @@
-//! Profiles: faces of the tools, by every entrance of the real binary (SPEC FT-5).
+//! Profiles: views of the tools, by every entrance of the real binary (SPEC FT-5).
 
 use std::{fs, io::Write, process::Stdio};
 
@@ -156,8 +156,8 @@ fn a_gateway_serves_several_profiles_at_once() {
     let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     ready(&serving);
     assert_eq!(listed(&serving, "/mcp/desk", ""), DESK);
-    let face = ["tool_search", "tool_call", "tool_call_read_only", "read_result", "math_eval"];
-    assert_eq!(listed(&serving, "/mcp/math", ""), face);
+    let view = ["tool_search", "tool_call", "tool_call_read_only", "read_result", "math_eval"];
+    assert_eq!(listed(&serving, "/mcp/math", ""), view);
     assert!(listed(&serving, "/mcp", "").len() > 10);
     let (_, told) = mcp(&serving, "/mcp/desk", "", "server/discover", json!({}));
     assert_eq!(told["result"]["instructions"], "For the desk.", "{told}");
@@ -168,7 +168,7 @@ fn a_gateway_serves_several_profiles_at_once() {
         let (_, refused) = mcp(&serving, "/mcp/desk", "", "tools/call", call(name, json!({})));
         assert_eq!(refused["error"]["message"], format!("Tool '{name}' not found"), "{refused}");
     }
-    // What the face calls is within the profile, too.
+    // What the view with search calls is within the profile, too.
     let through = |name: &str| call("tool_call", json!({"name": name, "arguments": {"text": "x"}}));
     let (_, refused) = mcp(&serving, "/mcp/math", "", "tools/call", through("s__echo"));
     assert!(refused.to_string().contains("Tool 's__echo' not found"), "{refused}");

@@ -275,7 +275,7 @@ async fn a_script_is_a_model_of_the_config() {
     let elsewhere = Place::new();
     let ran = run(&elsewhere, &["ask", "--config", &config, "-m", "own", "?"]);
     assert_eq!((ran.status, &*ran.stdout), (0, "Mine.\n"), "{ran:?}");
-    // Every question begins the demo anew; in the config, by its own name, and as a script.
+    // Every question begins the demo again; in the config, by its own name, and as a script.
     for model in ["demo", "script:demo"] {
         let lines = b"one\ntwo\n";
         let ran =

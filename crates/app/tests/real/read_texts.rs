@@ -1,6 +1,6 @@
 //! What a model reads of the results of real servers: the table of docs/models.md, which must be what really comes.
 //!
-//! `SWITCHBOARD_RECORD=1` writes the table anew instead.
+//! `SWITCHBOARD_RECORD=1` writes the table again instead.
 
 use std::{
     env, fs,
@@ -256,7 +256,7 @@ fn the_documented_texts_are_what_models_read() {
         return;
     }
     for (documented, recorded) in documented.lines().zip(recorded.lines()) {
-        let way = "SWITCHBOARD_RECORD=1 writes the table of docs/models.md anew";
+        let way = "SWITCHBOARD_RECORD=1 writes the table of docs/models.md again";
         assert_eq!(documented, recorded, "{way}");
     }
     assert_eq!(documented, recorded);

@@ -118,7 +118,7 @@ async fn each_call_is_handed_over_oldest_first_however_many_there_are() {
     let mut reader = Reader::open(folder.path()).unwrap();
     let found = |reader: &mut Reader, filter: &Filter, most: usize| {
         let mut found = Vec::new();
-        let taken = reader.each(filter, |detail| {
+        let taken = reader.for_each_call(filter, |detail| {
             assert_eq!(detail.lines.len(), 2);
             found.push(detail.record.id);
             if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -141,7 +141,7 @@ async fn each_call_is_handed_over_oldest_first_however_many_there_are() {
     assert_eq!(found(&mut reader, &Filter { failed: true, ..all.clone() }, 9), []);
     // A file that is missing is told.
     let mut count = 0;
-    let taken = reader.each(&all, |_| {
+    let taken = reader.for_each_call(&all, |_| {
         if count == 0 {
             fs::remove_dir_all(folder.path().join("journal")).unwrap();
         }

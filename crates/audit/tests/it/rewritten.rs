@@ -1,4 +1,4 @@
-//! History that somebody writes anew, chain and all: what shows it, with a key and without.
+//! History that somebody rewrites, chain and all: what shows it, with a key and without.
 
 use std::fs;
 
@@ -39,7 +39,7 @@ fn damage(report: &VerifyReport) -> Vec<(Option<u64>, &str)> {
     report.damage.iter().map(|damage| (damage.line, &*damage.what)).collect()
 }
 
-/// Changes every line of segment 1 and computes its chain anew, from the manifest's line on; deletes the index.
+/// Changes every line of segment 1 and computes its chain again, from the manifest's line on; deletes the index.
 fn rewrite(folder: &Folder, change: impl Fn(&str) -> String) {
     let manifest = fs::read_to_string(folder.path().join("manifest.log")).unwrap();
     let opened = manifest.lines().find(|line| line.starts_with("{\"opened\":1,")).unwrap();

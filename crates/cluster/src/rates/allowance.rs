@@ -1,10 +1,11 @@
 //! A caller's allowance, shared by all gateways: fills evenly up to the rate's count, and is changed by compare-and-set.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use switchboard_access::Rate;
 use switchboard_toolcall::BoxError;
+use switchboard_toolcall::time::unix_milliseconds;
 use switchboard_workers::{
     Bucket, Cluster,
     transport::{KeyValue, KeyValueEntry},
@@ -116,7 +117,7 @@ impl Allowance {
             };
         }
         let most = f64::from(self.rate.count());
-        let now = now();
+        let now = unix_milliseconds();
         let Some(AllowanceRevision { state, .. }) = self.seen else {
             return Ok(AllowanceState { left: most, at: now });
         };
@@ -156,9 +157,4 @@ async fn store(cluster: &Cluster) -> Result<&dyn KeyValue, Error> {
 fn refused(cluster: &Cluster) -> impl Fn(BoxError) -> Error {
     let address = cluster.address().to_owned();
     move |reason| Error::Refused { address: address.clone(), what: "count a request", reason }
-}
-
-fn now() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

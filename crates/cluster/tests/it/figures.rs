@@ -23,7 +23,7 @@ async fn figures_of_workers_are_not_read_from_the_servers() {
     }
     let gateway = ToolExecutor::default();
     let groups = Arc::new(Groups::start(connect(), gateway.tools()).await.unwrap());
-    groups.settled(Duration::from_secs(5)).await.unwrap();
+    groups.wait_until_ready(Duration::from_secs(5)).await.unwrap();
     while groups.workers().len() < 2 {
         sleep(Duration::from_millis(100)).await;
     }

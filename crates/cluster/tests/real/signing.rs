@@ -213,7 +213,7 @@ async fn tokens_from_before_the_key_hold_once_somebody_signs_them() {
     assert!(tokens.sign("old").await.unwrap().admin);
     until("it is known", async || knows(&member, &secret)).await;
     assert!(names(&tokens).await.is_empty());
-    // The key is replaced: first all nodes take both, and tokens are signed anew.
+    // The key is replaced: first all nodes take both, and tokens are signed again.
     let several = |keys: [&str; 2]| {
         let keys = keys.map(str::to_owned).to_vec();
         Some(switchboard_workers::ClusterSecrets::Several(keys))

@@ -47,7 +47,7 @@ class Chat {
   body = h('div', { class: 'chat-main' });
   list = new List((id) => {
     forget(id);
-    if (id === conversation.id) this.#anew();
+    if (id === conversation.id) this.#startOver();
   });
 
   /** @param {HTMLElement} place */
@@ -70,7 +70,7 @@ class Chat {
         this.#say();
       }
     });
-    const again = h('button', { type: 'button', onclick: () => this.#anew() }, icon('plus', 14), 'New');
+    const again = h('button', { type: 'button', onclick: () => this.#startOver() }, icon('plus', 14), 'New');
     again.setAttribute('aria-label', 'New conversation');
     place.append(
       head(
@@ -185,7 +185,7 @@ class Chat {
     );
   }
 
-  #anew() {
+  #startOver() {
     if (!conversation.isNew) this.#show(begin());
     navigate('/chat');
     this.text.focus();

@@ -22,7 +22,7 @@ import { Waterfall } from './waterfall.js';
 
 /** @import { Route, View } from '../types' */
 
-/** How often the waterfall is drawn anew. */
+/** How often the waterfall is drawn again. */
 const REDRAW = 250;
 
 /**

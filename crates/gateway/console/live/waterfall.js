@@ -19,7 +19,7 @@ const STEP = 2;
 /** The waterfall. */
 export class Waterfall {
   element = h('div', { class: 'waterfall' });
-  /** What is shown of each conversation; it stays while the waterfall is drawn anew. @type {Map<string, Zoom>} */
+  /** What is shown of each conversation; it stays while the waterfall is drawn again. @type {Map<string, Zoom>} */
   #zooms = new Map();
   /** What was drawn: what has not changed stays, so that focus and a dragged range do. @type {Map<string, { shape: string, element: HTMLElement }>} */
   #drawn = new Map();

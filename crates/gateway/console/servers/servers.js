@@ -24,7 +24,7 @@ const LINES = 500;
 const ACTS = { stopped: ['start', 'disable'], disabled: ['enable'], skipped: ['disable'] };
 /** @type {Record<string, string>} */
 const SAYS = {
-  restart: 'Connects anew; calls that run there end',
+  restart: 'Reconnects; calls that run there end',
   stop: 'Until it is started, or the gateway is',
   start: 'Connects',
   disable: 'For good, in the config',
@@ -33,7 +33,7 @@ const SAYS = {
 };
 /** @type {Record<string, string>} */
 const DONE = {
-  restart: 'connecting anew',
+  restart: 'reconnecting',
   stop: 'stopped',
   start: 'connecting',
   disable: 'disabled in the config',
@@ -195,7 +195,7 @@ class Servers {
   }
 
   /**
-   * What it has beside tools; kept while the card is drawn anew, so that what somebody reads stays.
+   * What it has beside tools; kept while the card is drawn again, so that what somebody reads stays.
    * @param {Server} server
    */
   #rest(server) {
@@ -321,7 +321,7 @@ class Servers {
     }
     const source = new EventSource(`/api/servers/${encodeURIComponent(server.name)}/stderr`);
     this.#stderr = source;
-    // Opened anew, the stream begins with the last lines again.
+    // Opened again, the stream begins with the last lines again.
     source.addEventListener('open', () => fill(log));
     source.addEventListener('message', ({ data }) => {
       const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;

@@ -151,7 +151,7 @@ impl KeyedRequest {
                 Some(RequestClaim::Known(run) | RequestClaim::New(run)) => match self.find(run)? {
                     FoundRun::Begun(begun) => return Ok(begun),
                     FoundRun::Unfinished(unfinished) => {
-                        self.settled().await;
+                        self.wait_until_ready().await;
                         let (parts, request) = (self.parts.clone(), &self.request);
                         (run, Chat::resuming(parts, &self.caller, request, *unfinished).await?)
                     }
@@ -212,9 +212,9 @@ impl KeyedRequest {
     }
 
     /// Waits until the tools are there whose calls may be made again.
-    async fn settled(&self) {
+    async fn wait_until_ready(&self) {
         if let Some(servers) = &self.parts.servers {
-            servers.settled_within(STARTUP).await;
+            servers.wait_until_ready_within(STARTUP).await;
         }
     }
 }
@@ -270,7 +270,7 @@ pub(crate) async fn resume_all(parts: Arc<Parts>) {
         return;
     }
     if let Some(servers) = &parts.servers {
-        servers.settled_within(STARTUP).await;
+        servers.wait_until_ready_within(STARTUP).await;
     }
     for (run, recorded) in unanswered {
         match resume(&parts, &runs, run, &recorded).await {

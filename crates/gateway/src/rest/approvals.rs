@@ -147,7 +147,7 @@ pub(crate) async fn decide(
     Ok(Json(DecidedApproval::from(decided.await?).for_caller(&visibility, parts.executor.tools())))
 }
 
-/// What people allowed for good, of tools that the caller may see; nothing for who neither decides nor watches, for
+/// What people always allow, of tools that the caller may see; nothing for who neither decides nor watches, for
 /// rules may have other callers' arguments.
 #[utoipa::path(
     get, path = "/api/approvals/rules", operation_id = "list_approval_rules", tag = "approvals",

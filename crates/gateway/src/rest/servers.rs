@@ -1,6 +1,6 @@
 //! The MCP servers behind us: their state, their stderr, and actions.
 
-mod act;
+mod actions;
 mod edit;
 mod group;
 mod lists;
@@ -35,7 +35,7 @@ use group::ShownWorker;
 use sign_in::ShownSignIn;
 use waiting::ShownPending;
 
-pub(crate) use act::{__path_reconnect, __path_start, __path_stop, reconnect, start, stop};
+pub(crate) use actions::{__path_reconnect, __path_start, __path_stop, reconnect, start, stop};
 pub(crate) use edit::{
     __path_add, __path_disable, __path_enable, __path_remove, add, disable, enable, may_add, remove,
 };

@@ -30,9 +30,9 @@ async fn a_client_chooses_by_its_address() {
     assert!(names(&all).contains(&"wait"), "{all}");
     let (_, same) = listed(&house, "/mcp?tools=list").await;
     assert_eq!(names(&same), names(&all));
-    let (_, face) = listed(&house, "/mcp?x=1&tools=search").await;
-    assert!(names(&face).contains(&"tool_call"), "{face}");
-    assert!(!names(&face).contains(&"wait"), "{face}");
+    let (_, view) = listed(&house, "/mcp?x=1&tools=search").await;
+    assert!(names(&view).contains(&"tool_call"), "{view}");
+    assert!(!names(&view).contains(&"wait"), "{view}");
     let (status, body) = listed(&house, "/mcp?tools=some").await;
     assert_eq!(status, 400);
     assert!(body.to_string().contains("`search` or `list`"), "{body}");

@@ -42,18 +42,18 @@ struct WebSearch<'a> {
 #[derive(Debug, Default, PartialEq)]
 struct SearchResults {
     answer: Option<String>,
-    hits: Vec<SearchHit>,
+    hits: Vec<WebSearchHit>,
 }
 
 /// One result, in every provider's words.
 #[derive(Debug, PartialEq, Serialize)]
-struct SearchHit {
+struct WebSearchHit {
     title: String,
     url: String,
     snippet: String,
 }
 
-impl SearchHit {
+impl WebSearchHit {
     /// A result; `None` if there is no address to go to.
     fn new(title: &PlainText, url: &PlainText, snippet: &PlainText) -> Option<Self> {
         (!url.is_empty()).then(|| Self {
@@ -67,7 +67,7 @@ impl SearchHit {
 #[derive(Serialize)]
 struct SearchAnswer {
     query: String,
-    results: Vec<SearchHit>,
+    results: Vec<WebSearchHit>,
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
 }

@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use reqwest::{StatusCode, header::HeaderMap};
+use switchboard_toolcall::text::shortened;
 use switchboard_toolcall::{ErrorKind, ToolError};
 
 use super::{answer, exchange::MAX_BODY};
@@ -70,7 +71,7 @@ impl HttpFailure {
             Self::Status { service, status, retry_after, content_type, body, .. } => {
                 let wait = retry_after.map(|wait| format!(" (Retry-After: {wait})"));
                 let said = match answer::text(content_type.as_deref(), &body) {
-                    Some(text) => shortened(text.trim()),
+                    Some(text) => shortened(text.trim(), SHOWN).into_owned(),
                     None => format!("{} bytes of {}", body.len(), content_type.unwrap_or_default()),
                 };
                 let said = if said.is_empty() { said } else { format!(": {said}") };
@@ -101,11 +102,4 @@ fn root(error: &reqwest::Error) -> String {
         cause = source;
     }
     cause.to_string()
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

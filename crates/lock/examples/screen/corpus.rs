@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
-use switchboard_lock::{Definition, DefinitionKind, Finding, Screen, Suspicion, screen};
+use switchboard_lock::{DefinitionKind, Finding, LockableDefinition, Screen, Suspicion, screen};
 
 /// An attack of a file of `tests/corpus`.
 pub(crate) struct Attack {
@@ -15,7 +15,7 @@ pub(crate) struct Attack {
 /// A definition of a real server.
 pub(crate) struct RealTool {
     pub(crate) server: String,
-    pub(crate) definition: Definition,
+    pub(crate) definition: LockableDefinition,
 }
 
 /// Reads the attacks of a file.
@@ -40,7 +40,8 @@ pub(crate) fn real_tools(set: &str) -> Vec<RealTool> {
         if let Some(parameters) = object.shift_remove("parameters") {
             object.insert("inputSchema".to_owned(), parameters);
         }
-        let definition = Definition::new(DefinitionKind::Tool, &entry).expect("each has a name");
+        let definition =
+            LockableDefinition::new(DefinitionKind::Tool, &entry).expect("each has a name");
         RealTool { server: server.expect("each has a server"), definition }
     };
     lines.lines().map(tool).collect()
@@ -51,8 +52,8 @@ impl Attack {
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let (kind, entry) = self.entry();
         let definition = match kind {
-            DefinitionKind::Instructions => Definition::instructions(&self.text),
-            kind => Definition::new(kind, &entry).expect("it has a name"),
+            DefinitionKind::Instructions => LockableDefinition::instructions(&self.text),
+            kind => LockableDefinition::new(kind, &entry).expect("it has a name"),
         };
         screen("weather", &definition)
     }

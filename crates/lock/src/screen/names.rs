@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use switchboard_toolcall::text::visible;
 
 use super::{Suspicion, characters::latin};
-use crate::definition::Definition;
+use crate::definition::LockableDefinition;
 
 /// The shortest name of another server's tool that is looked for in texts.
 const SHORTEST_MENTION: usize = 6;
@@ -30,7 +30,7 @@ impl KnownNames {
     pub(super) fn find(
         &self,
         server: &str,
-        definition: &Definition,
+        definition: &LockableDefinition,
         add: &mut impl FnMut(Suspicion, String),
     ) {
         let name = &definition.name;

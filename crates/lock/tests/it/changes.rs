@@ -1,7 +1,7 @@
 //! What people are told of a change.
 
 use serde_json::{Value, json};
-use switchboard_lock::{ChangeKind, Definition, DefinitionKind, LockedServer, compare};
+use switchboard_lock::{ChangeKind, DefinitionKind, LockableDefinition, LockedServer, compare};
 
 use crate::{definition, tool};
 
@@ -11,7 +11,7 @@ fn locked(entries: &[Value]) -> LockedServer {
     server
 }
 
-fn definitions(entries: &[Value]) -> Vec<Definition> {
+fn definitions(entries: &[Value]) -> Vec<LockableDefinition> {
     entries.iter().map(|entry| definition(DefinitionKind::Tool, entry)).collect()
 }
 

@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::symlink, thread};
 
 use serde_json::json;
 use switchboard_lock::{
-    DefinitionKind, FILE_NAME, Identity, LockFile, LockMode, LockStore, StoreError, Trusted,
+    DefinitionKind, FILE_NAME, Identity, LockFile, LockMode, LockStore, StoreError, TrustStamp,
 };
 
 use crate::{Place, definition, one_of_each, tool};
@@ -28,7 +28,7 @@ fn it_is_made_to_be_read() {
         ..Identity::default()
     };
     let entry = json!({"name": "get page", "description": "Returns a page.\nOr \"\"\"none\u{200b}.", "inputSchema": {"type": "object"}, "_meta": {"seen": 1}});
-    let trusted = Trusted { by: "ada".to_owned(), at: "2026-11-18T10:00:00Z".to_owned() };
+    let trusted = TrustStamp { by: "ada".to_owned(), at: "2026-11-18T10:00:00Z".to_owned() };
     server.put(definition(DefinitionKind::Tool, &entry), Some(trusted));
     let hash = definition(DefinitionKind::Tool, &entry).hash();
     let text = file.to_text();

@@ -4,7 +4,8 @@ use std::{fs, sync::Arc};
 
 use serde_json::{Value, json};
 use switchboard_lock::{
-    DefinitionKind, LockMode, Locks, PendingDefinition, ServerGate, StoreError, TrustError, Trusted,
+    DefinitionKind, LockMode, LockTrustError, Locks, PendingDefinition, ServerGate, StoreError,
+    TrustStamp,
 };
 use switchboard_testkit::Logs;
 use tracing::Level;
@@ -17,8 +18,8 @@ fn worse() -> Value {
     worse
 }
 
-fn trusted() -> Trusted {
-    Trusted { by: "ada".to_owned(), at: "2026-11-18T10:00:00Z".to_owned() }
+fn trusted() -> TrustStamp {
+    TrustStamp { by: "ada".to_owned(), at: "2026-11-18T10:00:00Z".to_owned() }
 }
 
 fn hashes(pending: &[PendingDefinition]) -> Vec<String> {
@@ -71,7 +72,7 @@ fn without_a_config_there_is_no_lock() {
     let gate = ServerGate::new("books".into(), Some(LockMode::Enforce), locks);
     assert_eq!(gate.mode(), LockMode::Off);
     assert_eq!(gate.instance().admit(DefinitionKind::Tool, vec![tool()]).len(), 1);
-    assert!(matches!(gate.trust(&[], &trusted()), Err(TrustError::NoLock)));
+    assert!(matches!(gate.trust(&[], &trusted()), Err(LockTrustError::NoLock)));
 }
 
 // LK-2
@@ -87,7 +88,7 @@ fn what_is_trusted_is_let_through() {
 
     // Something else than what was shown is not trusted.
     let other = place.gate.trust(&["sha256:00".to_owned()], &trusted());
-    assert!(matches!(other, Err(TrustError::NothingWaits)));
+    assert!(matches!(other, Err(LockTrustError::NothingWaits)));
     let names = place.gate.trust(&hashes(&pending[1..]), &trusted()).unwrap();
     assert_eq!(names, ["read_file"]);
     assert_eq!(place.waiting(), ["new new"]);
@@ -142,7 +143,7 @@ fn a_file_that_vanishes_still_applies() {
     assert!(matches!(gone, StoreError::Gone(_)), "{gone}");
     assert_eq!(place.gate.mode(), LockMode::Enforce);
     assert_eq!(place.gate.instance().admit(DefinitionKind::Tool, vec![worse(), tool()]).len(), 1);
-    // A config that is read anew finds that there is none.
+    // A config that is read again finds that there is none.
     assert!(place.locks.load(place.store(), None).unwrap());
     assert_eq!(place.gate.mode(), LockMode::Off);
 }

@@ -14,7 +14,9 @@ mod screen;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchboard_lock::{Definition, DefinitionKind, LockMode, LockStore, Locks, ServerGate};
+use switchboard_lock::{
+    DefinitionKind, LockMode, LockStore, LockableDefinition, Locks, ServerGate,
+};
 use tempfile::TempDir;
 
 /// A lock file that has one server, and the gate of that server.
@@ -60,8 +62,8 @@ impl Place {
     }
 }
 
-fn definition(kind: DefinitionKind, entry: &Value) -> Definition {
-    Definition::new(kind, entry).unwrap()
+fn definition(kind: DefinitionKind, entry: &Value) -> LockableDefinition {
+    LockableDefinition::new(kind, entry).unwrap()
 }
 
 /// A tool with everything that MCP gives it.
@@ -109,7 +111,7 @@ fn template() -> Value {
 }
 
 fn instructions() -> Value {
-    Value::Object(Definition::instructions("Read the book before you quote it.").entry)
+    Value::Object(LockableDefinition::instructions("Read the book before you quote it.").entry)
 }
 
 /// One of each kind.

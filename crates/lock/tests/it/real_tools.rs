@@ -66,7 +66,7 @@ fn of_a_thousand_real_tools_that_do_not_change_none_is_reported() {
             }
         };
         store().update(update).unwrap();
-        // Switchboard starts anew, and reads the file.
+        // Switchboard starts again, and reads the file.
         let locks = Arc::new(Locks::new("ada".to_owned(), "__".to_owned()));
         locks.load(store(), Some(LockMode::Enforce)).unwrap();
         for (name, tools) in &servers {

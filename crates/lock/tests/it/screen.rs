@@ -1,17 +1,17 @@
 //! What the screen says, and what it leaves alone (SPEC LK-2).
 
 use serde_json::{Value, json};
-use switchboard_lock::{Definition, DefinitionKind, Screen, Suspicion, screen};
+use switchboard_lock::{DefinitionKind, LockableDefinition, Screen, Suspicion, screen};
 
 use crate::{definition, one_of_each};
 
-fn described(description: &str) -> Definition {
+fn described(description: &str) -> LockableDefinition {
     let entry =
         json!({"name": "add", "description": description, "inputSchema": {"type": "object"}});
     definition(DefinitionKind::Tool, &entry)
 }
 
-fn sentences(definition: &Definition) -> Vec<String> {
+fn sentences(definition: &LockableDefinition) -> Vec<String> {
     screen("sums", definition).into_iter().map(|finding| finding.sentence).collect()
 }
 
@@ -167,7 +167,7 @@ fn every_place_of_a_definition_is_read() {
     };
     assert_eq!(sentences(&prompt(json!({"name": "a", "description": bad}))).len(), 1);
     assert_eq!(sentences(&prompt(json!({"name": "conversation_history"}))).len(), 1);
-    assert_eq!(sentences(&Definition::instructions(bad)).len(), 1);
+    assert_eq!(sentences(&LockableDefinition::instructions(bad)).len(), 1);
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Ours {
         let config = ServerConfig { protocol, ..fixture.config() };
         let configs = IndexMap::from([("s".to_owned(), config)]);
         let servers = Servers::start(configs, executor.tools(), &deps).unwrap();
-        servers.settled().await;
+        servers.wait_until_ready().await;
         let connecting = began.elapsed();
         let server = servers.get("s").unwrap();
         assert!(matches!(server.state(), ServerState::Ready(_)), "not connected");

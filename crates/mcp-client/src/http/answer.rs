@@ -9,6 +9,7 @@ use http::{
 };
 use serde_json::value::RawValue;
 use switchboard_mcp_wire::{IncomingMessage, NotJsonRpc, parse};
+use switchboard_toolcall::text;
 use tokio::time::timeout;
 
 use super::{error_reason, pool::PooledResponse};
@@ -201,10 +202,7 @@ pub(crate) fn shortened(bytes: &[u8]) -> String {
     let start = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * MOST)]).into_owned();
     let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = line.chars().filter(|char| !char.is_control()).collect();
-    match line.char_indices().nth(MOST) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
-        None => line,
-    }
+    text::shortened(&line, MOST).into_owned()
 }
 
 #[cfg(test)]

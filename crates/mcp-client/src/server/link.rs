@@ -14,7 +14,7 @@ impl ServerLink for Server {
             if !self.is_per_user() {
                 return self.session().await.map(|_| ());
             }
-            self.settled().await;
+            self.wait_until_ready().await;
             match self.state() {
                 ServerState::Failed(reason) => {
                     Err(ToolError::new(ErrorKind::Unavailable, &*reason))

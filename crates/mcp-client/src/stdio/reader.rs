@@ -9,7 +9,7 @@ use switchboard_mcp_wire::{
 use switchboard_process::excerpt::excerpt;
 use tokio::{io::AsyncReadExt, process::ChildStdout};
 
-use super::{StdioShared, pace::Pace};
+use super::{StdioShared, rate_limit::MessageRateLimit};
 use crate::transport::Failure;
 
 /// How many characters are logged of a line that is not a message.
@@ -17,12 +17,12 @@ const SHOWN: usize = 200;
 
 /// Reads until the server closes its stdout.
 pub(super) async fn read(mut stdout: ChildStdout, shared: Arc<StdioShared>, limit: usize) {
-    let mut reader = StdoutReader { shared, warned: false, pace: Pace::new() };
+    let mut reader = StdoutReader { shared, warned: false, rate_limit: MessageRateLimit::new() };
     let mut lines = LineSplitter::new(limit);
     while stdout.read_buf(lines.room()).await.is_ok_and(|length| length > 0) {
         while let Some(line) = lines.next() {
             reader.handle(line);
-            reader.pace.keep().await;
+            reader.rate_limit.wait().await;
         }
     }
     if let Some(line) = lines.finish() {
@@ -34,22 +34,22 @@ struct StdoutReader {
     shared: Arc<StdioShared>,
     /// Whether the warning about output that is not a message was logged.
     warned: bool,
-    pace: Pace,
+    rate_limit: MessageRateLimit,
 }
 
 impl StdoutReader {
     fn handle(&mut self, line: WireLine<'_>) {
         match line {
             WireLine::Whole(line) => {
-                let (shared, pace) = (&self.shared, &mut self.pace);
+                let (shared, rate_limit) = (&self.shared, &mut self.rate_limit);
                 let read = messages(line, |message| {
                     if !matches!(message, IncomingMessage::Response { .. }) {
-                        pace.count();
+                        rate_limit.count();
                     }
                     shared.take(message);
                 });
                 if let Err(error) = read {
-                    self.pace.count();
+                    self.rate_limit.count();
                     self.garbage(line, &error);
                 }
             }

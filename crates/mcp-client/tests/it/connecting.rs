@@ -33,7 +33,7 @@ async fn three_attempts_with_growing_delays_and_nothing_more_is_said() {
     let logs = Logs::collect(Level::INFO);
     let began = Instant::now();
     let test = TestServers::with(Duration::from_secs(2), [("ghost", missing())]);
-    test.servers.settled().await;
+    test.servers.wait_until_ready().await;
     assert_eq!(began.elapsed().as_secs(), 6, "0 s, 2 s and 4 s");
     let failed = format!("Connection to stdio server 'ghost' failed: {NOT_THERE}; {ENVIRONMENT}");
     let expected = [
@@ -58,7 +58,7 @@ async fn attempts_and_delays_can_be_set() {
         deps.mcp.retry_attempts = 5;
         deps.mcp.retry_base_delay = HumanDuration(Duration::from_millis(500));
     });
-    test.servers.settled().await;
+    test.servers.wait_until_ready().await;
     assert_eq!(began.elapsed(), Duration::from_millis(7500));
     let told = told(&logs);
     assert_eq!(told[1], "MCP connection attempt 2 of 5 to 'ghost' (delay 0.5s)");
@@ -78,7 +78,7 @@ async fn the_second_attempt_that_succeeds_is_told() {
     std::os::unix::fs::symlink(example("misbehaving_server"), &program).unwrap();
     // From here on there is a process, which takes its own time.
     resume();
-    test.servers.settled().await;
+    test.servers.wait_until_ready().await;
     let expected = [
         "MCP connection attempt 1 of 3 to 's' (delay 0s)",
         "MCP connection attempt 2 of 3 to 's' (delay 2s)",
@@ -99,7 +99,7 @@ async fn a_dead_server_is_started_three_times() {
     let test = TestServers::with_deps([("dead", shell(&script))], |deps| {
         deps.mcp.retry_base_delay = HumanDuration(Duration::from_millis(100));
     });
-    test.servers.settled().await;
+    test.servers.wait_until_ready().await;
     let started = std::fs::read_to_string(&starts).unwrap();
     assert_eq!(started.lines().count(), 3);
     let told = test.failures.lock().unwrap().clone();
@@ -121,7 +121,7 @@ async fn a_silent_server_is_left_after_its_time() {
         deps.mcp.retry_base_delay = HumanDuration(Duration::from_millis(1));
         deps.mcp.connect_timeout = HumanDuration(Duration::from_millis(250));
     });
-    test.servers.settled().await;
+    test.servers.wait_until_ready().await;
     let told = test.failures.lock().unwrap().clone();
     for (server, limit) in [("own", "0.15s"), ("usual", "0.25s")] {
         let told = told.iter().find(|told| told.server == server).unwrap();
@@ -169,7 +169,7 @@ async fn what_waiting_cannot_mend_is_tried_once() {
             deps.guard = guard;
             deps.retries_permanent = false;
         });
-        test.servers.settled().await;
+        test.servers.wait_until_ready().await;
         let told = test.failures.lock().unwrap().clone();
         for (name, _, reason) in &cases {
             let told = told.iter().find(|told| told.server == *name).unwrap();
@@ -225,13 +225,13 @@ async fn waiting_for_all_servers_has_an_end() {
     assert_eq!(names(test.servers.connecting(limit)), ["ghost"]);
     for seconds in [10, 0] {
         let began = Instant::now();
-        assert_eq!(names(test.servers.settled_within(limit).await), ["ghost"]);
+        assert_eq!(names(test.servers.wait_until_ready_within(limit).await), ["ghost"]);
         assert_eq!(began.elapsed().as_secs(), seconds);
     }
     assert!(test.servers.connecting(limit).is_empty());
     // One that has failed is waited for by nobody.
-    test.servers.settled().await;
-    assert!(test.servers.settled_within(Duration::MAX).await.is_empty());
+    test.servers.wait_until_ready().await;
+    assert!(test.servers.wait_until_ready_within(Duration::MAX).await.is_empty());
 }
 
 // TL-4: an unknown server is told with the names that are close.

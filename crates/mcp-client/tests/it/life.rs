@@ -46,7 +46,7 @@ async fn a_skipped_server_says_why_and_is_never_started() {
     let server = test.servers.get("docs").unwrap();
     let says = format!("Server 'docs' is skipped: {reason}");
     let began = Instant::now();
-    test.servers.settled().await;
+    test.servers.wait_until_ready().await;
     for act in [Server::reconnect, Server::halt, Server::resume] {
         act(&server);
         for name in ["docs__x", "p__x", "docs__resources/read"] {

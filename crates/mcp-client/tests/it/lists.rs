@@ -57,7 +57,7 @@ async fn two_servers_with_the_same_names() {
     let late = ServerConfig { prefix: Some(String::new()), ..misbehaving("vendor-fields") };
     let test =
         TestServers::with(Duration::from_millis(1), [("one", misbehaving("")), ("two", late)]);
-    test.servers.settled().await;
+    test.servers.wait_until_ready().await;
     let one = test.call("one__echo", json!({"text": "hi"})).await;
     assert_eq!(one.text(), "hi");
     assert_eq!(one.server.as_deref(), Some("one"));

@@ -28,7 +28,7 @@ struct TestServers {
 }
 
 impl TestServers {
-    /// Starts servers that are tried anew after `base_delay`.
+    /// Starts servers that are tried again after `base_delay`.
     fn with(
         base_delay: Duration,
         configs: impl IntoIterator<Item = (&'static str, ServerConfig)>,
@@ -57,14 +57,14 @@ impl TestServers {
         Self { executor, servers, failures }
     }
 
-    /// Starts one misbehaving server, called `s`, that is tried anew at once.
+    /// Starts one misbehaving server, called `s`, that is tried again at once.
     async fn misbehaving(modes: &str) -> Self {
         Self::configured(misbehaving(modes)).await
     }
 
     async fn configured(config: ServerConfig) -> Self {
         let test = Self::with(Duration::from_millis(1), [("s", config)]);
-        test.servers.settled().await;
+        test.servers.wait_until_ready().await;
         test
     }
 

@@ -52,7 +52,7 @@ impl Machine {
             deps.mcp.retry_base_delay = HumanDuration(Duration::from_millis(1));
             deps.protocols = memory;
         });
-        test.servers.settled().await;
+        test.servers.wait_until_ready().await;
         assert_eq!(test.call("s__echo", json!({"text": "hi"})).await.text(), "hi");
         let ServerState::Ready(session) = test.servers.get("s").unwrap().state() else {
             panic!("not connected")

@@ -55,7 +55,7 @@ async fn connect(config: ServerConfig, folder: &Folder) -> Connected {
     deps.mcp.retry_base_delay = HumanDuration(Duration::from_millis(100));
     let configs = IndexMap::from([("s".to_owned(), config)]);
     let servers = Servers::start(configs, executor.tools(), &deps).unwrap();
-    servers.settled().await;
+    servers.wait_until_ready().await;
     let lines = logs.lines();
     let told =
         lines.iter().filter_map(|line| Some(line[line.find("MCP connection")?..].to_owned()));

@@ -46,7 +46,7 @@ impl TestServers {
             (name.to_owned(), config)
         });
         let servers = Servers::start(IndexMap::from(marked), executor.tools(), &deps).unwrap();
-        servers.settled().await;
+        servers.wait_until_ready().await;
         assert!(failures.lock().unwrap().is_empty(), "{:?}", failures.lock().unwrap());
         Self { executor, servers, mark: format!("SWITCHBOARD_REAL={mark}") }
     }

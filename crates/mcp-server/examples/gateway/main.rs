@@ -93,7 +93,7 @@ impl Gateway {
         };
         let servers: IndexMap<String, ServerConfig> = json(args, "--servers")?.unwrap_or_default();
         let servers = Arc::new(Servers::start(servers, executor.tools(), &around)?);
-        servers.settled().await;
+        servers.wait_until_ready().await;
         let config: Config = json(args, "--config")?.unwrap_or_default();
         let server = Server::in_cluster(executor, Some(servers.clone()), config, services);
         shared.peers.add(&server);

@@ -29,12 +29,12 @@ pub(super) async fn get(
     }
     session.touch();
     let (stream, messages) = match headers::text(head, "last-event-id") {
-        None => anew(&session),
+        None => new_stream(&session),
         Some(last) => match rest(&session, last) {
             Some(rest) => rest,
             None if session.is_portable() => {
-                tracing::debug!(last, "a stream that is not kept here begins anew");
-                anew(&session)
+                tracing::debug!(last, "a stream that is not kept here starts over");
+                new_stream(&session)
             }
             None => {
                 let text = "the stream of `Last-Event-ID` is no longer kept";
@@ -54,7 +54,7 @@ pub(super) async fn get(
 }
 
 /// Returns the session's own stream, from its first unread message.
-fn anew(session: &Session) -> (u64, OutboxReader) {
+fn new_stream(session: &Session) -> (u64, OutboxReader) {
     (session.own_stream(), session.outbox.unread())
 }
 

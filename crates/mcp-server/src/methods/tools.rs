@@ -7,7 +7,7 @@ use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolResult};
 
 use super::{ListParams, read, unusable};
 use crate::{
-    Discovery, ServerInner,
+    DiscoveryMode, ServerInner,
     discovery::RequestedCall,
     exchange::Exchange,
     page,
@@ -27,14 +27,14 @@ impl ServerInner {
         let all = self.catalog.tools(&caller.visibility);
         let (cursor, size) = (params.cursor()?, self.config.page_size);
         let (entries, next) = match self.discovery(caller) {
-            Discovery::List => {
+            DiscoveryMode::List => {
                 let seen: Vec<_> = all.iter().filter(|listed| caller.sees(&listed.tool)).collect();
                 let key = |at: usize| &**seen[at].tool.name();
                 let page = page::page("tools", seen.len(), key, cursor, size)?;
                 let entries = seen[page.range].iter().map(|listed| listed.entry.clone());
                 (entries.collect(), page.next)
             }
-            Discovery::Search => {
+            DiscoveryMode::Search => {
                 let listed = self.listed_for_search(&all, caller);
                 let page = page::page("tools", listed.len(), |at| &listed[at].0, cursor, size)?;
                 let entries = listed[page.range].iter().map(|(_, entry)| entry.clone());
@@ -53,8 +53,8 @@ impl ServerInner {
         let mut cx = exchange.context();
         let call = tool_call(params)?;
         let requested = match self.discovery(&exchange.caller) {
-            Discovery::List => RequestedCall::Direct(call),
-            Discovery::Search => RequestedCall::read(call, &mut cx),
+            DiscoveryMode::List => RequestedCall::Direct(call),
+            DiscoveryMode::Search => RequestedCall::read(call, &mut cx),
         };
         let is_through = matches!(requested, RequestedCall::Through(_));
         let call = match requested {

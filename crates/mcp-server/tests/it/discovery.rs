@@ -1,7 +1,7 @@
-//! The face with search: a few tools that find and call the others.
+//! The view with search: a few tools that find and call the others.
 
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Config, Discovery, McpCaller};
+use switchboard_mcp_server::{Config, DiscoveryMode, McpCaller};
 use switchboard_runtime::{
     ToolExecutor, services,
     toolcall::{ErrorKind, ToolPatterns},
@@ -15,7 +15,7 @@ const FACE: [&str; 4] = ["tool_search", "tool_call", "tool_call_read_only", "rea
 /// A server whose clients search, with the runtime's own tools and one that only looks.
 fn searching(pinned: &[&str]) -> TestServer {
     let pinned = ToolPatterns::new(pinned).unwrap();
-    let config = Config { discovery: Discovery::Search, pinned, ..Config::default() };
+    let config = Config { discovery: DiscoveryMode::Search, pinned, ..Config::default() };
     let executor = ToolExecutor::default();
     for service in services::all(&executor) {
         executor.tools().add_shared(service).unwrap();
@@ -55,13 +55,13 @@ async fn only_the_face_and_the_pinned_tools_are_listed() {
     let everybody = McpCaller::default();
     let with_pinned: Vec<_> = FACE.into_iter().chain(["say"]).collect();
     assert_eq!(listed(&test, &everybody).await, with_pinned);
-    // A caller sees the face, whatever its globs; of the pinned tools, those that it may see.
+    // A caller sees the view, whatever its globs; of the pinned tools, those that it may see.
     assert_eq!(listed(&test, &sees("echo")).await, FACE);
     // The client's own choice comes first.
-    let listing = McpCaller { discovery: Some(Discovery::List), ..McpCaller::default() };
+    let listing = McpCaller { discovery: Some(DiscoveryMode::List), ..McpCaller::default() };
     assert!(listed(&test, &listing).await.contains(&"echo".to_owned()));
     let plain = TestServer::new();
-    let asking = McpCaller { discovery: Some(Discovery::Search), ..McpCaller::default() };
+    let asking = McpCaller { discovery: Some(DiscoveryMode::Search), ..McpCaller::default() };
     assert_eq!(listed(&plain, &asking).await, ["tool_call", "tool_call_read_only"]);
     let session = test.session().await;
     let list = test.ask(&session, "tools/list", json!({})).await.last();
@@ -121,7 +121,7 @@ async fn wrong_arguments_are_answered_with_the_schema() {
     assert!(text.contains(r#"'echo': {"type":"object","properties":{"text""#), "{text}");
 }
 
-// FT-2: wrong calls of the face itself are results that a model reads, and are recorded.
+// FT-2: wrong calls of the view itself are results that a model reads, and are recorded.
 #[tokio::test]
 async fn a_call_that_names_no_tool_is_refused() {
     let test = searching(&[]);
@@ -150,7 +150,7 @@ async fn a_call_that_names_no_tool_is_refused() {
     assert_eq!(plain["error"]["code"], -32602, "{plain}");
 }
 
-// FT-2: a token's globs limit what the face reaches.
+// FT-2: a token's globs limit what the view reaches.
 #[tokio::test]
 async fn the_face_reaches_only_what_the_caller_may_see() {
     let test = searching(&["*"]);
@@ -167,7 +167,7 @@ async fn the_face_reaches_only_what_the_caller_may_see() {
     let hidden = call(&test, "tool_call", json!({"name": "echo"}), &restricted).await;
     let unknown = call(&test, "tool_call", json!({"name": "ecco"}), &restricted).await;
     assert_eq!(hidden.to_string().replace("echo", "ecco"), unknown.to_string());
-    // Services that the face does not have stay hidden.
+    // Services that the view does not have stay hidden.
     let history = call(&test, "call_history", json!({}), &restricted).await;
     assert_eq!(history["error"]["code"], -32602, "{history}");
     let listed = listed(&test, &restricted).await;

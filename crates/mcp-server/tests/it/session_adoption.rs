@@ -143,7 +143,7 @@ async fn what_others_made_is_no_session() {
     assert_eq!(ask(&there, &session, sees("s")).await, StatusCode::OK);
 }
 
-// GW-1: secrets are changed while sessions are open, and gateways are started anew.
+// GW-1: secrets are changed while sessions are open, and gateways are started again.
 #[tokio::test]
 async fn a_new_secret_and_a_new_process() {
     let old = sealing(SECRET, &[]);
@@ -275,7 +275,7 @@ async fn a_stream_is_opened_at_another_gateway() {
         test.executor.tools().add(Fake::answers(name, json!(1))).unwrap();
         streams.push(hear(&mut body, changed).await.0);
     }
-    // An event of one gateway's is nothing to the other, which begins anew and leaves nothing out.
+    // An event of one gateway's is nothing to the other, which starts over and leaves nothing out.
     there.executor.tools().add(Fake::answers("third", json!(1))).unwrap();
     let mut body = get(&there, &session, Some(&streams[0])).await.into_body();
     hear(&mut body, changed).await;

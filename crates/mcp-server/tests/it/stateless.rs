@@ -98,7 +98,7 @@ async fn a_listener_hears_of_changes() {
     assert_eq!(acknowledged[0].1["params"]["notifications"], json!({}));
 }
 
-// TL-7: a list that was made under another policy is made anew, and who listens hears of it.
+// TL-7: a list that was made under another policy is made again, and who listens hears of it.
 #[tokio::test(start_paused = true)]
 async fn lists_follow_a_policy_that_changes() {
     let rules = |deny: &[&str]| {

@@ -103,7 +103,7 @@ pub(crate) async fn running<const N: usize>(
         ServerDeps { answers: Arc::new(Bridge::to_clients()), ..ServerDeps::new(executor.tools()) };
     let configs: IndexMap<_, _> = configs.map(|(name, config)| (name.to_owned(), config)).into();
     let servers = Arc::new(Servers::start(configs, executor.tools(), &around).unwrap());
-    servers.settled().await;
+    servers.wait_until_ready().await;
     (TestServer::around(executor, Some(servers.clone()), config), servers)
 }
 

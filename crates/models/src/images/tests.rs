@@ -86,7 +86,7 @@ fn what_was_refused_is_not_sent_again_in_this_process() {
     assert_eq!(refused("b", Some(400), "no"), [false; 2]);
     assert_eq!(refused("c", Some(400), "image exceeds 5 MB maximum"), [false, true]);
     assert_eq!(refused("d", Some(413), "Request too large"), [false, true]);
-    assert_eq!(sent(&of("a", Some(true)), std::slice::from_ref(&first)).0, ["1+"], "set anew");
+    assert_eq!(sent(&of("a", Some(true)), std::slice::from_ref(&first)).0, ["1+"], "set again");
     for kind in [FailureKind::Auth, FailureKind::RateLimited, FailureKind::ContextFull] {
         assert!(!may_be_refused(&ModelError::new(kind, "no")), "{kind:?}");
     }

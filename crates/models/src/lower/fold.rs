@@ -2,6 +2,7 @@
 //! is, and limits go into descriptions, where at least the model reads them.
 
 use serde_json::{Map, Value, json};
+use switchboard_toolcall::text::shortened;
 
 use super::union::merge_all_of;
 
@@ -90,7 +91,7 @@ fn take_limits(members: &mut Map<String, Value>) -> Vec<String> {
     for key in LIMITS {
         if let Some(value) = members.shift_remove(*key) {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            limits.push(format!("{key}: {}", shortened(&value)));
+            limits.push(format!("{key}: {}", shortened(&value, LONGEST)));
         }
     }
     // Objects used as maps: the type of their values is all there is to know.
@@ -99,7 +100,7 @@ fn take_limits(members: &mut Map<String, Value>) -> Vec<String> {
         .is_some_and(|value| value.as_object().is_some_and(|o| !o.is_empty()))
         && let Some(values) = members.shift_remove("additionalProperties")
     {
-        limits.push(format!("values: {}", shortened(&values.to_string())));
+        limits.push(format!("values: {}", shortened(&values.to_string(), LONGEST)));
     }
     limits
 }
@@ -126,11 +127,4 @@ fn keyword(key: &str, value: Value, place: &str, notes: &mut Vec<String>) -> Opt
         // Of a type that the server would reject with the whole request.
         _ => return None,
     })
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

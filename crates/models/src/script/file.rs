@@ -50,7 +50,7 @@ impl From<ScriptError> for ModelError {
 #[serde(deny_unknown_fields)]
 pub(super) struct ScriptFile {
     pub(super) turns: Vec<ScriptedTurn>,
-    /// Whether every question begins the script anew.
+    /// Whether every question begins the script again.
     #[serde(default)]
     pub(super) repeat: bool,
 }

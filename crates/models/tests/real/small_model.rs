@@ -7,7 +7,7 @@ use switchboard_testkit::{Cassette, Scrub, SmallModel};
 
 use crate::light::{FOLDER, KEPT, converse};
 
-/// Set, the recordings are made anew instead of compared.
+/// Set, the recordings are made again instead of compared.
 const RECORD: &str = "SWITCHBOARD_RECORD";
 
 // ML-1, ML-3

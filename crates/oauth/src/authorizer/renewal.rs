@@ -8,11 +8,11 @@ use tokio::{
     time::{Duration, Instant},
 };
 
-use super::{Shared, lock};
+use super::{AuthorizerState, lock};
 use crate::{
     challenge::Challenge,
     config::GrantKind,
-    credential::{Credential, Owner},
+    credential::{Owner, StoredSignIn},
     credential_store::CredentialLock,
     error::Error,
     http::trusted,
@@ -47,17 +47,17 @@ pub(super) struct RenewalFailure {
     next_try: Instant,
 }
 
-impl Shared {
-    pub(super) fn current(&self) -> Option<Arc<Credential>> {
+impl AuthorizerState {
+    pub(super) fn current(&self) -> Option<Arc<StoredSignIn>> {
         lock(&self.current).clone()
     }
 
-    pub(super) fn for_request(&self, credential: &Credential) -> RequestToken {
+    pub(super) fn for_request(&self, credential: &StoredSignIn) -> RequestToken {
         let (token, dpop) = (credential.access_token.clone(), credential.dpop.clone());
         RequestToken { token, dpop, nonce: lock(&self.nonce).clone() }
     }
 
-    pub(super) fn can_renew(&self, credential: &Credential) -> bool {
+    pub(super) fn can_renew(&self, credential: &StoredSignIn) -> bool {
         credential.is_renewable() || self.grant != GrantKind::Person
     }
 
@@ -70,7 +70,7 @@ impl Shared {
     }
 
     /// Returns the sign-in: as it is, from the store, or renewed.
-    pub(super) async fn load_or_renew(self: Arc<Self>) -> Option<Arc<Credential>> {
+    pub(super) async fn load_or_renew(self: Arc<Self>) -> Option<Arc<StoredSignIn>> {
         let mut state = self.renewing.clone().lock_owned().await;
         let mut credential = self.current();
         if credential.is_none() && !state.is_loaded {
@@ -98,7 +98,7 @@ impl Shared {
     pub(super) async fn follow(self: Arc<Self>) {
         let mut state = self.renewing.clone().lock_owned().await;
         state.is_loaded = true;
-        let stored = Credential::load(&*self.store, &self.key).await;
+        let stored = StoredSignIn::load(&*self.store, &self.key).await;
         match stored {
             Ok(Some(credential)) => drop(self.take_over(credential)),
             Ok(None) => drop(lock(&self.current).take()),
@@ -107,7 +107,7 @@ impl Shared {
     }
 
     /// Renews the sign-in, unless that has failed a moment ago.
-    async fn try_renewal(&self, used: Option<&Secret>) -> Result<Arc<Credential>, NoToken> {
+    async fn try_renewal(&self, used: Option<&Secret>) -> Result<Arc<StoredSignIn>, NoToken> {
         if let Some(why) = self.recent_failure() {
             return Err(why);
         }
@@ -156,7 +156,7 @@ impl Shared {
         let Some(stored) = stored else {
             return match self.grant {
                 GrantKind::Person => Remedy::SignIn(SignInNeeded::Missing),
-                _ => self.healed(None).await,
+                _ => self.recover_after_refusal(None).await,
             };
         };
         if used.as_ref() != Some(&stored.access_token) {
@@ -166,14 +166,14 @@ impl Shared {
             let needed = self.want_scopes(challenge.scopes.unwrap_or_default()).await;
             return match self.grant {
                 GrantKind::Person => Remedy::SignIn(needed),
-                _ => self.healed(used.as_ref()).await,
+                _ => self.recover_after_refusal(used.as_ref()).await,
             };
         }
         if self.has_moved(&stored, &challenge).await {
             return Remedy::SignIn(SignInNeeded::Moved);
         }
         match self.can_renew(&stored) {
-            true => self.healed(used.as_ref()).await,
+            true => self.recover_after_refusal(used.as_ref()).await,
             false => Remedy::SignIn(SignInNeeded::Missing),
         }
     }
@@ -189,7 +189,9 @@ impl Shared {
                 Ok(None) => Remedy::SignIn(SignInNeeded::Missing),
                 Err(error) => Remedy::Unavailable(error.to_string()),
             },
-            (None, GrantKind::Client | GrantKind::Exchange) => self.healed(None).await,
+            (None, GrantKind::Client | GrantKind::Exchange) => {
+                self.recover_after_refusal(None).await
+            }
         }
     }
 
@@ -199,7 +201,7 @@ impl Shared {
         self.grant == GrantKind::Exchange && self.key.owner != Owner::Everyone
     }
 
-    async fn healed(&self, used: Option<&Secret>) -> Remedy {
+    async fn recover_after_refusal(&self, used: Option<&Secret>) -> Remedy {
         // Who has said no may say yes now, and says so at once; who has said nothing is not asked for each request.
         if matches!(self.recent_failure(), Some(NoToken::SignIn(_))) {
             self.forget_failure();
@@ -211,7 +213,7 @@ impl Shared {
     }
 
     /// Renews the sign-in unless somebody else has: one process at a time, as each refresh token may be good for one use.
-    async fn renew(&self, used: Option<&Secret>) -> Result<Arc<Credential>, Error> {
+    async fn renew(&self, used: Option<&Secret>) -> Result<Arc<StoredSignIn>, Error> {
         if self.is_ended.load(Ordering::Acquire) {
             return Err(Error::store("the program is about to exit"));
         }
@@ -232,8 +234,8 @@ impl Shared {
         &self,
         lock: &dyn CredentialLock,
         used: Option<&Secret>,
-    ) -> Result<Arc<Credential>, Error> {
-        let stored = Credential::load_locked(lock, &self.key).await?;
+    ) -> Result<Arc<StoredSignIn>, Error> {
+        let stored = StoredSignIn::load_locked(lock, &self.key).await?;
         let is_renewed = stored.as_ref().map(|stored| &stored.access_token) != used;
         let renewed = match (stored, self.grant) {
             (Some(stored), _) if is_renewed => return Ok(self.take_over(stored)),
@@ -251,8 +253,8 @@ impl Shared {
     async fn refresh(
         &self,
         lock: &dyn CredentialLock,
-        mut credential: Credential,
-    ) -> Result<Credential, Error> {
+        mut credential: StoredSignIn,
+    ) -> Result<StoredSignIn, Error> {
         if !lock.is_safe() {
             return Err(Error::store("another process may be renewing it"));
         }
@@ -283,7 +285,7 @@ impl Shared {
     }
 
     /// Gets a token without a person, where the server says.
-    async fn obtain(&self) -> Result<Credential, Error> {
+    async fn obtain(&self) -> Result<StoredSignIn, Error> {
         let (key, challenge) = (self.key.clone(), lock(&self.challenge).clone());
         let subject = lock(&self.subject).clone();
         // A refusal may repeat it.
@@ -295,7 +297,7 @@ impl Shared {
 
     /// Whether the server names other authorization servers than the one that the sign-in is from. If that cannot be found
     /// out, the sign-in stays where it is.
-    async fn has_moved(&self, stored: &Credential, challenge: &Challenge) -> bool {
+    async fn has_moved(&self, stored: &StoredSignIn, challenge: &Challenge) -> bool {
         let http = self.http.for_server(&self.key.url).await;
         let found = metadata::protected_resource(&http, &self.key.url, challenge).await;
         let named =
@@ -315,7 +317,7 @@ impl Shared {
     async fn note_scopes(&self, wanted: &[String]) -> Result<(), Error> {
         let lock = self.store.lock(&self.name).await?;
         let noted = async {
-            let stored = Credential::load_locked(&*lock, &self.key).await?;
+            let stored = StoredSignIn::load_locked(&*lock, &self.key).await?;
             let Some(mut credential) = stored else { return Ok(()) };
             let is_new = |scope: &&String| {
                 scope.len() <= MAX_SCOPE_CHARS && !credential.wanted_scopes.contains(scope)
@@ -333,15 +335,15 @@ impl Shared {
         noted
     }
 
-    async fn load(&self) -> Result<Option<Arc<Credential>>, Error> {
+    async fn load(&self) -> Result<Option<Arc<StoredSignIn>>, Error> {
         if self.is_in_memory() {
             return Ok(self.current());
         }
-        let stored = Credential::load(&*self.store, &self.key).await?;
+        let stored = StoredSignIn::load(&*self.store, &self.key).await?;
         Ok(stored.map(|credential| self.take_over(credential)))
     }
 
-    async fn load_if_readable(&self) -> Option<Arc<Credential>> {
+    async fn load_if_readable(&self) -> Option<Arc<StoredSignIn>> {
         self.load().await.inspect_err(|error| self.unreadable(error)).ok().flatten()
     }
 
@@ -349,7 +351,7 @@ impl Shared {
         tracing::warn!(server = self.key.server, %error, "the sign-in could not be read");
     }
 
-    fn take_over(&self, credential: Credential) -> Arc<Credential> {
+    fn take_over(&self, credential: StoredSignIn) -> Arc<StoredSignIn> {
         credential.secrets().for_each(|secret| (self.observe)(secret));
         let credential = Arc::new(credential);
         let before = lock(&self.current).replace(credential.clone());

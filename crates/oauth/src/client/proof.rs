@@ -2,11 +2,12 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::json;
+use switchboard_toolcall::time::unix_seconds;
 use switchboard_vault::Secret;
 use url::form_urlencoded;
 
-use super::{AuthMethod, Client};
-use crate::{error::Error, jwt::SigningKey, random, token::now};
+use super::{AuthMethod, ClientRegistration};
+use crate::{error::Error, jwt::JwtSigningKey, random};
 
 /// How long an assertion about ourselves is good, in seconds.
 const LIFETIME: u64 = 60;
@@ -30,7 +31,7 @@ impl ClientProof {
     }
 }
 
-impl Client {
+impl ClientRegistration {
     /// Returns what proves who we are to `issuer`: nothing of it is of use to another one, except a secret.
     ///
     /// # Errors
@@ -65,7 +66,7 @@ impl Client {
 
     /// A token about ourselves, good once, at this issuer and for a minute.
     fn assertion(&self, key: &Secret, issuer: &str) -> Result<String, Error> {
-        let (key, now) = (SigningKey::from_pem(key, self.signing_algorithm)?, now());
+        let (key, now) = (JwtSigningKey::from_pem(key, self.signing_algorithm)?, unix_seconds());
         let claims = json!({
             "iss": self.id, "sub": self.id, "aud": issuer, "jti": random::text()?,
             "iat": now, "exp": now + LIFETIME,

@@ -76,7 +76,7 @@ impl SignInTarget for Target {
         Some(&self.authorizer)
     }
 
-    fn signed_in_anew(&self) -> BoxFuture<'_, ()> {
+    fn on_sign_in(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             self.authorizer.reload().await;
             self.sign_ins.fetch_add(1, Ordering::AcqRel);

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use authorization_server::AuthorizationServer;
 use switchboard_oauth::{
-    Authorizer, Credential, CredentialKey, CredentialStore, Error, GrantKind, HttpClient,
-    OauthConfig, PendingSignIn, SignIn, Vault, VaultCredentials,
+    Authorizer, CredentialKey, CredentialStore, Error, GrantKind, HttpClient, OauthConfig,
+    PendingSignIn, SignIn, StoredSignIn, Vault, VaultCredentials,
 };
 use switchboard_vault::SystemKeyring;
 use tempfile::TempDir;
@@ -56,7 +56,7 @@ impl World {
         self.prepare().await.unwrap().begin().await.unwrap()
     }
 
-    async fn sign_in(&self) -> Result<Credential, Error> {
+    async fn sign_in(&self) -> Result<StoredSignIn, Error> {
         let pending = self.prepare().await?.begin().await?;
         let browser = tokio::spawn(browse(pending.url().to_string()));
         let signed_in = pending.finish().await;
@@ -65,8 +65,8 @@ impl World {
     }
 
     /// The sign-in that is stored.
-    async fn stored(&self) -> Option<Credential> {
-        Credential::load(&*self.store, &self.key).await.unwrap()
+    async fn stored(&self) -> Option<StoredSignIn> {
+        StoredSignIn::load(&*self.store, &self.key).await.unwrap()
     }
 
     /// Changes the sign-in that is stored.

@@ -44,7 +44,7 @@ async fn a_short_lived_token_is_used_until_it_is_about_to_end() {
     for _ in 0..20 {
         assert_eq!(authorizer.token().await, first);
         // A renewal that has begun would have ended.
-        authorizer.settled().await;
+        authorizer.wait_for_renewal().await;
     }
     assert_eq!(world.server.with(|known| known.refreshes), 0);
 }

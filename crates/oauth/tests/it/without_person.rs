@@ -26,7 +26,7 @@ async fn refused(authorizer: &Authorizer) -> Remedy {
 /// Gets a token, and returns the last request for one.
 async fn granted(world: &World, grant: GrantKind) -> (Parameters, http::HeaderMap) {
     let authorizer = world.granted_by(grant);
-    authorizer.present(&Secret::from("caller-secret-value"));
+    authorizer.set_subject_token(&Secret::from("caller-secret-value"));
     let Remedy::Retry(token) = refused(&authorizer).await else { panic!("no token") };
     assert!(world.server.with(|known| known.access_tokens.contains(token.token().expose())));
     assert!(authorizer.status().unwrap().renews);
@@ -96,7 +96,7 @@ async fn a_workload_has_its_identity_in_a_file_or_the_settings() {
     let (form, _) = granted(&world, GrantKind::Client).await;
     assert_eq!(form["grant_type"], "urn:ietf:params:oauth:grant-type:jwt-bearer");
     assert_eq!((form["assertion"].as_str(), form.get("client_id")), ("ey.first.x", None));
-    // One that a platform replaces now and then is read anew for each token.
+    // One that a platform replaces now and then is read again for each token.
     let file = world.folder.path().join("token");
     world.config.assertion = Some(file.to_str().unwrap().into());
     for identity in ["ey.second.x", "ey.third.x"] {
@@ -128,7 +128,7 @@ async fn a_refused_client_is_told() {
     assert_eq!(world.server.with(|known| known.requests.len()), 1);
 }
 
-// AU-3: got anew when it has ended, once for all.
+// AU-3: requested again when it has ended, once for all.
 #[tokio::test]
 async fn a_clients_token_is_renewed_without_a_person() {
     let mut world = World::new().await;
@@ -214,7 +214,7 @@ async fn an_identity_provider_decides_about_a_caller() {
     idp.with(|known| known.idp_answer = json!({"issued_token_type": "access_token"}));
     world.server.with(|known| known.access_tokens.clear());
     let authorizer = world.granted_by(GrantKind::Exchange);
-    authorizer.present(&Secret::from("caller-secret-value"));
+    authorizer.set_subject_token(&Secret::from("caller-secret-value"));
     let Remedy::SignIn(SignInNeeded::NoAccess(reason)) = refused(&authorizer).await else {
         panic!("a token")
     };

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{signs, words::is_one_of};
+use super::{secret_patterns, value_kinds::is_one_of};
 
 /// How strongly a name marks its value as secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ const COOKIES: &[&str] = &[
 
 /// Returns how strongly a name marks its value as secret. `None` if it does not.
 pub(super) fn secrecy(name: &str) -> Option<Secrecy> {
-    if name.len() > LONGEST || !signs::has_name(name) {
+    if name.len() > LONGEST || !secret_patterns::has_name(name) {
         return None;
     }
     let lower = name.to_ascii_lowercase();

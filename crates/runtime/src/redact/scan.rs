@@ -4,21 +4,21 @@ use std::borrow::Cow;
 
 use super::{
     REDACTED,
-    assigned::{AssignedName, QuotedText},
+    assignments::{AssignedName, QuotedText},
     names::{Secrecy, is_value, secrecy},
+    secret_patterns::{self, SecretPattern},
     shapes::{self, SHAPES, begins_word, clip, run},
-    signs::{self, Sign},
     spans::RedactedSpans,
-    words::{is_basic, is_code, is_one_of, is_placeholder, is_prose, is_random},
+    value_kinds::{is_basic, is_code, is_one_of, is_placeholder, is_prose, is_random},
 };
 
 /// Returns the text with its secrets replaced.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
     let mut scan = TextScan { text, spans: RedactedSpans::default(), named: 0, tries: 0 };
-    for (start, sign) in signs::all(text) {
+    for (start, pattern) in secret_patterns::all(text) {
         // Skipping what is hidden already keeps the time linear.
         if start >= scan.spans.end() {
-            scan.look(start, sign);
+            scan.look(start, pattern);
         }
     }
     scan.spans.apply(text)
@@ -37,21 +37,23 @@ pub(super) struct TextScan<'a> {
 const LONGEST_NAME: usize = 64;
 /// The longest word that is checked; longer ones are data, and treated as secret.
 pub(super) const LONGEST_WORD: usize = 1024;
-/// The shortest word that is a secret if it follows a name without any sign between them.
+/// The shortest word that is a secret if it follows a name without any pattern between them.
 const LONG_TOKEN: usize = 20;
 
 impl TextScan<'_> {
-    fn look(&mut self, start: usize, sign: Sign) {
-        let found = match sign {
-            Sign::Name => return self.name(start),
-            Sign::Scheme => return self.scheme(start),
-            Sign::User => return self.user(start),
-            Sign::Identified => return self.identified(start),
-            Sign::Shape(shape) => SHAPES.get(shape).and_then(|shape| shape.find(self.text, start)),
-            Sign::WebToken => shapes::web_token(self.text, start),
-            Sign::BotToken => shapes::bot_token(self.text, start),
-            Sign::Pem => shapes::private_key(self.text, start),
-            Sign::Address => shapes::address_password(self.text, start),
+    fn look(&mut self, start: usize, pattern: SecretPattern) {
+        let found = match pattern {
+            SecretPattern::Name => return self.name(start),
+            SecretPattern::Scheme => return self.scheme(start),
+            SecretPattern::User => return self.user(start),
+            SecretPattern::Identified => return self.identified(start),
+            SecretPattern::Shape(shape) => {
+                SHAPES.get(shape).and_then(|shape| shape.find(self.text, start))
+            }
+            SecretPattern::WebToken => shapes::web_token(self.text, start),
+            SecretPattern::BotToken => shapes::bot_token(self.text, start),
+            SecretPattern::Pem => shapes::private_key(self.text, start),
+            SecretPattern::Address => shapes::address_password(self.text, start),
         };
         found.into_iter().for_each(|found| self.spans.hide(found));
     }
@@ -201,8 +203,8 @@ impl TextScan<'_> {
             Secrecy::Countable => !is_count,
             Secrecy::IfRandom => is_random(inner, 16),
         };
-        let is_word = super::words::is_remark(inner)
-            || (secrecy != Secrecy::Strong && super::words::is_scheme(inner));
+        let is_word = super::value_kinds::is_remark(inner)
+            || (secrecy != Secrecy::Strong && super::value_kinds::is_scheme(inner));
         if is_secret && !is_word && !is_placeholder(inner) {
             self.spans.hide(quote.inner.clone());
         }
@@ -296,7 +298,7 @@ pub(super) fn whole_word_at(text: &str, at: usize) -> &str {
     &rest[..end]
 }
 
-/// Returns whether the text begins with a name and an assignment sign.
+/// Returns whether the text begins with a name and an assignment pattern.
 fn has_name(text: &str) -> bool {
     let length = run(text, |byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     length > 0 && text[length..].starts_with(['=', ':'])

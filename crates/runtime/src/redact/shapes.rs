@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::words::is_placeholder;
+use super::value_kinds::is_placeholder;
 
 /// The shape of a token.
 pub(super) struct TokenShape {

@@ -8,8 +8,8 @@ use switchboard_toolcall::json::{self, write_string};
 use super::{
     REDACTED, list,
     names::{Secrecy, is_name, is_value, secrecy},
+    value_kinds::{is_one_of, is_placeholder, is_random, is_remark, is_scheme},
     within,
-    words::{is_one_of, is_placeholder, is_random, is_remark, is_scheme},
 };
 
 /// Shorter keys are not secrets themselves.

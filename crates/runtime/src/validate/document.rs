@@ -1,12 +1,12 @@
 //! Walks a whole schema once: its size, its patterns, and the possible targets of its references.
 
 use std::{
-    borrow::Cow,
     collections::{HashMap, HashSet},
     iter,
 };
 
 use serde_json::Value;
+use switchboard_toolcall::text::percent_decoded;
 
 /// What a schema contains, at any depth, including data such as `examples`.
 pub(super) struct SchemaDocument<'a> {
@@ -128,22 +128,4 @@ impl<'a> SchemaDocument<'a> {
             name => self.anchors.get(name).cloned().unwrap_or_default(),
         }
     }
-}
-
-/// Decodes `%XX`; leaves everything else as it is.
-fn percent_decoded(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return Cow::Borrowed(text);
-    }
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|_| byte == b'%');
-        let code = digits
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        decoded.push(code.unwrap_or(byte));
-        rest = if code.is_some() { &after[2..] } else { after };
-    }
-    Cow::Owned(String::from_utf8_lossy(&decoded).into_owned())
 }

@@ -220,7 +220,7 @@ async fn progress_comes_before_the_result() {
     assert_eq!(*seen.lock().unwrap(), [0.0, 1.0, 2.0]);
 }
 
-// EX-3: a tool may have its time anew with each report of progress, where it is set so.
+// EX-3: a tool may have its whole time again with each report of progress, where it is set so.
 #[tokio::test(start_paused = true)]
 async fn progress_can_extend_the_deadline() {
     let slow = |extends: bool| {

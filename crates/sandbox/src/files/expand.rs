@@ -12,12 +12,12 @@ const MOST: usize = 4096;
 
 /// What paths are relative to.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct SandboxPlaces {
     home: Option<PathBuf>,
     cwd: PathBuf,
 }
 
-impl Places {
+impl SandboxPlaces {
     pub(crate) fn new(home: Option<PathBuf>, cwd: PathBuf) -> Self {
         Self { home, cwd }
     }
@@ -133,7 +133,7 @@ mod tests {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, "").unwrap();
         }
-        let places = Places::new(Some(folder.path().join("a")), folder.path().to_owned());
+        let places = SandboxPlaces::new(Some(folder.path().join("a")), folder.path().to_owned());
         let found = places.expand(path);
         let short =
             |path: &PathBuf| path.strip_prefix(folder.path()).unwrap_or(path).display().to_string();

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::expand::{Places, is_below, resolve};
+use super::expand::{SandboxPlaces, is_below, resolve};
 
 /// How many interpreters stand behind each other at most.
 const DEEPEST: usize = 6;
@@ -69,7 +69,7 @@ pub(super) fn needs(
     command: &str,
     args: &[String],
     search: &[PathBuf],
-    places: &Places,
+    places: &SandboxPlaces,
     written: &[PathBuf],
 ) -> Vec<PathBuf> {
     let mut needs = ProgramNeeds { search, places, written, found: Vec::new() };
@@ -99,7 +99,7 @@ pub(super) fn needs(
 
 struct ProgramNeeds<'a> {
     search: &'a [PathBuf],
-    places: &'a Places,
+    places: &'a SandboxPlaces,
     written: &'a [PathBuf],
     found: Vec<PathBuf>,
 }
@@ -256,7 +256,7 @@ mod tests {
         std::os::unix::fs::symlink("../server/index.js", &link).unwrap();
         let base_python = format!("home = {}/node/bin\n", base.display());
         fs::write(base.join("home/venv/pyvenv.cfg"), base_python).unwrap();
-        let places = Places::new(Some(base.join("home")), base.clone());
+        let places = SandboxPlaces::new(Some(base.join("home")), base.clone());
         let search =
             ["home/.pyenv/shims", "home/bin", "node/bin", "/usr/bin"].map(|it| base.join(it));
         let args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();

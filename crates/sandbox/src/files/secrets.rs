@@ -149,7 +149,12 @@ impl SecretPaths {
     }
 
     /// Adds rules for the path and what is below it, except for secrets.
-    pub(crate) fn around(&self, path: &Path, access: FileAccess, rules: &mut Vec<FileRule>) {
+    pub(crate) fn exclude_secrets(
+        &self,
+        path: &Path,
+        access: FileAccess,
+        rules: &mut Vec<FileRule>,
+    ) {
         if self.contain(path) {
             return;
         }
@@ -164,7 +169,7 @@ impl SecretPaths {
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {
             // What a link leads to has its own rule, if it is allowed.
             if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
-                self.around(&entry.path(), access, rules);
+                self.exclude_secrets(&entry.path(), access, rules);
             }
         }
     }
@@ -205,7 +210,7 @@ mod tests {
         let own: Vec<_> = secrets.iter().map(|path| base.join(path)).collect();
         let secrets = SecretPaths::new(Some(&base.join("home")), &own);
         let mut rules = Vec::new();
-        secrets.around(&base.join(allowed), FileAccess::Read, &mut rules);
+        secrets.exclude_secrets(&base.join(allowed), FileAccess::Read, &mut rules);
         rules.sort();
         let short = |rule: &FileRule| {
             let path = rule.path.strip_prefix(&base).unwrap().display().to_string();

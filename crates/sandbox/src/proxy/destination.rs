@@ -4,14 +4,14 @@ use std::{net::Ipv6Addr, path::PathBuf};
 
 /// One entry of `sandbox_allow.connect`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Destination {
+pub(crate) enum ConnectDestination {
     /// A host, or with `*.` before it all hosts below a name, and a port; `None` is every port.
     Host { host: String, port: Option<u16> },
     /// A Unix socket.
     Unix(PathBuf),
 }
 
-impl Destination {
+impl ConnectDestination {
     /// Reads `host:port` or `unix:/path`.
     ///
     /// # Errors
@@ -50,32 +50,32 @@ impl Destination {
 
 /// All that a program may connect to.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ConnectList(Vec<Destination>);
+pub(crate) struct ConnectList(Vec<ConnectDestination>);
 
 impl ConnectList {
     /// Reads the entries; those that cannot be read allow nothing.
     pub(crate) fn new(entries: &[String]) -> Self {
-        Self(entries.iter().filter_map(|entry| Destination::parse(entry).ok()).collect())
+        Self(entries.iter().filter_map(|entry| ConnectDestination::parse(entry).ok()).collect())
     }
 
     /// Whether the host is in the list, by this very name.
     pub(crate) fn has(&self, host: &str, port: u16) -> bool {
         let host = normal(host);
         self.0.iter().any(|entry| match entry {
-            Destination::Host { host: allowed, port: on } => {
+            ConnectDestination::Host { host: allowed, port: on } => {
                 let is_host = match allowed.strip_prefix('*') {
                     Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix),
                     None => host == *allowed,
                 };
                 is_host && on.is_none_or(|on| on == port)
             }
-            Destination::Unix(_) => false,
+            ConnectDestination::Unix(_) => false,
         })
     }
 
     /// Whether it has a host at all.
     pub(crate) fn has_hosts(&self) -> bool {
-        self.0.iter().any(|entry| matches!(entry, Destination::Host { .. }))
+        self.0.iter().any(|entry| matches!(entry, ConnectDestination::Host { .. }))
     }
 }
 

@@ -8,7 +8,7 @@ use super::{ProxyError, destination::normal};
 const LARGEST: usize = 32 * 1024;
 
 /// What a request is for.
-pub(super) enum RequestTarget {
+pub(super) enum ProxyTarget {
     /// A tunnel to a host.
     Tunnel { host: String, port: u16 },
     /// A plain request to a host.
@@ -17,7 +17,7 @@ pub(super) enum RequestTarget {
 
 /// What follows the head of a request in a tunnel.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum ProxyBody {
     None,
     Sized(u64),
     Chunked,
@@ -92,17 +92,17 @@ impl RequestHead {
         }
     }
 
-    pub(super) fn target(&self) -> Result<RequestTarget, ProxyError> {
+    pub(super) fn target(&self) -> Result<ProxyTarget, ProxyError> {
         if self.method == "CONNECT" {
             let (host, port) = authority(&self.target, None)?;
-            return Ok(RequestTarget::Tunnel { host, port });
+            return Ok(ProxyTarget::Tunnel { host, port });
         }
         let bad = ProxyError::Bad("write the whole address of the request, with http://");
         let rest = self.target.strip_prefix("http://").ok_or(bad)?;
         let (name, path) = rest.find(['/', '?']).map_or((rest, "/"), |at| rest.split_at(at));
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         let (host, port) = authority(name, Some(80))?;
-        Ok(RequestTarget::Request { host, port, path })
+        Ok(ProxyTarget::Request { host, port, path })
     }
 
     /// Returns the length of the body, and the head as the server gets it.
@@ -147,7 +147,7 @@ impl RequestHead {
     ///
     /// # Errors
     /// The other host that it is for, or what cannot be judged.
-    pub(super) fn in_tunnel(&self, host: &str, port: u16) -> Result<Body, String> {
+    pub(super) fn in_tunnel(&self, host: &str, port: u16) -> Result<ProxyBody, String> {
         let unreadable = |_: ProxyError| "a request that cannot be read".to_owned();
         if !self.is_for(host, port).map_err(unreadable)? {
             return Err(normal(self.value("host").unwrap_or_default()));
@@ -166,16 +166,16 @@ impl RequestHead {
         let lengths = (lengths.0.map_err(unreadable)?, lengths.1.map_err(unreadable)?);
         match (lengths, self.only_value("upgrade").map_err(unreadable)?) {
             ((None, None), Some(protocol)) if protocol.eq_ignore_ascii_case("websocket") => {
-                Ok(Body::WebSocket)
+                Ok(ProxyBody::WebSocket)
             }
             (_, Some(_)) => Err("another protocol than HTTP/1.1".to_owned()),
-            ((None, None), None) => Ok(Body::None),
+            ((None, None), None) => Ok(ProxyBody::None),
             ((Some(length), None), None) if length.bytes().all(|byte| byte.is_ascii_digit()) => {
                 let wrong = |_| "a request that cannot be read".to_owned();
-                length.parse().map(Body::Sized).map_err(wrong)
+                length.parse().map(ProxyBody::Sized).map_err(wrong)
             }
             ((None, Some(coding)), None) if coding.eq_ignore_ascii_case("chunked") => {
-                Ok(Body::Chunked)
+                Ok(ProxyBody::Chunked)
             }
             _ => Err("a request that cannot be read".to_owned()),
         }
@@ -223,8 +223,8 @@ mod tests {
     fn check(head: &str) -> Option<String> {
         let head = RequestHead::parse(head.replace('\n', "\r\n").as_bytes()).ok()?;
         match head.target().ok()? {
-            RequestTarget::Tunnel { host, port } => Some(format!("tunnel {host} {port}")),
-            RequestTarget::Request { host, port, path } => {
+            ProxyTarget::Tunnel { host, port } => Some(format!("tunnel {host} {port}")),
+            ProxyTarget::Request { host, port, path } => {
                 let (length, head) = head.for_server(&host, port, &path).ok()?;
                 let head = String::from_utf8(head).ok()?.replace("\r\n", "|");
                 Some(format!("{host} {port} {length} {head}"))

@@ -26,16 +26,16 @@ pub(super) enum FirstWords {
     /// A request of HTTP, which has to be judged as all that follow it.
     Request(Vec<u8>),
     /// They name another host.
-    For(String),
+    OtherHost(String),
 }
 
 /// What is known of first words.
-enum Known {
+enum ProtocolGuess {
     /// More is needed.
     Incomplete,
     Other,
     Request,
-    For(String),
+    OtherHost(String),
 }
 
 /// Returns what the program says first. Protocols whose server speaks first wait for nothing.
@@ -48,15 +48,15 @@ pub(super) async fn first_words(
         return Ok(FirstWords::Other(words));
     }
     loop {
-        match judge(&words, host) {
-            Known::Other => return Ok(FirstWords::Other(words)),
-            Known::Request => return Ok(FirstWords::Request(words)),
-            Known::For(other) => return Ok(FirstWords::For(other)),
-            Known::Incomplete if words.len() > LARGEST => {
+        match classify(&words, host) {
+            ProtocolGuess::Other => return Ok(FirstWords::Other(words)),
+            ProtocolGuess::Request => return Ok(FirstWords::Request(words)),
+            ProtocolGuess::OtherHost(other) => return Ok(FirstWords::OtherHost(other)),
+            ProtocolGuess::Incomplete if words.len() > LARGEST => {
                 let other = "a message that is too large to be judged".to_owned();
-                return Ok(FirstWords::For(other));
+                return Ok(FirstWords::OtherHost(other));
             }
-            Known::Incomplete => {
+            ProtocolGuess::Incomplete => {
                 let read = timeout(REST, client.read_buf(&mut words)).await;
                 if read.map_err(|_| io::ErrorKind::TimedOut)?? == 0 {
                     return Err(io::ErrorKind::UnexpectedEof.into());
@@ -66,45 +66,49 @@ pub(super) async fn first_words(
     }
 }
 
-fn judge(words: &[u8], host: &str) -> Known {
-    if words[0] != tls::HANDSHAKE {
-        return judge_line(words);
+fn classify(bytes: &[u8], host: &str) -> ProtocolGuess {
+    if bytes[0] != tls::HANDSHAKE {
+        return classify_line(bytes);
     }
     let host = normal(host);
-    match tls::server_name(words) {
-        Hello::Incomplete => Known::Incomplete,
-        Hello::Name(Some(name)) if normal(&name) == host => Known::Other,
-        Hello::Name(Some(name)) => Known::For(normal(&name)),
+    match tls::server_name(bytes) {
+        Hello::Incomplete => ProtocolGuess::Incomplete,
+        Hello::Name(Some(name)) if normal(&name) == host => ProtocolGuess::Other,
+        Hello::Name(Some(name)) => ProtocolGuess::OtherHost(normal(&name)),
         // Addresses are not named in handshakes.
-        Hello::Name(None) if host.parse::<IpAddr>().is_ok() => Known::Other,
-        Hello::Name(None) => Known::For("a TLS handshake that names no server".to_owned()),
-        Hello::Invalid => Known::For("a TLS handshake that cannot be read".to_owned()),
+        Hello::Name(None) if host.parse::<IpAddr>().is_ok() => ProtocolGuess::Other,
+        Hello::Name(None) => {
+            ProtocolGuess::OtherHost("a TLS handshake that names no server".to_owned())
+        }
+        Hello::Invalid => {
+            ProtocolGuess::OtherHost("a TLS handshake that cannot be read".to_owned())
+        }
     }
 }
 
 /// Tells requests of HTTP from other protocols by their first line, as servers do: they skip empty lines before it, know
 /// methods of any name, and end it at a line feed.
-fn judge_line(words: &[u8]) -> Known {
-    let start = words.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
-    let Some(start) = start else { return Known::Incomplete };
-    let words = &words[start..];
-    let method = words.iter().take_while(|byte| is_of_method(**byte)).count();
-    match words.get(method) {
-        None => return Known::Incomplete,
+fn classify_line(bytes: &[u8]) -> ProtocolGuess {
+    let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
+    let Some(start) = start else { return ProtocolGuess::Incomplete };
+    let bytes = &bytes[start..];
+    let method = bytes.iter().take_while(|byte| is_of_method(**byte)).count();
+    match bytes.get(method) {
+        None => return ProtocolGuess::Incomplete,
         Some(b' ' | b'\t') if method > 0 => {}
-        Some(_) => return Known::Other,
+        Some(_) => return ProtocolGuess::Other,
     }
-    let end = words.iter().position(|&byte| byte == b'\n');
-    let line = &words[..end.unwrap_or(words.len())];
+    let end = bytes.iter().position(|&byte| byte == b'\n');
+    let line = &bytes[..end.unwrap_or(bytes.len())];
     let is_strange = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\r' | b'\t');
     if line.iter().any(is_strange) {
-        return Known::For("a request that cannot be read".to_owned());
+        return ProtocolGuess::OtherHost("a request that cannot be read".to_owned());
     }
     let has_version = line.windows(5).any(|part| part.eq_ignore_ascii_case(b"HTTP/"));
     match end {
-        None => Known::Incomplete,
-        Some(_) if !has_version => Known::Other,
-        Some(_) => Known::Request,
+        None => ProtocolGuess::Incomplete,
+        Some(_) if !has_version => ProtocolGuess::Other,
+        Some(_) => ProtocolGuess::Request,
     }
 }
 
@@ -122,7 +126,7 @@ mod tests {
         match first_words(&mut rest, words[..1].to_vec(), host).await {
             Ok(FirstWords::Other(_)) => Ok("other"),
             Ok(FirstWords::Request(_)) => Ok("request"),
-            Ok(FirstWords::For(other)) => Err(other),
+            Ok(FirstWords::OtherHost(other)) => Err(other),
             Err(error) => Err(error.kind().to_string()),
         }
     }

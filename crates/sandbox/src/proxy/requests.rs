@@ -7,7 +7,7 @@ use tokio::{
     sync::oneshot,
 };
 
-use super::head::{Body, RequestHead};
+use super::head::{ProxyBody, RequestHead};
 
 /// The largest head, and the longest line of a body in chunks.
 const LARGEST: u64 = 32 * 1024;
@@ -23,16 +23,16 @@ pub(super) struct TunnelHost<'a> {
 }
 
 /// Why what the program says goes no further.
-pub(super) enum Stopped {
+pub(super) enum TunnelError {
     /// A request is for another host, or cannot be judged.
-    For(String),
+    OtherHost(String),
     /// The connection ended.
-    Gone(io::Error),
+    Io(io::Error),
 }
 
-impl From<io::Error> for Stopped {
+impl From<io::Error> for TunnelError {
     fn from(error: io::Error) -> Self {
-        Self::Gone(error)
+        Self::Io(error)
     }
 }
 
@@ -43,23 +43,25 @@ pub(super) async fn pass_on(
     to: &mut (impl AsyncWrite + Unpin),
     tunnel: TunnelHost<'_>,
     switched: oneshot::Receiver<bool>,
-) -> Result<(), Stopped> {
+) -> Result<(), TunnelError> {
     let mut first_response = Some(switched);
     while let Some(bytes) = read_head(from).await? {
         let head = RequestHead::parse(&bytes)
-            .map_err(|_| Stopped::For("a request that cannot be read".to_owned()))?;
-        let body = head.in_tunnel(tunnel.host, tunnel.port).map_err(Stopped::For)?;
+            .map_err(|_| TunnelError::OtherHost("a request that cannot be read".to_owned()))?;
+        let body = head.in_tunnel(tunnel.host, tunnel.port).map_err(TunnelError::OtherHost)?;
         to.write_all(&bytes).await?;
         let response = first_response.take();
         match body {
-            Body::None => {}
-            Body::Sized(length) => {
+            ProxyBody::None => {}
+            ProxyBody::Sized(length) => {
                 copy(&mut (&mut *from).take(length), to).await?;
             }
-            Body::Chunked => pass_on_chunks(from, to).await?,
-            Body::WebSocket => {
+            ProxyBody::Chunked => pass_on_chunks(from, to).await?,
+            ProxyBody::WebSocket => {
                 let Some(response) = response else {
-                    return Err(Stopped::For("another protocol after a request".to_owned()));
+                    return Err(TunnelError::OtherHost(
+                        "another protocol after a request".to_owned(),
+                    ));
                 };
                 // Until the server has agreed, what follows could be a request.
                 if response.await.unwrap_or(false) {
@@ -73,7 +75,7 @@ pub(super) async fn pass_on(
 }
 
 /// Reads the head of a request; `None` if there is no further one.
-async fn read_head(from: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Vec<u8>>, Stopped> {
+async fn read_head(from: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Vec<u8>>, TunnelError> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let start = head.len();
@@ -83,7 +85,7 @@ async fn read_head(from: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Vec<
         }
         // An empty line ends a head, so none stands before it.
         if start == 0 && head == b"\r\n" || head.len() as u64 > LARGEST {
-            return Err(Stopped::For("a request that cannot be read".to_owned()));
+            return Err(TunnelError::OtherHost("a request that cannot be read".to_owned()));
         }
     }
     Ok(Some(head))
@@ -93,12 +95,12 @@ async fn read_head(from: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Vec<
 async fn pass_on_chunks(
     from: &mut (impl AsyncBufRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
-) -> Result<(), Stopped> {
+) -> Result<(), TunnelError> {
     loop {
         let mut line = Vec::new();
         read_line(from, &mut line).await?;
         let length = chunk_length(&line)
-            .ok_or_else(|| Stopped::For("a body that cannot be read".to_owned()))?;
+            .ok_or_else(|| TunnelError::OtherHost("a body that cannot be read".to_owned()))?;
         to.write_all(&line).await?;
         if length == 0 {
             break;
@@ -115,11 +117,11 @@ async fn pass_on_line(
     from: &mut (impl AsyncBufRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
     is_right: impl Fn(&[u8]) -> bool,
-) -> Result<Vec<u8>, Stopped> {
+) -> Result<Vec<u8>, TunnelError> {
     let mut line = Vec::new();
     read_line(from, &mut line).await?;
     if !is_right(&line) {
-        return Err(Stopped::For("a body that cannot be read".to_owned()));
+        return Err(TunnelError::OtherHost("a body that cannot be read".to_owned()));
     }
     to.write_all(&line).await?;
     Ok(line)
@@ -176,8 +178,8 @@ mod tests {
         let tunnel = TunnelHost { host: "a.example", port: 80 };
         match pass_on(&mut said.as_bytes(), &mut passed, tunnel, receiver).await {
             Ok(()) => Ok(String::from_utf8(passed).unwrap().replace("\r\n", "\n")),
-            Err(Stopped::For(other)) => Err(other),
-            Err(Stopped::Gone(error)) => Err(error.kind().to_string()),
+            Err(TunnelError::OtherHost(other)) => Err(other),
+            Err(TunnelError::Io(error)) => Err(error.kind().to_string()),
         }
     }
 

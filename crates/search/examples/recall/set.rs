@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use switchboard_search::{Document, Index};
+use switchboard_search::{Index, ToolDocument};
 use switchboard_toolcall::{ToolOrigin, ToolSpec};
 
 /// Tools, and questions with the tools that answer them.
@@ -40,7 +40,7 @@ impl RecallSet {
     }
 
     pub(crate) fn index(&self) -> Index {
-        let documents = self.tools.iter().map(|tool| Document::new(&tool.name, tool));
+        let documents = self.tools.iter().map(|tool| ToolDocument::new(&tool.name, tool));
         Index::build(&documents.collect::<Vec<_>>())
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{Index, IndexedTool};
 use crate::{
-    document::Document,
+    document::ToolDocument,
     embeddings,
     lexicon::{Lexicon, WordId},
     names::NameWords,
@@ -30,7 +30,7 @@ struct Fields {
 }
 
 impl Fields {
-    fn read(document: &Document<'_>, lexicon: &mut Lexicon) -> Self {
+    fn read(document: &ToolDocument<'_>, lexicon: &mut Lexicon) -> Self {
         let mut read = |text: &str| lexicon.read(text, MOST_WORDS);
         let (first, rest) = document.description();
         let mut fields = Self {
@@ -78,11 +78,11 @@ impl Fields {
     }
 }
 
-pub(super) fn build(documents: &[Document<'_>]) -> Index {
+pub(super) fn build(documents: &[ToolDocument<'_>]) -> Index {
     let mut lexicon = Lexicon::default();
     let fields: Vec<_> = documents.iter().map(|one| Fields::read(one, &mut lexicon)).collect();
     let (words, concepts) = postings(&fields, &lexicon);
-    let servers = Servers::read(documents, &mut lexicon);
+    let servers = ServerTable::read(documents, &mut lexicon);
     let vectors = vectors(&fields, &servers, &lexicon, &words);
     let server_words = servers.postings(&lexicon);
     let names = fields.iter().map(|fields| [&*fields.name, &fields.title]);
@@ -111,7 +111,7 @@ pub(super) fn build(documents: &[Document<'_>]) -> Index {
 }
 
 /// Returns the names without separators (`getcurrenttime`) and the initials (`gct`) of a tool.
-fn short_names(document: &Document<'_>) -> BTreeSet<String> {
+fn short_names(document: &ToolDocument<'_>) -> BTreeSet<String> {
     let all = |name: &str| words::first(name, MOST_WORDS).collect::<Vec<_>>();
     let parts = all(document.own_name());
     let mut short = BTreeSet::from([all(document.name).concat(), parts.concat()]);
@@ -142,7 +142,12 @@ fn postings(fields: &[Fields], lexicon: &Lexicon) -> (Postings, Postings) {
 }
 
 /// Makes the vector of each tool: its name, its first sentence, its description and its server count alike.
-fn vectors(fields: &[Fields], servers: &Servers, lexicon: &Lexicon, words: &Postings) -> Vectors {
+fn vectors(
+    fields: &[Fields],
+    servers: &ServerTable,
+    lexicon: &Lexicon,
+    words: &Postings,
+) -> Vectors {
     if embeddings::DIMENSIONS == 0 {
         return Vectors::default();
     }
@@ -202,14 +207,14 @@ impl WordVectors {
 }
 
 /// The servers of the tools; local tools share one without a name.
-struct Servers {
+struct ServerTable {
     of_tools: Vec<u32>,
     names: Vec<Vec<WordId>>,
     instructions: Vec<Vec<WordId>>,
 }
 
-impl Servers {
-    fn read(documents: &[Document<'_>], lexicon: &mut Lexicon) -> Self {
+impl ServerTable {
+    fn read(documents: &[ToolDocument<'_>], lexicon: &mut Lexicon) -> Self {
         let mut ids = HashMap::new();
         let (mut names, mut instructions) = (Vec::new(), Vec::new());
         let of_tools = documents.iter().map(|document| {

@@ -1,6 +1,6 @@
 //! Answers a question from an index.
 
-use super::{Found, Index};
+use super::{Index, SearchHit};
 use crate::{
     embeddings,
     lexicon::Word,
@@ -32,7 +32,7 @@ const MOST_WORDS: usize = 64;
 /// How many words of a question are corrected.
 const MOST_CORRECTED: usize = 4;
 
-pub(super) fn search(index: &Index, query: &str, preferred: &[usize]) -> Vec<Found> {
+pub(super) fn search(index: &Index, query: &str, preferred: &[usize]) -> Vec<SearchHit> {
     let texts: Vec<_> = words::first(query, MOST_WORDS).collect();
     let asked: Vec<Word> = texts.iter().map(|text| index.lexicon.analyse(text)).collect();
     let mut scores = Scores::new(index.tools.len());
@@ -65,7 +65,7 @@ pub(super) fn search(index: &Index, query: &str, preferred: &[usize]) -> Vec<Fou
         let cosine = cosines.get(document).copied().unwrap_or_default();
         let server = of_servers[index.tools[document].server as usize];
         (common > 0.0 || server > 0.0 || cosine > CLOSE)
-            .then_some(Found { document, score: common + server + cosine })
+            .then_some(SearchHit { document, score: common + server + cosine })
     });
     let mut found: Vec<_> = found.collect();
     if !preferred.is_empty() {

@@ -3,7 +3,7 @@
 mod recall;
 
 use serde_json::json;
-use switchboard_search::{Document, Index, TokenCounter};
+use switchboard_search::{Index, TokenCounter, ToolDocument};
 use switchboard_toolcall::{ToolOrigin, ToolSpec};
 
 fn tool(server: &str, name: &str, description: &str) -> ToolSpec {
@@ -36,7 +36,7 @@ fn tools() -> Vec<ToolSpec> {
 /// Returns the names of the tools that fit, best first.
 fn found(query: &str) -> Vec<String> {
     let tools = tools();
-    let documents: Vec<_> = tools.iter().map(|tool| Document::new(&tool.name, tool)).collect();
+    let documents: Vec<_> = tools.iter().map(|tool| ToolDocument::new(&tool.name, tool)).collect();
     let index = Index::build(&documents);
     let found = index.search(query).into_iter();
     found.map(|found| index.name(found.document).unwrap_or_default().to_owned()).collect()
@@ -85,8 +85,8 @@ fn the_server_that_is_named_comes_first() {
 fn the_instructions_of_a_server_are_searched() {
     let tools = [tool("a", "run", "Runs it."), tool("b", "run", "Runs it.")];
     let documents = [
-        Document::new("a__run", &tools[0]).instructions(Some("Everything about bridges.")),
-        Document::new("b__run", &tools[1]).instructions(Some("Everything about zoology.")),
+        ToolDocument::new("a__run", &tools[0]).instructions(Some("Everything about bridges.")),
+        ToolDocument::new("b__run", &tools[1]).instructions(Some("Everything about zoology.")),
     ];
     let index = Index::build(&documents);
     assert_eq!(index.search("zoology")[0].document, 1);
@@ -98,7 +98,7 @@ fn the_instructions_of_a_server_are_searched() {
 fn of_equals_the_preferred_one_comes_first() {
     let tools =
         [tool("a", "run", "Runs it."), tool("b", "run", "Runs it."), tool("c", "x", "Runs it.")];
-    let documents = tools.each_ref().map(|tool| Document::new(&tool.name, tool));
+    let documents = tools.each_ref().map(|tool| ToolDocument::new(&tool.name, tool));
     let index = Index::build(&documents);
     assert_eq!(index.search("run")[0].document, 0);
     let preferred = index.document("b__run").unwrap();

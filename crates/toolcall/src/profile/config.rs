@@ -12,7 +12,7 @@ use crate::ToolBudget;
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Discovery {
+pub enum DiscoveryMode {
     /// All that the caller may see.
     #[default]
     List,
@@ -35,7 +35,7 @@ pub struct ProfileConfig {
     pub tool_budget: Option<ToolBudget>,
     /// Which tools MCP clients list: all of the profile, or `tool_search` and what calls the tools that it finds. Unless set,
     /// as `[serve]` says.
-    pub discovery: Option<Discovery>,
+    pub discovery: Option<DiscoveryMode>,
     /// Globs of the tools that are listed besides `tool_search`.
     pub pinned: Vec<String>,
     /// What MCP clients are told about the tools.

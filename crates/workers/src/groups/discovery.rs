@@ -15,6 +15,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::{StreamExt, future::join_all};
 use switchboard_toolcall::BoxError;
+use switchboard_toolcall::time::unix_milliseconds;
 use tokio::{
     task::spawn_blocking,
     time::{Instant, MissedTickBehavior, interval, sleep, timeout},
@@ -27,7 +28,6 @@ use super::{
 };
 use crate::{
     Cluster, Error, Purpose,
-    clock::now_ms,
     names::Bucket,
     offer::Presence,
     replies,
@@ -168,7 +168,12 @@ impl Discovery<'_> {
     async fn hear(&mut self, notice: &ClusterMessage) -> Result<(), Error> {
         let signer = self.shared.line.cluster.signer();
         let place = [notice.subject.as_str()];
-        let body = match signer.open_fresh(Purpose::Notice, &place, &notice.payload, now_ms()) {
+        let body = match signer.open_fresh(
+            Purpose::Notice,
+            &place,
+            &notice.payload,
+            unix_milliseconds(),
+        ) {
             Ok(opened) => opened.body,
             Err(error) => {
                 signer.refused(Purpose::Notice, &notice.subject, &error);

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use switchboard_toolcall::time::unix_milliseconds;
 
 use super::GroupsInner;
-use crate::{Cluster, Error, Purpose, clock::now_ms, names::Bucket, offer::WorkerOffer, wire};
+use crate::{Cluster, Error, Purpose, names::Bucket, offer::WorkerOffer, wire};
 
 /// Returns a worker's presence, if it is signed by this cluster.
 pub fn present(cluster: &Cluster, key: &str, value: &Bytes) -> Option<Bytes> {
     let (signer, purpose) = (cluster.signer(), Purpose::Entry(Bucket::Workers));
-    let opened = signer.open_fresh(purpose, &[key], value, now_ms());
+    let opened = signer.open_fresh(purpose, &[key], value, unix_milliseconds());
     let opened = opened.inspect_err(|error| signer.refused(purpose, key, error));
     opened.ok().map(|opened| opened.body)
 }

@@ -162,17 +162,17 @@ impl Group {
         self.lock().offer(hash)
     }
 
-    /// Returns what the workers offer together, if it differs from what is registered, or `anew` is set.
+    /// Returns what the workers offer together, if it differs from what is registered, or `is_forced` is set.
     pub(super) fn offered(
         self: &Arc<Self>,
         separator: &str,
-        anew: bool,
+        is_forced: bool,
     ) -> Option<Vec<Arc<dyn Tool>>> {
         let offers = self.lock().offers();
         let hashes: Vec<_> = offers.iter().map(|offer| offer.hash.clone()).collect();
         {
             let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-            if *shown == hashes && !anew {
+            if *shown == hashes && !is_forced {
                 return None;
             }
             *shown = hashes;

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use switchboard_runtime::redact;
 use switchboard_toolcall::CallId;
+use switchboard_toolcall::time::unix_milliseconds;
 
 use super::{Job, Jobs};
-use crate::{Error, clock::now_ms, wire, wire::WireFailure};
+use crate::{Error, wire, wire::WireFailure};
 
 /// A failed call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,7 +44,7 @@ impl DeadLetter {
         job.request.large_args = None;
         job.request.claims = None;
         job.request.idempotency_key = job.request.idempotency_key.as_ref().map(hidden);
-        Self { call: job.id(), attempts, error, died_ms: now_ms(), job }
+        Self { call: job.id(), attempts, error, died_ms: unix_milliseconds(), job }
     }
 }
 

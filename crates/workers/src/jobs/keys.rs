@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use switchboard_toolcall::CallId;
+use switchboard_toolcall::text::hex;
 
 use crate::{Bucket, Cluster, Error, Purpose, wire};
 
@@ -65,15 +66,6 @@ fn name(caller: Option<&str>, key: &str) -> String {
     hasher.update([0]);
     hasher.update(key.as_bytes());
     format!("job.{}", hex(&hasher.finalize()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -5,12 +5,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use switchboard_runtime::QueueState;
 use switchboard_toolcall::CallId;
+use switchboard_toolcall::time::unix_milliseconds;
 
 use super::{Job, JobPayload};
 use crate::{
-    Bucket, Cluster, Error, Purpose,
-    clock::now_ms,
-    transport,
+    Bucket, Cluster, Error, Purpose, transport,
     wire::{self, ProgressStep, WireFailure, WireOutcome},
 };
 
@@ -72,7 +71,7 @@ pub(crate) struct JobOutcome {
 impl JobState {
     /// Creates the state of a call that was not started.
     pub(crate) fn new(job: &Job, message: u64) -> Self {
-        let now = now_ms();
+        let now = unix_milliseconds();
         Self {
             call: job.id(),
             name: job.name.clone(),
@@ -109,7 +108,7 @@ impl JobState {
     pub(crate) fn changes(&mut self) {
         self.only_beats = false;
         // Watchers tell changes apart by their time.
-        self.changed_ms = now_ms().max(self.changed_ms + 1);
+        self.changed_ms = unix_milliseconds().max(self.changed_ms + 1);
     }
 }
 

@@ -7,12 +7,12 @@ use std::{
 };
 
 use bytes::Bytes;
+use switchboard_toolcall::time::unix_milliseconds;
 use tokio::time::{Instant, sleep_until};
 
 use super::{MemoryOperation, MemoryServers, MemoryServersState, messages::matches};
 use crate::{
     ClusterNames,
-    clock::now_ms,
     jobs::QueueFigures,
     transport::{Ack, Acks, Consumer, Delivery, QueueFull, TransportFuture, WorkQueue},
 };
@@ -60,7 +60,7 @@ impl MemoryQueueState {
         let stored = StoredJob {
             subject: subject.to_owned(),
             payload,
-            published_ms: now_ms(),
+            published_ms: unix_milliseconds(),
             published: Instant::now(),
             delivered: 0,
             due: None,

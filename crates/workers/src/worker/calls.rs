@@ -4,6 +4,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use switchboard_toolcall::time::unix_milliseconds;
 use switchboard_toolcall::{CallId, ErrorKind, Progress, ToolCall, ToolError};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc},
@@ -11,10 +12,9 @@ use tokio::{
     time::sleep,
 };
 
-use super::{WorkerInner, running_calls::RunningCall};
+use super::{WorkerInner, worker_calls::WorkerCall};
 use crate::{
     Error, Purpose,
-    clock::now_ms,
     transport::ClusterMessage,
     wire::{self, ProgressStep, WireOutcome, WorkerRefusal, WorkerReply, WorkerRequest},
 };
@@ -62,7 +62,8 @@ impl WorkerInner {
     fn open(&self, message: &ClusterMessage, reply: &str) -> Result<Option<Bytes>, WorkerRefusal> {
         let (signer, subject) = (self.cluster.signer(), &message.subject);
         let place = [subject.as_str(), reply];
-        let opened = signer.open_fresh(Purpose::Request, &place, &message.payload, now_ms());
+        let opened =
+            signer.open_fresh(Purpose::Request, &place, &message.payload, unix_milliseconds());
         let opened = opened.map_err(|error| {
             signer.refused(Purpose::Request, subject, &error);
             match error {
@@ -103,7 +104,7 @@ impl WorkerInner {
         &self,
         request: WorkerRequest,
         reply: String,
-        begun: RunningCall,
+        begun: WorkerCall,
         permit: OwnedSemaphorePermit,
     ) {
         let call = request.call;
@@ -149,7 +150,7 @@ impl WorkerInner {
         &self,
         request: WorkerRequest,
         reply: &str,
-        begun: &RunningCall,
+        begun: &WorkerCall,
         steps: mpsc::UnboundedSender<ProgressStep>,
     ) -> Bytes {
         let mut cx = request.context();
@@ -238,7 +239,7 @@ impl WorkerInner {
 }
 
 /// Waits until a call may start, for a limited time.
-async fn is_told(begun: &RunningCall) -> bool {
+async fn is_told(begun: &WorkerCall) -> bool {
     tokio::select! {
         biased;
         () = begun.cancel.cancelled() => false,

@@ -121,7 +121,7 @@ async fn workers_of_earlier_versions_are_followed_by_their_entries() {
     let servers = TestServers::start();
     let cluster = servers.connect().await;
     let gateway = servers.empty_gateway().await;
-    gateway.groups.settled(Duration::from_secs(5)).await.unwrap();
+    gateway.groups.wait_until_ready(Duration::from_secs(5)).await.unwrap();
     let renews = async |tool: &'static str| {
         loop {
             writes_entry(&cluster, "one", tool).await;

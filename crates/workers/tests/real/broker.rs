@@ -44,7 +44,7 @@ async fn who_starts_before_the_broker_waits_for_it() {
     let worker = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
     let gateway = servers.empty_gateway().await;
     let limit = std::time::Duration::from_millis(300);
-    let error = gateway.groups.settled(limit).await.unwrap_err().to_string();
+    let error = gateway.groups.wait_until_ready(limit).await.unwrap_err().to_string();
     assert!(error.starts_with("NATS at nats://127.0.0.1:"), "{error}");
     servers.nats.restart();
     gateway.lists("gpu__echo").await;

@@ -26,7 +26,7 @@ pub(crate) async fn tools_are_listed_as_the_workers_have_them(servers: TestServe
     gateway.lists("zoo__feed").await;
     // A second gateway sees all at its first look, in the order of names.
     let gateway = servers.empty_gateway().await;
-    within("a look", gateway.groups.settled(crate::shared::nodes::LONG)).await.unwrap();
+    within("a look", gateway.groups.wait_until_ready(crate::shared::nodes::LONG)).await.unwrap();
     assert_eq!(gateway.names(), ["gpu__resize", "gpu__blur", "zoo__feed"]);
     let found = gateway.executor.tools().lookup("gpu__resize").unwrap();
     let spec = found.spec();
@@ -138,7 +138,7 @@ pub(crate) async fn a_server_of_the_config_keeps_its_name_and_others_servers_lea
     gateway.lists("fine__echo").await;
     until("both are known", || gateway.groups.workers().len() == 2).await;
     assert_eq!(gateway.names(), ["fine__echo"]);
-    // A config that is read again puts all servers in place anew.
+    // A config that is read again puts all servers in place again.
     tools.replace(Vec::new(), gateway.groups.settings(), &[]).unwrap();
     assert!(gateway.names().contains(&"fine__echo".to_owned()));
     // Even where somebody forgot the groups they come back.

@@ -51,7 +51,7 @@ struct DiscoveryDocument {
 }
 
 #[derive(Deserialize)]
-struct TokenAnswer {
+struct IdTokenResponse {
     id_token: Option<String>,
     error: Option<String>,
 }
@@ -138,10 +138,10 @@ impl OidcProvider {
         }
         let request = request.header("accept", "application/json").form(&form);
         let (status, text) = self.send(request).await?;
-        let answer: TokenAnswer = serde_json::from_slice(&text)
+        let answer: IdTokenResponse = serde_json::from_slice(&text)
             .map_err(|_| format!("{} gave no token (status {status})", self.issuer))?;
         match (status, answer) {
-            (200, TokenAnswer { id_token: Some(token), .. }) => Ok(token),
+            (200, IdTokenResponse { id_token: Some(token), .. }) => Ok(token),
             (200, _) => Err(format!("{} gave no ID token", self.issuer)),
             (_, answer) => {
                 let why = answer.error.unwrap_or_else(|| format!("status {status}"));

@@ -47,7 +47,7 @@ pub(super) fn tools_of(
     app.ignores_lock = true;
     with_servers(&app, &loaded, Needs::All, async |connections| {
         unless_interrupted(async {
-            connections.settled(is_watched(is_for_programs)).await;
+            connections.wait_until_ready(is_watched(is_for_programs)).await;
             Ok(outcome(name, &app, connections))
         })
         .await

@@ -4,7 +4,7 @@ use anyhow::Context;
 use switchboard_approvals::{AllowRule, ApprovalQueue, Error, PendingApproval};
 use switchboard_cluster::ClusterView;
 
-use crate::{approvals, cluster, runtime::on_runtime, settings::Loaded};
+use crate::{approvals, cluster, runtime::on_runtime, settings::LoadedConfig};
 
 /// The queues that a command reads, this machine's first.
 pub(super) struct ApprovalQueues(Vec<ApprovalQueue>);
@@ -14,7 +14,7 @@ pub(super) struct ApprovalQueues(Vec<ApprovalQueue>);
 /// # Errors
 /// Returns an error if there is no queue, if the cluster cannot be reached, or if `work` fails.
 pub(super) fn visit(
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     work: impl FnOnce(&ApprovalQueues) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let own = approvals::folder(loaded).map(ApprovalQueue::open);

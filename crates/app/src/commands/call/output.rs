@@ -13,7 +13,7 @@ use switchboard_toolcall::{BoundedOutput, ErrorKind, Part, ToolError, ToolOutput
 use crate::{
     cli::{CallArgs, Cli},
     commands::calls::format,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, CommandFailed, Paint, text},
 };
 
@@ -25,7 +25,7 @@ pub(super) fn print(
     result: &ToolResult,
     call: &CallArgs,
     cli: &Cli,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
 ) -> anyhow::Result<()> {
     if call.json {
         return Ok(terminal::print(&serde_json::to_string(result)?)?);

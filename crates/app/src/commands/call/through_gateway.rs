@@ -12,16 +12,16 @@ use super::{CallReport, queued::SubmittedCall, unknown};
 use crate::{
     arguments,
     cli::CallArgs,
-    own_gateway::{CallOutcome, CallRequest, CallWatch, OwnGateway, path},
+    own_gateway::{CallWatch, GatewayCall, GatewayCallOutcome, OwnGateway, path},
     questions::{self, Sampler},
     runtime::on_runtime,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{CommandFailed, is_watched, progress::ProgressLabel, spinner},
 };
 
 pub(super) fn run(
     call: &CallArgs,
-    loaded: &Arc<Loaded>,
+    loaded: &Arc<LoadedConfig>,
     gateway: &OwnGateway,
 ) -> anyhow::Result<CallReport> {
     // Invalid JSON is reported before any request is sent.
@@ -32,13 +32,13 @@ pub(super) fn run(
     on_runtime(async {
         if call.profile.is_some() {
             // A tool of a profile may belong to any server, so the gateway cannot say which one to wait for.
-            gateway.servers_settled(loaded, None).await?;
+            gateway.wait_for_servers(loaded, None).await?;
         }
         let args = arguments(call, gateway, early).await?;
         let label = ProgressLabel::new(&call.name);
         let channel = questions::here(Sampler::Usual(loaded.clone()));
         let mut watch = CallWatch::new(loaded, channel, label.clone());
-        let request = CallRequest {
+        let request = GatewayCall {
             name: &call.name,
             args: &args,
             timeout: call.timeout,
@@ -53,8 +53,8 @@ pub(super) fn run(
             false => work.await?,
         };
         Ok(match outcome {
-            CallOutcome::Ended(result) => CallReport::Ended(result),
-            CallOutcome::Queued { id, state } => {
+            GatewayCallOutcome::Ended(result) => CallReport::Ended(result),
+            GatewayCallOutcome::Queued { id, state } => {
                 CallReport::Queued(SubmittedCall { id, state, name: call.name.clone() })
             }
         })
@@ -86,7 +86,7 @@ async fn arguments(
         }
     };
     if let Some(spec) = spec.filter(|_| io::stderr().is_terminal()) {
-        unknown::tell(&spec, &args);
+        unknown::print_suggestion(&spec, &args);
     }
     Ok(args)
 }

@@ -7,7 +7,7 @@ use switchboard_toolcall::ToolSpec;
 use crate::terminal::{self, text};
 
 /// Warns the person of arguments that the tool's schema does not have.
-pub(super) fn tell(spec: &ToolSpec, args: &Map<String, Value>) {
+pub(super) fn print_suggestion(spec: &ToolSpec, args: &Map<String, Value>) {
     if let Some(warning) = warning(spec, args) {
         terminal::tell(&text::one_line(&warning));
     }

@@ -6,12 +6,17 @@ use switchboard_runtime::{ToolManager, lookup::close_names};
 
 use crate::{
     completion,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, Paint, text},
 };
 
 /// Tells the person what is waited for, and which known names are similar.
-pub(super) fn tell(name: &str, tools: &ToolManager, loaded: &Loaded, color: ColorChoice) {
+pub(super) fn print_suggestion(
+    name: &str,
+    tools: &ToolManager,
+    loaded: &LoadedConfig,
+    color: ColorChoice,
+) {
     let local = tools.listed().into_iter().map(|tool| tool.name().to_string());
     let recorded = completion::recorded_tools(loaded).into_iter();
     let known: Vec<_> = local.chain(recorded).collect();

@@ -12,7 +12,7 @@ use crate::{
     cluster,
     interrupt::unless_interrupted,
     runtime::on_runtime,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::is_watched,
     terminal::{CommandFailed, spinner, text},
 };
@@ -23,7 +23,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const DIGITS: usize = 4;
 
 /// Returns the calls that match the filter, newest first.
-pub(super) fn list(filter: &Filter, loaded: &Loaded, json: bool) -> anyhow::Result<Vec<Record>> {
+pub(super) fn list(
+    filter: &Filter,
+    loaded: &LoadedConfig,
+    json: bool,
+) -> anyhow::Result<Vec<Record>> {
     let reading = Cell::new(None);
     let watch = |now: ReadProgress| reading.set(Some(now));
     on_runtime(watched(json, &reading, listed(filter, loaded, watch)))
@@ -32,7 +36,7 @@ pub(super) fn list(filter: &Filter, loaded: &Loaded, json: bool) -> anyhow::Resu
 /// As [`list`]; reports its progress to `watch`.
 pub(super) async fn listed(
     filter: &Filter,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     watch: impl Fn(ReadProgress),
 ) -> anyhow::Result<Vec<Record>> {
     let passes = filter.matcher().map_err(failed)?;
@@ -43,7 +47,7 @@ pub(super) async fn listed(
 pub(super) fn show(
     beginning: &str,
     most: usize,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     json: bool,
 ) -> anyhow::Result<Vec<CallDetail>> {
     on_runtime(watched(json, &Cell::new(None), async {
@@ -52,7 +56,7 @@ pub(super) fn show(
 }
 
 /// Follows the calls that end from now on.
-pub(super) async fn follow(loaded: &Loaded) -> anyhow::Result<ClusterFollower> {
+pub(super) async fn follow(loaded: &LoadedConfig) -> anyhow::Result<ClusterFollower> {
     open(loaded).await?.follow().await.map_err(refused)
 }
 
@@ -62,7 +66,7 @@ pub(super) fn short(node: &StoreNode) -> String {
     format!("{}/{}", text::shorten(&node.host, 16), node.id.get(end..).unwrap_or_default())
 }
 
-async fn open(loaded: &Loaded) -> anyhow::Result<Records> {
+async fn open(loaded: &LoadedConfig) -> anyhow::Result<Records> {
     let Some(cluster) = cluster::connect(loaded).await? else {
         bail!(
             "there is no cluster to ask: the config names none (`[cluster] nats = \"nats://…\"`)"

@@ -14,14 +14,18 @@ use switchboard_audit::{CallDetail, Error, Filter, Reader};
 use super::{failed, format::counted, mocks, open};
 use crate::{
     cli::{Cli, ExportArgs, ExportAs, ExportFormat},
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, CommandFailed},
 };
 
 /// The names of the columns.
 const COLUMNS: &str = "id,tool,server,arguments,outcome,error_kind,duration_ms,started,caller,conversation,bytes,reused,result,error";
 
-pub(super) fn run(export: &ExportArgs, cli: &Cli, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+pub(super) fn run(
+    export: &ExportArgs,
+    cli: &Cli,
+    loaded: &LoadedConfig,
+) -> anyhow::Result<ExitCode> {
     if export.format == ExportFormat::Parquet {
         bail!(
             "parquet is not written; `--format jsonl` and `--format csv` are, and DuckDB, pandas and their kin read both"
@@ -88,7 +92,7 @@ fn rows(
         writeln!(out, "{COLUMNS}")?;
     }
     let (mut count, mut written) = (0, Ok(()));
-    let read = reader.each(filter, |detail| {
+    let read = reader.for_each_call(filter, |detail| {
         written = row(&detail, format, out);
         count += 1;
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

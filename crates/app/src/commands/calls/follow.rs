@@ -16,11 +16,11 @@ use crate::{
     cli::{CallsArgs, Cli},
     interrupt::{INTERRUPTED, Interrupted, unless_interrupted},
     runtime::on_runtime,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, Paint, text},
 };
 
-pub(super) fn run(calls: &CallsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(calls: &CallsArgs, loaded: &LoadedConfig, cli: &Cli) -> anyhow::Result<ExitCode> {
     let filter = calls.filters.filter(loaded.settings.executor.slow_call);
     let passes = filter.matcher().map_err(failed)?;
     let paint = Paint::stdout(cli.color);
@@ -68,7 +68,7 @@ pub(super) fn run(calls: &CallsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Resu
 }
 
 /// Returns the latest calls that have ended, at most `--limit` of them, oldest first.
-async fn earlier(calls: &CallsArgs, loaded: &Loaded) -> anyhow::Result<Vec<Record>> {
+async fn earlier(calls: &CallsArgs, loaded: &LoadedConfig) -> anyhow::Result<Vec<Record>> {
     let Some(limit) = calls.limit else { return Ok(Vec::new()) };
     let mut filter = calls.filters.filter(loaded.settings.executor.slow_call);
     filter.limit = (limit > 0).then_some(limit);
@@ -88,7 +88,7 @@ enum FollowSource {
 }
 
 impl FollowSource {
-    async fn begin(calls: &CallsArgs, loaded: &Loaded) -> anyhow::Result<Self> {
+    async fn begin(calls: &CallsArgs, loaded: &LoadedConfig) -> anyhow::Result<Self> {
         Ok(match calls.cluster {
             true => Self::Cluster(Box::new(cluster_records::follow(loaded).await?)),
             false => Self::Here(Box::new(open(loaded)?.follow().map_err(failed)?)),

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use switchboard_audit::retention;
 
 use super::{failed, folder, format};
-use crate::{cli::GcArgs, records, settings::Loaded, terminal};
+use crate::{cli::GcArgs, records, settings::LoadedConfig, terminal};
 
-pub(super) fn run(gc: &GcArgs, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+pub(super) fn run(gc: &GcArgs, loaded: &LoadedConfig) -> anyhow::Result<ExitCode> {
     let (folder, config) = (folder(loaded)?, &loaded.settings.audit);
     let collected = match gc.dry_run {
         true => retention::preview(&folder, config),

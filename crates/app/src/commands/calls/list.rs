@@ -14,7 +14,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{cluster_records, failed, format, open};
 use crate::{
     cli::{CallsArgs, Cli},
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, Paint, text},
 };
 
@@ -29,7 +29,7 @@ const NAMES: std::ops::RangeInclusive<usize> = 12..=32;
 /// Ids begin with the time, so that shorter prefixes are seldom unique.
 const SHORTEST_ID: usize = 10;
 
-pub(super) fn run(calls: &CallsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(calls: &CallsArgs, loaded: &LoadedConfig, cli: &Cli) -> anyhow::Result<ExitCode> {
     let mut filter = calls.filters.filter(loaded.settings.executor.slow_call);
     let usual = if calls.json { FOR_PROGRAMS } else { FOR_PEOPLE };
     let most = match calls.limit.unwrap_or(usual) {

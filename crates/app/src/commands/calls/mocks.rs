@@ -8,7 +8,7 @@ use switchboard_local::replay::{self, ReplayRecord};
 use switchboard_toolcall::ToolSpec;
 
 use super::{failed, format::counted};
-use crate::{cli::Cli, commands::current_tools, overrides, settings::Loaded, terminal};
+use crate::{cli::Cli, commands::current_tools, overrides, settings::LoadedConfig, terminal};
 
 /// A config of mock tools, and notes about it for people.
 pub(super) struct Mocks {
@@ -24,7 +24,7 @@ pub(super) fn of(
     reader: &mut Reader,
     records: &[Record],
     cli: &Cli,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
 ) -> anyhow::Result<Mocks> {
     let mut calls = Vec::with_capacity(records.len());
     for record in records {

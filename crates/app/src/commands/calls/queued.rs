@@ -14,7 +14,7 @@ use switchboard_workers::{
 use super::format;
 use crate::{
     cluster,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, CommandFailed, Paint, json::pretty, text},
 };
 
@@ -22,7 +22,7 @@ use crate::{
 ///
 /// # Errors
 /// The cluster's settings are invalid, or it cannot be reached.
-pub(super) async fn look(loaded: &Loaded, id: CallId) -> anyhow::Result<Option<QueuedCall>> {
+pub(super) async fn look(loaded: &LoadedConfig, id: CallId) -> anyhow::Result<Option<QueuedCall>> {
     let Some(cluster) = cluster::connect(loaded).await? else { return Ok(None) };
     let jobs = Jobs::new(cluster, loaded.settings.cluster.jobs.clone());
     // Only the executor's limits are used; it runs no call here.
@@ -39,7 +39,7 @@ pub(super) async fn look(loaded: &Loaded, id: CallId) -> anyhow::Result<Option<Q
 ///
 /// # Errors
 /// The cluster's settings cannot be used.
-pub(super) async fn changes(loaded: &Loaded) -> anyhow::Result<Option<JobChanges>> {
+pub(super) async fn changes(loaded: &LoadedConfig) -> anyhow::Result<Option<JobChanges>> {
     let Some(cluster) = cluster::connect(loaded).await? else { return Ok(None) };
     let jobs = Jobs::new(cluster, loaded.settings.cluster.jobs.clone());
     match jobs.changes().await {

@@ -16,7 +16,7 @@ use crate::{
     cli::{Cli, ShowCallArgs},
     records,
     runtime::on_runtime,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, CommandFailed, Paint, json::pretty, text},
 };
 
@@ -25,7 +25,11 @@ const CANDIDATES: usize = 5;
 /// How wide the bar of the longest stage is.
 const BAR: usize = 30;
 
-pub(super) fn run(call: &ShowCallArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(
+    call: &ShowCallArgs,
+    loaded: &LoadedConfig,
+    cli: &Cli,
+) -> anyhow::Result<ExitCode> {
     let paint = Paint::stdout(cli.color);
     let recorded = recorded(call, loaded);
     // A queued call may have a record here, or be known only to the cluster.
@@ -57,7 +61,7 @@ pub(super) fn run(call: &ShowCallArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Re
 }
 
 /// Returns the record of the call, from this node or from all.
-fn recorded(call: &ShowCallArgs, loaded: &Loaded) -> anyhow::Result<CallDetail> {
+fn recorded(call: &ShowCallArgs, loaded: &LoadedConfig) -> anyhow::Result<CallDetail> {
     if call.cluster {
         let mut found = cluster_records::show(&call.id, CANDIDATES + 1, loaded, call.json)?;
         let ids: Vec<_> = found.iter().map(|detail| detail.record.id).collect();
@@ -97,7 +101,7 @@ fn the_one(found: &[CallId], asked: &str) -> anyhow::Result<CallId> {
 }
 
 /// Returns the run of a model that the call was part of, if it is recorded (SPEC RN-1).
-fn run_of(detail: &CallDetail, loaded: &Loaded) -> Option<String> {
+fn run_of(detail: &CallDetail, loaded: &LoadedConfig) -> Option<String> {
     let runs = records::runs(loaded)?;
     let named = detail.record.conversation.as_deref().and_then(CallId::parse);
     // A client may give its conversation any name, that of somebody else's run too.

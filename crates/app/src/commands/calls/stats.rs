@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{cluster_records, failed, format, open};
 use crate::{
     cli::{Cli, StatsArgs},
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, Paint, text},
 };
 
@@ -27,7 +27,7 @@ const LEAST_NAME: usize = 20;
 /// How many bars the chart has.
 const PARTS: usize = 24;
 
-pub(super) fn run(stats: &StatsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(stats: &StatsArgs, loaded: &LoadedConfig, cli: &Cli) -> anyhow::Result<ExitCode> {
     let filter = stats.filters.filter(loaded.settings.executor.slow_call);
     if stats.cluster {
         let records = cluster_records::list(&filter, loaded, stats.json)?;

@@ -7,11 +7,11 @@ use switchboard_audit::SignatureStatus;
 use super::{failed, store_folder};
 use crate::{
     cli::Cli,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, Paint},
 };
 
-pub(super) fn run(json: bool, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(json: bool, loaded: &LoadedConfig, cli: &Cli) -> anyhow::Result<ExitCode> {
     let report = switchboard_audit::verify(store_folder(loaded)?).map_err(failed)?;
     if json {
         terminal::print(&serde_json::to_string(&report)?)?;

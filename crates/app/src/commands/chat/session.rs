@@ -16,7 +16,7 @@ use crate::{
     cli::{ChatArgs, Cli, ModelArgs},
     model::{self, ChosenModel},
     records,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, Paint, text},
     turn_view::{self, AnswerDisplay, TurnEnding, TurnScreen},
 };
@@ -27,7 +27,7 @@ pub(super) struct ChatDeps<'a> {
     pub(super) chat: &'a ChatArgs,
     pub(super) cli: &'a Cli,
     pub(super) app: &'a App,
-    pub(super) loaded: &'a Loaded,
+    pub(super) loaded: &'a LoadedConfig,
 }
 
 impl ChatDeps<'_> {

@@ -1,17 +1,17 @@
 //! The checks themselves.
 
 use switchboard_local::{ImplementationType, ToolDefinition, builtins::control_speaker_volume};
-use switchboard_mcp_server::Discovery;
+use switchboard_mcp_server::DiscoveryMode;
 use switchboard_runtime::{Verdict, lookup::close_names};
 
 use super::{CheckStatus, DoctorCheck, disk, profiles};
 use crate::{
     assembly::{self, App},
-    settings::Loaded,
+    settings::LoadedConfig,
 };
 
 /// Checks the tools that there are.
-pub(super) fn of_tools(loaded: &Loaded, app: &App) -> Vec<DoctorCheck> {
+pub(super) fn of_tools(loaded: &LoadedConfig, app: &App) -> Vec<DoctorCheck> {
     let mut checks = vec![tools(loaded, app)];
     checks.extend(client_limits(loaded, app));
     checks.extend(handlers(loaded, app));
@@ -22,7 +22,7 @@ pub(super) fn of_tools(loaded: &Loaded, app: &App) -> Vec<DoctorCheck> {
 }
 
 /// Checks what tools need on this machine.
-pub(super) async fn of_environment(loaded: &Loaded) -> Vec<DoctorCheck> {
+pub(super) async fn of_environment(loaded: &LoadedConfig) -> Vec<DoctorCheck> {
     let rules = assembly::rules(loaded).ok();
     // A skipped tool has its own row, and a denied tool is never called.
     let is_used = |name: &str| {
@@ -45,7 +45,7 @@ fn check(name: &'static str, status: CheckStatus, message: impl Into<String>) ->
 }
 
 /// Models and tools that are skipped; servers have rows of their own.
-pub(super) fn of_skipped(loaded: &Loaded) -> Vec<DoctorCheck> {
+pub(super) fn of_skipped(loaded: &LoadedConfig) -> Vec<DoctorCheck> {
     let kinds = [("model", &loaded.skipped.models), ("tool", &loaded.skipped.tools)];
     let rows = kinds.into_iter().flat_map(|(kind, skipped)| {
         skipped.iter().map(move |(name, reason)| {
@@ -60,7 +60,7 @@ pub(super) fn of_skipped(loaded: &Loaded) -> Vec<DoctorCheck> {
 }
 
 /// Which config was read.
-pub(super) fn config_file(loaded: &Loaded) -> DoctorCheck {
+pub(super) fn config_file(loaded: &LoadedConfig) -> DoctorCheck {
     match &loaded.file {
         Some(file) => {
             let about = disk::size_and_age(file).unwrap_or_default();
@@ -73,7 +73,7 @@ pub(super) fn config_file(loaded: &Loaded) -> DoctorCheck {
     }
 }
 
-fn tools(loaded: &Loaded, app: &App) -> DoctorCheck {
+fn tools(loaded: &LoadedConfig, app: &App) -> DoctorCheck {
     let (all, defined) = (app.executor.tools().all(), loaded.settings.tools.len());
     let of_servers = all.iter().filter(|tool| tool.spec().server().is_some()).count();
     let mut message = format!("{} tools, {defined} of them defined in the config", all.len());
@@ -87,8 +87,8 @@ fn tools(loaded: &Loaded, app: &App) -> DoctorCheck {
 const CLIENT_LIMITS: [(usize, &str); 2] = [(40, "Cursor"), (128, "VS Code and OpenAI's API")];
 
 /// Warns if there are more tools than a client takes.
-fn client_limits(loaded: &Loaded, app: &App) -> Option<DoctorCheck> {
-    if loaded.settings.serve.discovery == Discovery::Search {
+fn client_limits(loaded: &LoadedConfig, app: &App) -> Option<DoctorCheck> {
+    if loaded.settings.serve.discovery == DiscoveryMode::Search {
         return None;
     }
     let passed = passed_limits(app.executor.tools().listed().len())?;
@@ -110,7 +110,7 @@ pub(super) fn passed_limits(listed: usize) -> Option<String> {
 }
 
 /// Checks the handlers of tools: that one does not exist is otherwise found only by a call (SPEC LT-2).
-fn handlers(loaded: &Loaded, app: &App) -> Vec<DoctorCheck> {
+fn handlers(loaded: &LoadedConfig, app: &App) -> Vec<DoctorCheck> {
     let missing = loaded.settings.tools.iter().enumerate().filter_map(|(index, definition)| {
         let (kind, handler) = definition.missing_handler(&app.handlers)?;
         let known = app.handlers.names(kind);
@@ -132,7 +132,7 @@ fn handlers(loaded: &Loaded, app: &App) -> Vec<DoctorCheck> {
 }
 
 /// Checks the programs of tools: that one does not exist is otherwise found only by a call (SPEC TK-1).
-fn programs(loaded: &Loaded) -> Vec<DoctorCheck> {
+fn programs(loaded: &LoadedConfig) -> Vec<DoctorCheck> {
     let tools = loaded.settings.tools.iter().enumerate();
     let missing = tools.filter_map(|(index, definition)| {
         let (place, program) = (loaded.place_of_tool(index), definition.missing_program()?);
@@ -154,7 +154,7 @@ fn programs(loaded: &Loaded) -> Vec<DoctorCheck> {
     }
 }
 
-fn policy(loaded: &Loaded, app: &App) -> Option<DoctorCheck> {
+fn policy(loaded: &LoadedConfig, app: &App) -> Option<DoctorCheck> {
     let rules = assembly::rules(loaded).ok()?;
     let all = app.executor.tools().all();
     let denied = all.iter().filter_map(|tool| match rules.judge(tool) {
@@ -168,7 +168,7 @@ fn policy(loaded: &Loaded, app: &App) -> Option<DoctorCheck> {
     })
 }
 
-fn search(loaded: &Loaded) -> DoctorCheck {
+fn search(loaded: &LoadedConfig) -> DoctorCheck {
     match &loaded.settings.builtins.search_web {
         Some(config) => {
             check("search_web", CheckStatus::Ok, format!("searches with {:?}", config.provider))
@@ -181,7 +181,7 @@ fn search(loaded: &Loaded) -> DoctorCheck {
 }
 
 /// Whether a mixer answers the tool. A machine without one is not broken.
-async fn mixer(loaded: &Loaded) -> DoctorCheck {
+async fn mixer(loaded: &LoadedConfig) -> DoctorCheck {
     let config = loaded.settings.builtins.control_speaker_volume.clone();
     match control_speaker_volume::answering_mixer(config).await {
         Ok(mixer) => check("mixer", CheckStatus::Ok, format!("{mixer} answers")),

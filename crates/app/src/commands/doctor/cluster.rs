@@ -12,7 +12,7 @@ use switchboard_workers::{Bucket, Cluster, Error, nats::NatsTransport, offer::Pr
 use tokio::time::{Instant, timeout};
 
 use super::{CheckStatus, DoctorCheck};
-use crate::{connections::Connections, settings::Loaded};
+use crate::{connections::Connections, settings::LoadedConfig};
 
 /// How long servers may take to accept the connection.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ const SKEW: Duration = Duration::from_secs(2);
 const STREAMS: [&str; 3] = ["records", "jobs", "dead"];
 
 /// Runs all checks; those that depend on a failed one are left out.
-pub(super) async fn probe(loaded: &Loaded, connections: &Connections) -> Vec<DoctorCheck> {
+pub(super) async fn probe(loaded: &LoadedConfig, connections: &Connections) -> Vec<DoctorCheck> {
     let Some(shipper) = connections.shipper() else { return Vec::new() };
     let cluster = shipper.cluster();
     if let Err(error) = cluster.reached(PATIENCE).await {
@@ -55,7 +55,7 @@ pub(super) async fn probe(loaded: &Loaded, connections: &Connections) -> Vec<Doc
         }
     }
     checks.push(key(cluster));
-    checks.extend(kept(cluster).await);
+    checks.extend(check_replicas(cluster).await);
     checks.extend(workers(cluster).await);
     checks.extend(dead_letters(cluster).await);
     checks.extend(clocks(cluster, nats).await);
@@ -75,7 +75,7 @@ fn refused(name: &'static str, error: Error) -> DoctorCheck {
 }
 
 /// Which server it is, who we are to it, and whether it is new enough.
-fn server(cluster: &Cluster, nats: &NatsTransport, loaded: &Loaded) -> DoctorCheck {
+fn server(cluster: &Cluster, nats: &NatsTransport, loaded: &LoadedConfig) -> DoctorCheck {
     let info = nats.client().server_info();
     let (address, version) = (cluster.address(), &info.version);
     let (major, minor) = OLDEST;
@@ -167,7 +167,7 @@ fn key(cluster: &Cluster) -> DoctorCheck {
 }
 
 /// Whether buckets and streams exist, with as many replicas as the settings say.
-async fn kept(cluster: &Cluster) -> Vec<DoctorCheck> {
+async fn check_replicas(cluster: &Cluster) -> Vec<DoctorCheck> {
     let (names, asked) = (cluster.names(), cluster.replicas());
     let buckets = Bucket::ALL.map(|bucket| format!("KV_{}", names.bucket(bucket)));
     let streams = STREAMS.map(|word| names.stream(word));
@@ -249,7 +249,7 @@ async fn dead_letters(cluster: &Cluster) -> Option<DoctorCheck> {
     (!dead.is_empty()).then(|| {
         let stream = cluster.names().stream("dead");
         let message = format!(
-            "dead letters: durable calls that failed for good: {}; `nats stream view {stream}` shows them",
+            "dead letters: durable calls that failed permanently: {}; `nats stream view {stream}` shows them",
             dead.join(", ")
         );
         check("cluster queues", CheckStatus::Info, message)

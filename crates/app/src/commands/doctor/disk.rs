@@ -15,22 +15,22 @@ use super::{
     super::calls::format::{ago, counted, size},
     CheckStatus, DoctorCheck,
 };
-use crate::{approvals, environment, records, settings::Loaded};
+use crate::{approvals, environment, records, settings::LoadedConfig};
 
 /// Reports where everything is kept.
-pub(super) fn all(loaded: &Loaded) -> Vec<DoctorCheck> {
+pub(super) fn all(loaded: &LoadedConfig) -> Vec<DoctorCheck> {
     let mut checks = vec![records(loaded)];
     let Some(state) = environment::state_home() else { return checks };
-    checks.push(kept("tokens", &state.join("tokens.json")));
-    checks.push(kept("chats", &state.join("chats")));
-    checks.extend(approvals::folder(loaded).map(|folder| kept("approvals", &folder)));
-    checks.push(kept("state", &state));
+    checks.push(check_location("tokens", &state.join("tokens.json")));
+    checks.push(check_location("chats", &state.join("chats")));
+    checks.extend(approvals::folder(loaded).map(|folder| check_location("approvals", &folder)));
+    checks.push(check_location("state", &state));
     checks
 }
 
 /// Whether calls can be recorded, and what the records take:
 /// `~/.local/state/switchboard, 282 calls since 10:28, 5.7 MB of 1 GB, 30 days`.
-fn records(loaded: &Loaded) -> DoctorCheck {
+fn records(loaded: &LoadedConfig) -> DoctorCheck {
     let check = |status, message: String| DoctorCheck::new("records", status, message);
     let config = &loaded.settings.audit;
     if loaded.replay.is_some() {
@@ -87,7 +87,7 @@ fn since(time: SystemTime) -> String {
 }
 
 /// Reports where something is kept, even if it does not exist yet.
-fn kept(name: &'static str, path: &Path) -> DoctorCheck {
+fn check_location(name: &'static str, path: &Path) -> DoctorCheck {
     let shown = home_as_tilde(path);
     match contents(path) {
         Ok(Some(contents)) => {

@@ -8,7 +8,7 @@ use switchboard_lock::{DefinitionKind, FILE_NAME, LockFile, LockMode, LockStore,
 use switchboard_mcp_client::Server;
 
 use super::{CheckStatus, DoctorCheck};
-use crate::{lock_watch, settings::Loaded, terminal::text};
+use crate::{lock_watch, settings::LoadedConfig, terminal::text};
 
 /// What the screen found, as lines, by server.
 pub(super) type FindingLines = BTreeMap<String, Vec<String>>;
@@ -25,7 +25,7 @@ pub(super) struct WaitingDefinition {
 }
 
 /// Reads the lock of the config. Returns a row about it, if there is one, and what the screen finds in it.
-pub(super) fn check(loaded: &Loaded) -> (Option<DoctorCheck>, FindingLines) {
+pub(super) fn check(loaded: &LoadedConfig) -> (Option<DoctorCheck>, FindingLines) {
     let row = |status, message: String| Some(DoctorCheck::new("lock", status, message));
     let Some(config) = loaded.file.as_deref() else { return (None, FindingLines::new()) };
     let mode = loaded.settings.lock.mode;

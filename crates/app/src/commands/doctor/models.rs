@@ -13,7 +13,7 @@ use super::{CheckStatus, DoctorCheck};
 use crate::{
     assembly::App,
     model::{self, authority, missing_key},
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::text,
 };
 
@@ -57,7 +57,7 @@ enum KeySource {
 }
 
 /// Checks all models of the config at once, or the one that is found without a config.
-pub(super) async fn probe(app: &App, loaded: &Loaded) -> Vec<ModelReport> {
+pub(super) async fn probe(app: &App, loaded: &LoadedConfig) -> Vec<ModelReport> {
     let models = &loaded.settings.models;
     if !models.is_empty() || !loaded.skipped.models.is_empty() {
         let models = models.iter();
@@ -123,7 +123,7 @@ impl ModelReport {
             let connected = timeout(PATIENCE, TcpStream::connect((&*host, port))).await;
             self.reachable = Some(matches!(connected, Ok(Ok(_))));
             if self.reachable == Some(false) {
-                self.problem = Some(format!("nobody answers at {}", self.base_url));
+                self.problem = Some(format!("no response from {}", self.base_url));
             }
         }
     }

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use switchboard_runtime::{RegisteredTool, ToolManager};
-use switchboard_toolcall::{Discovery, Profile, ToolPatterns, Visibility};
+use switchboard_toolcall::{DiscoveryMode, Profile, ToolPatterns, Visibility};
 
 use super::{CheckStatus, DoctorCheck, checks::passed_limits};
 use crate::assembly::App;
 
 /// Checks each profile against the tools that there are; `discovery` is how clients list them unless the profile says so.
-pub(super) fn all(app: &App, discovery: Discovery) -> Vec<DoctorCheck> {
+pub(super) fn all(app: &App, discovery: DiscoveryMode) -> Vec<DoctorCheck> {
     let tools = app.executor.tools();
     tools.profiles().into_iter().map(|profile| check(profile, tools, discovery)).collect()
 }
 
-fn check(profile: Arc<Profile>, tools: &ToolManager, discovery: Discovery) -> DoctorCheck {
+fn check(profile: Arc<Profile>, tools: &ToolManager, discovery: DiscoveryMode) -> DoctorCheck {
     let name = format!("profile {}", profile.name());
     let all = tools.all();
     let mut problems = problems(&profile, &all);
@@ -30,7 +30,7 @@ fn check(profile: Arc<Profile>, tools: &ToolManager, discovery: Discovery) -> Do
     }
     let count = tools.listed_for(&visibility).len();
     let own = profile.rules().and_then(|rules| rules.config().discovery);
-    if own.unwrap_or(discovery) == Discovery::List
+    if own.unwrap_or(discovery) == DiscoveryMode::List
         && let Some(passed) = passed_limits(count)
     {
         problems.push(format!("{passed}; with `discovery = \"search\"` they search instead"));

@@ -3,10 +3,10 @@
 use switchboard_sandbox::{SandboxConfig, SandboxMode, SandboxSupport, missing};
 
 use super::{CheckStatus, DoctorCheck};
-use crate::{sandboxes, settings::Loaded};
+use crate::{sandboxes, settings::LoadedConfig};
 
 /// One line for the system, and one for each program that is confined.
-pub(super) fn all(loaded: &Loaded) -> Vec<DoctorCheck> {
+pub(super) fn all(loaded: &LoadedConfig) -> Vec<DoctorCheck> {
     let support = SandboxSupport::current();
     let servers = loaded.enabled_servers().map(|(name, config)| (name.as_str(), config.sandbox()));
     let tools = loaded.settings.tools.iter();

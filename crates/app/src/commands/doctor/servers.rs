@@ -19,7 +19,7 @@ use crate::{
     commands::{api_view, sign_in_view, zwave},
     connections::Connections,
     own_gateway::OwnGateway,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::text,
 };
 
@@ -77,12 +77,12 @@ pub(super) async fn probe(
     let began = Instant::now();
     let times = join_all(connections.all().into_iter().map(|server| async move {
         // A server that takes longer is reported as connecting.
-        _ = timeout(connections.startup_wait(), server.settled()).await;
+        _ = timeout(connections.startup_wait(), server.wait_until_ready()).await;
         // One that does not answer is told elsewhere.
         _ = timeout(connections.startup_wait(), server.compare_lists()).await;
         u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }));
-    let (times, ()) = tokio::join!(times, connections.settled(is_watched));
+    let (times, ()) = tokio::join!(times, connections.wait_until_ready(is_watched));
     let tools = app.executor.tools().all();
     let servers = connections.all().into_iter().zip(times);
     let reports = servers
@@ -97,7 +97,7 @@ pub(super) async fn probe(
 /// Makes a report of each API.
 pub(super) async fn apis(
     app: &App,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     connections: &Connections,
 ) -> Vec<ServerReport> {
     let tools = app.executor.tools().all();
@@ -115,7 +115,7 @@ pub(super) async fn apis(
 /// The gateway went away.
 pub(super) async fn probe_in_gateway(
     app: &App,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     gateway: &OwnGateway,
 ) -> anyhow::Result<Vec<ServerReport>> {
     gateway.add_tools(app, loaded).await?;
@@ -138,7 +138,7 @@ pub(super) async fn probe_in_gateway(
 
 impl ServerReport {
     /// A server as REST shows it.
-    fn of_gateway(server: &Value, tools: &[Arc<RegisteredTool>], loaded: &Loaded) -> Self {
+    fn of_gateway(server: &Value, tools: &[Arc<RegisteredTool>], loaded: &LoadedConfig) -> Self {
         let word = |key: &str| server[key].as_str().map(str::to_owned);
         let lines = |key: &str| {
             let lines = server[key].as_array().into_iter().flatten();
@@ -351,7 +351,7 @@ fn is_rejected(name: &&Arc<str>) -> bool {
 }
 
 /// Servers that the config switches off.
-pub(super) fn switched_off(loaded: &Loaded) -> Option<DoctorCheck> {
+pub(super) fn switched_off(loaded: &LoadedConfig) -> Option<DoctorCheck> {
     let off: Vec<_> = loaded.disabled_servers().map(|(name, _)| name.as_str()).collect();
     let message = format!("switched off in the config: {}", off.join(", "));
     (!off.is_empty()).then(|| DoctorCheck::new("servers", CheckStatus::Info, message))

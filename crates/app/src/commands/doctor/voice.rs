@@ -3,10 +3,10 @@
 use switchboard_voice::reach::{ServiceStatus, reach};
 
 use super::{CheckStatus, DoctorCheck};
-use crate::settings::Loaded;
+use crate::settings::LoadedConfig;
 
 /// Checks all of them at once.
-pub(super) async fn probe(loaded: &Loaded) -> Vec<DoctorCheck> {
+pub(super) async fn probe(loaded: &LoadedConfig) -> Vec<DoctorCheck> {
     reach(&loaded.settings.voice).await.into_iter().map(check).collect()
 }
 

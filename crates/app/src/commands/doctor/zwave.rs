@@ -9,8 +9,8 @@ use switchboard_toolcall::{
 
 use crate::{
     assembly::App,
-    own_gateway::{CallOutcome, CallRequest, CallWatch, OwnGateway},
-    settings::Loaded,
+    own_gateway::{CallWatch, GatewayCall, GatewayCallOutcome, OwnGateway},
+    settings::LoadedConfig,
     terminal::progress::ProgressLabel,
 };
 
@@ -37,10 +37,10 @@ pub(super) async fn health(server: &str, app: &App) -> Result<Option<String>, St
 pub(super) async fn health_in_gateway(
     server: &str,
     gateway: &OwnGateway,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
 ) -> Result<Option<String>, String> {
     let name = format!("{server}{}{TOOL}", loaded.settings.executor.separator);
-    let request = CallRequest {
+    let request = GatewayCall {
         name: &name,
         args: &Map::new(),
         timeout: Some(HumanDuration(PATIENCE)),
@@ -51,8 +51,8 @@ pub(super) async fn health_in_gateway(
     };
     let mut watch = CallWatch::new(loaded, None, ProgressLabel::new(&name));
     match gateway.call(&request, &mut watch).await {
-        Ok(CallOutcome::Ended(result)) => judge(&result),
-        Ok(CallOutcome::Queued { .. }) => Ok(None),
+        Ok(GatewayCallOutcome::Ended(result)) => judge(&result),
+        Ok(GatewayCallOutcome::Queued { .. }) => Ok(None),
         Err(error) => Err(format!("{error:#}")),
     }
 }

@@ -5,14 +5,14 @@ use serde_json::Value;
 use switchboard_lock::StoreError;
 use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolError, ToolOutput};
 
-use crate::{assembly::App, runtime::on_runtime, settings::Loaded};
+use crate::{assembly::App, runtime::on_runtime, settings::LoadedConfig};
 
 /// Does `act`, and records it like a call of `action` with the arguments `args`.
 ///
 /// # Errors
 /// As `act`, or nothing can be recorded.
 pub(in crate::commands) fn recorded<T>(
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     action: &str,
     args: &Value,
     act: impl FnOnce() -> Result<T, StoreError>,

@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::future::join_all;
 use serde_json::Value;
-use switchboard_lock::{Definition, DefinitionKind, Identity, LaunchedProgram};
+use switchboard_lock::{DefinitionKind, Identity, LaunchedProgram, LockableDefinition};
 use switchboard_mcp_client::{Server, ServerConfig, Session};
 use switchboard_mcp_wire::List;
 use switchboard_toolcall::Principal;
@@ -19,7 +19,7 @@ use crate::{
     connections::{Needs, with_servers},
     environment,
     interrupt::unless_interrupted,
-    settings::Loaded,
+    settings::LoadedConfig,
 };
 
 /// A server, and what it says now.
@@ -32,7 +32,7 @@ pub(in crate::commands) struct ObservedServer {
 /// What a server is, and says.
 pub(in crate::commands) struct ObservedDefinitions {
     pub(in crate::commands) identity: Identity,
-    pub(in crate::commands) definitions: Vec<Definition>,
+    pub(in crate::commands) definitions: Vec<LockableDefinition>,
 }
 
 /// Starts the servers, or `only` these, and reads everything that they say.
@@ -40,7 +40,7 @@ pub(in crate::commands) struct ObservedDefinitions {
 /// # Errors
 /// Something in the config cannot be used, or somebody pressed Ctrl-C.
 pub(in crate::commands) fn observe(
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     only: Option<&[String]>,
     is_watched: bool,
 ) -> anyhow::Result<Vec<ObservedServer>> {
@@ -54,14 +54,14 @@ pub(in crate::commands) fn observe(
     let limit = loaded.settings.executor.timeout.0;
     with_servers(&app, loaded, needs, async |connections| {
         unless_interrupted(async {
-            connections.settled(is_watched).await;
+            connections.wait_until_ready(is_watched).await;
             let servers = connections.all().into_iter();
             let wanted = servers.filter(|server| {
                 only.is_none_or(|only| only.iter().any(|name| **name == **server.name()))
             });
             let observed = wanted.map(async |server| {
                 // Servers that are still connecting may take their time: a package may be installed.
-                server.settled().await;
+                server.wait_until_ready().await;
                 let outcome = match timeout(limit, definitions(&server)).await {
                     Ok(outcome) => outcome,
                     Err(_) => Err("it does not answer".to_owned()),
@@ -91,7 +91,7 @@ async fn definitions(server: &Arc<Server>) -> Result<ObservedDefinitions, String
     Ok(ObservedDefinitions { identity, definitions })
 }
 
-async fn of_session(session: &Session) -> Result<Vec<Definition>, String> {
+async fn of_session(session: &Session) -> Result<Vec<LockableDefinition>, String> {
     let mut all = Vec::new();
     for (list, kind) in [
         (List::Tools, DefinitionKind::Tool),
@@ -105,10 +105,13 @@ async fn of_session(session: &Session) -> Result<Vec<Definition>, String> {
             Err(_) if list == List::ResourceTemplates => Vec::new(),
             Err(failure) => return Err(format!("it sent no list of {}: {failure}", list.key())),
         };
-        all.extend(entries.iter().filter_map(|entry: &Value| Definition::new(kind, entry)));
+        all.extend(entries.iter().filter_map(|entry: &Value| LockableDefinition::new(kind, entry)));
     }
     all.extend(
-        session.instructions().filter(|text| !text.is_empty()).map(Definition::instructions),
+        session
+            .instructions()
+            .filter(|text| !text.is_empty())
+            .map(LockableDefinition::instructions),
     );
     Ok(all)
 }

@@ -7,7 +7,7 @@ use switchboard_oauth::{CredentialKey, OauthConfig, ServerAuth};
 use switchboard_runtime::lookup::close_names;
 use switchboard_toolcall::Principal;
 
-use crate::{runtime::on_runtime, settings::Loaded, terminal::text};
+use crate::{runtime::on_runtime, settings::LoadedConfig, terminal::text};
 
 /// A sign-in and its settings.
 pub(super) struct LoginTarget<'a> {
@@ -20,7 +20,7 @@ pub(super) struct LoginTarget<'a> {
 ///
 /// # Errors
 /// Fails if no server or API has this name, or if nobody signs in to it.
-pub(super) fn find<'a>(loaded: &'a Loaded, name: &str) -> anyhow::Result<LoginTarget<'a>> {
+pub(super) fn find<'a>(loaded: &'a LoadedConfig, name: &str) -> anyhow::Result<LoginTarget<'a>> {
     let (servers, apis) = (&loaded.settings.servers, &loaded.settings.apis);
     match (servers.get(name), apis.get(name)) {
         (Some(server), _) => of_server(name, server),
@@ -52,7 +52,7 @@ fn of_server<'a>(name: &str, config: &'a ServerConfig) -> anyhow::Result<LoginTa
 }
 
 fn of_api<'a>(
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     name: &str,
     config: &'a ApiConfig,
 ) -> anyhow::Result<LoginTarget<'a>> {

@@ -70,12 +70,12 @@ impl ProfileReport {
         let mut failures = BTreeMap::<(&str, String), FailureReason>::new();
         let mut used = HashSet::new();
         for record in records {
-            let fate = fate(record, tools, visibility).await;
-            if !matches!(fate, CallFate::Skipped) {
+            let outcome = replay_outcome(record, tools, visibility).await;
+            if !matches!(outcome, CallFate::Skipped) {
                 report.calls += 1;
                 used.extend(tools.get(&record.tool).map(|tool| tool.full_name().clone()));
             }
-            match fate {
+            match outcome {
                 CallFate::Skipped => report.skipped += 1,
                 CallFate::Same => report.ok += 1,
                 CallFate::Changed => {
@@ -126,7 +126,7 @@ impl ProfileReport {
 }
 
 /// Returns what would become of a recorded call.
-async fn fate(record: &Record, tools: &ToolManager, visibility: &Visibility) -> CallFate {
+async fn replay_outcome(record: &Record, tools: &ToolManager, visibility: &Visibility) -> CallFate {
     use ErrorKind::{InvalidParameters, NotFound, UnknownServer};
     if matches!(record.outcome.error_kind(), Some(InvalidParameters | NotFound | UnknownServer)) {
         return CallFate::Skipped;

@@ -43,7 +43,7 @@ impl RunFacts {
     }
 
     /// Returns the facts of a question that could not be asked again.
-    pub(super) fn unasked(model: String, error: String) -> Self {
+    pub(super) fn failed(model: String, error: String) -> Self {
         Self {
             model,
             state: RunState::Failed.code(),

@@ -8,11 +8,15 @@ use super::{
 };
 use crate::{
     cli::{Cli, DiffRunsArgs},
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, Paint, text},
 };
 
-pub(super) fn run(diff: &DiffRunsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(
+    diff: &DiffRunsArgs,
+    loaded: &LoadedConfig,
+    cli: &Cli,
+) -> anyhow::Result<ExitCode> {
     let store = store(loaded)?;
     let facts = |id: &str| -> anyhow::Result<RunFacts> {
         let run = store.show(store.find(id).map_err(failed)?).map_err(failed)?;

@@ -10,11 +10,11 @@ use switchboard_toolcall::CallId;
 use super::{failed, store};
 use crate::{
     cli::{ExportRunArgs, RunFormat},
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal,
 };
 
-pub(super) fn run(export: &ExportRunArgs, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+pub(super) fn run(export: &ExportRunArgs, loaded: &LoadedConfig) -> anyhow::Result<ExitCode> {
     let store = store(loaded)?;
     let run = store.show(store.find(&export.id).map_err(failed)?).map_err(failed)?;
     let text = match export.format {

@@ -14,7 +14,7 @@ use super::{failed, store};
 use crate::{
     cli::{Cli, RunsArgs},
     commands::calls::{format, list::shortened},
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, Paint, text},
 };
 
@@ -22,7 +22,7 @@ use crate::{
 const FOR_PEOPLE: usize = 50;
 const FOR_PROGRAMS: usize = 1000;
 
-pub(super) fn run(runs: &RunsArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(runs: &RunsArgs, loaded: &LoadedConfig, cli: &Cli) -> anyhow::Result<ExitCode> {
     let usual = if runs.json { FOR_PROGRAMS } else { FOR_PEOPLE };
     let most = match runs.limit.unwrap_or(usual) {
         0 => usize::MAX,

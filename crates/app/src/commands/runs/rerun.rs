@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use switchboard_agent::{
     AgentEvents, AgentOutcome, Conversation, RequestOptions, RunDetail, RunState, RunStore,
-    Shortened,
+    ShortenedResult,
 };
 use switchboard_local::{MockError, replay::ReplayRecord};
 use switchboard_models::Message;
@@ -28,23 +28,23 @@ use crate::{
     overrides::{self, Replay},
     records::RecordStores,
     runtime::on_runtime,
-    settings::{self, Loaded, Skipped},
+    settings::{self, LoadedConfig, SkippedEntries},
     terminal::{self, CommandFailed, Paint, text},
 };
 
-pub(super) fn run(rerun: &RerunArgs, cli: &Cli, loaded: Loaded) -> anyhow::Result<ExitCode> {
+pub(super) fn run(rerun: &RerunArgs, cli: &Cli, loaded: LoadedConfig) -> anyhow::Result<ExitCode> {
     let store = store(&loaded)?;
     let runs = chosen(rerun, &store)?;
     drop(loaded);
     let mut compared = Vec::new();
     for run in &runs {
         let before = RunFacts::of(run);
-        let after = match again(rerun, cli, run) {
+        let after = match ask_again(rerun, cli, run) {
             Err(error) if error.is::<Interrupted>() => return Ok(ExitCode::from(INTERRUPTED)),
             // Of many, one that fails does not take the others with it.
             Err(error) if rerun.since.is_some() => {
                 let model = rerun.model.clone().unwrap_or_else(|| run.summary.model.clone());
-                RunFacts::unasked(model, format!("{error:#}"))
+                RunFacts::failed(model, format!("{error:#}"))
             }
             after => after?,
         };
@@ -87,7 +87,7 @@ fn chosen(rerun: &RerunArgs, store: &RunStore) -> anyhow::Result<Vec<RunDetail>>
 }
 
 /// Asks the question of a run once more.
-fn again(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<RunFacts> {
+fn ask_again(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<RunFacts> {
     let loaded = load(rerun, cli, run)?;
     let asked = ModelArgs {
         model: Some(rerun.model.clone().unwrap_or_else(|| run.summary.model.clone())),
@@ -116,11 +116,11 @@ fn again(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<RunFac
     })?;
     let elapsed = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let messages = json!(conversation.messages().get(begin..).unwrap_or_default());
-    Ok(facts(name, outcome, &messages, elapsed))
+    Ok(summarise(name, outcome, &messages, elapsed))
 }
 
 /// Loads the settings with the tools and the policy that were asked for.
-fn load(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<Loaded> {
+fn load(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<LoadedConfig> {
     let mut loaded = overrides::load(cli)?;
     if let Some(file) = &rerun.policy {
         loaded.settings.policy = policy_of(file)?;
@@ -130,8 +130,10 @@ fn load(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<Loaded>
         loaded.replay = Some(Replay::Calls(recorded_calls(run, &whole)));
         loaded.settings.servers.clear();
         loaded.settings.apis.clear();
-        loaded.skipped =
-            Skipped { models: std::mem::take(&mut loaded.skipped.models), ..Skipped::default() };
+        loaded.skipped = SkippedEntries {
+            models: std::mem::take(&mut loaded.skipped.models),
+            ..SkippedEntries::default()
+        };
         loaded.settings.cluster.nats = None;
     }
     Ok(loaded)
@@ -156,7 +158,10 @@ fn question(run: &RunDetail) -> anyhow::Result<Conversation> {
 ///
 /// # Errors
 /// One of them can no longer be read: the model would get the line, as if the tool had returned that.
-fn whole_results(run: &RunDetail, loaded: &Loaded) -> anyhow::Result<HashMap<String, String>> {
+fn whole_results(
+    run: &RunDetail,
+    loaded: &LoadedConfig,
+) -> anyhow::Result<HashMap<String, String>> {
     if run.shortened.is_empty() {
         return Ok(HashMap::new());
     }
@@ -164,7 +169,7 @@ fn whole_results(run: &RunDetail, loaded: &Loaded) -> anyhow::Result<HashMap<Str
     let store = stores.store.context("the results of the run are not stored")?;
     on_runtime(async {
         let mut whole = HashMap::new();
-        for Shortened { tool_call_id, artifact } in &run.shortened {
+        for ShortenedResult { tool_call_id, artifact } in &run.shortened {
             let read = store.get(artifact).await;
             let read =
                 read.map_err(|error| anyhow!("artifact {artifact} cannot be read: {error}"))?;
@@ -199,7 +204,7 @@ fn recorded_calls(run: &RunDetail, whole: &HashMap<String, String>) -> Vec<Repla
     calls.filter_map(record).collect()
 }
 
-fn facts(model: String, outcome: AgentOutcome, messages: &Value, elapsed: u64) -> RunFacts {
+fn summarise(model: String, outcome: AgentOutcome, messages: &Value, elapsed: u64) -> RunFacts {
     let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
     RunFacts {
         model,

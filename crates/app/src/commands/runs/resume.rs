@@ -10,11 +10,15 @@ use super::{failed, store};
 use crate::{
     cli::{AskArgs, Cli, ModelArgs, ResumeRunArgs},
     commands::ask,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, CommandFailed},
 };
 
-pub(super) fn run(resume: &ResumeRunArgs, loaded: Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(
+    resume: &ResumeRunArgs,
+    loaded: LoadedConfig,
+    cli: &Cli,
+) -> anyhow::Result<ExitCode> {
     let store = store(&loaded)?;
     let id = store.find(&resume.id).map_err(failed)?;
     let unfinished = match store.take(id).map_err(failed)? {
@@ -75,13 +79,14 @@ fn recorded(run: &RunDetail, as_json: bool) -> anyhow::Result<ExitCode> {
         }
         (_, state) => {
             let why = summary.error.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-            let text = format!("run {} has {} without an answer{why}", summary.id, past(state));
+            let text =
+                format!("run {} has {} without an answer{why}", summary.id, state_text(state));
             Err(anyhow!(CommandFailed(text)))
         }
     }
 }
 
-fn past(state: RunState) -> &'static str {
+fn state_text(state: RunState) -> &'static str {
     match state {
         RunState::Cancelled => "been cancelled",
         RunState::Failed => "failed",

@@ -10,11 +10,15 @@ use super::{failed, list::ago, store};
 use crate::{
     cli::{Cli, ShowRunArgs},
     commands::calls::{self, format},
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, Paint, text},
 };
 
-pub(super) fn run(show: &ShowRunArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub(super) fn run(
+    show: &ShowRunArgs,
+    loaded: &LoadedConfig,
+    cli: &Cli,
+) -> anyhow::Result<ExitCode> {
     let store = store(loaded)?;
     let id = store.find(&show.id).map_err(failed)?;
     let mut run = store.show(id).map_err(failed)?;
@@ -30,7 +34,7 @@ pub(super) fn run(show: &ShowRunArgs, loaded: &Loaded, cli: &Cli) -> anyhow::Res
 }
 
 /// Adds to each call what a person decided about it, if its record says so.
-fn add_decisions(timeline: &mut Value, loaded: &Loaded) {
+fn add_decisions(timeline: &mut Value, loaded: &LoadedConfig) {
     // Without records there are no decisions to show; `calls` says what is wrong with them.
     let Ok(mut reader) = calls::open(loaded) else { return };
     let turns = timeline.as_array_mut().into_iter().flatten();

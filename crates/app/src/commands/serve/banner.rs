@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use serde_json::json;
 
-use crate::{assembly::App, commands::connect::stdio_command, settings::Loaded};
+use crate::{assembly::App, commands::connect::stdio_command, settings::LoadedConfig};
 
 /// The addresses, how clients connect, and what does not work yet.
-pub(super) fn text(address: SocketAddr, app: &App, loaded: &Loaded) -> String {
+pub(super) fn text(address: SocketAddr, app: &App, loaded: &LoadedConfig) -> String {
     let url = format!("http://{address}");
     let tools = app.executor.tools().listed().len();
     let servers = loaded.enabled_servers().filter(|(_, config)| config.skipped.is_none()).count();

@@ -17,7 +17,7 @@ use crate::{
     cli::{Cli, ServeArgs},
     environment, overrides,
     own_gateway::socket::{self, RunningGateway},
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, CommandFailed, text},
 };
 
@@ -176,7 +176,7 @@ pub(super) fn uninstall() -> anyhow::Result<ExitCode> {
 }
 
 impl Service {
-    fn new(serve: &ServeArgs, loaded: &Loaded) -> anyhow::Result<Self> {
+    fn new(serve: &ServeArgs, loaded: &LoadedConfig) -> anyhow::Result<Self> {
         let program = env::current_exe().context("failed to find this program")?;
         let program = fs::canonicalize(&program).with_context(|| {
             format!("`{}` is not there; an upgrade may have moved it", program.display())
@@ -199,7 +199,7 @@ impl Service {
 }
 
 /// Warns of environment variables that the service will not inherit from this shell.
-fn tell_variables(loaded: &Loaded) {
+fn tell_variables(loaded: &LoadedConfig) {
     let config = loaded.file.as_ref().and_then(|file| fs::read_to_string(file).ok());
     if config.is_some_and(|config| config.contains("${")) {
         terminal::tell(
@@ -210,9 +210,9 @@ fn tell_variables(loaded: &Loaded) {
 }
 
 /// Returns the running gateway of this config, if it is not the service.
-fn running_by_hand(manager: ServiceManager, loaded: &Loaded) -> Option<RunningGateway> {
+fn running_by_hand(manager: ServiceManager, loaded: &LoadedConfig) -> Option<RunningGateway> {
     let running = match socket::claim(loaded) {
-        Ok(socket::Claim::Taken(running)) => running?,
+        Ok(socket::SocketClaim::Taken(running)) => running?,
         _ => return None,
     };
     let own = match manager {

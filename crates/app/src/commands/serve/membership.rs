@@ -10,7 +10,7 @@ use switchboard_mcp_client::Servers;
 use switchboard_mcp_server::{self as server, Server};
 use switchboard_runtime::{DurableCalls, ToolExecutor};
 
-use crate::{approvals, cluster::ClusterConnection, commands::token, settings::Loaded};
+use crate::{approvals, cluster::ClusterConnection, commands::token, settings::LoadedConfig};
 
 /// A gateway, alone or among others.
 pub(super) struct Membership {
@@ -24,7 +24,7 @@ impl Membership {
     /// # Errors
     /// Tokens cannot be read, or `[cluster]` cannot be used.
     pub(super) async fn new(
-        loaded: &Loaded,
+        loaded: &LoadedConfig,
         connection: &ClusterConnection,
     ) -> anyhow::Result<Self> {
         let tokens = token::open_if_possible()?;
@@ -36,7 +36,7 @@ impl Membership {
     }
 
     /// Where held calls wait for a person.
-    pub(super) fn queue(&self, loaded: &Loaded) -> Option<Arc<ApprovalQueue>> {
+    pub(super) fn queue(&self, loaded: &LoadedConfig) -> Option<Arc<ApprovalQueue>> {
         match &self.cluster {
             Some(cluster) => Some(Arc::new(cluster.queue())),
             None => approvals::queue(loaded),

@@ -9,8 +9,8 @@ use tokio::{
 };
 
 use crate::{
-    own_gateway::socket::{self, Claim, OwnSocket, RunningGateway},
-    settings::Loaded,
+    own_gateway::socket::{self, OwnSocket, RunningGateway, SocketClaim},
+    settings::LoadedConfig,
     terminal::{self, text},
 };
 
@@ -24,11 +24,11 @@ const STEP: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// There is no folder for the socket: the reason.
-pub(super) async fn claim(loaded: &Loaded) -> Result<Claim, String> {
+pub(super) async fn claim(loaded: &LoadedConfig) -> Result<SocketClaim, String> {
     let began = Instant::now();
     loop {
         match socket::claim(loaded)? {
-            Claim::Taken(None) if began.elapsed() < PATIENCE => sleep(STEP).await,
+            SocketClaim::Taken(None) if began.elapsed() < PATIENCE => sleep(STEP).await,
             claim => return Ok(claim),
         }
     }
@@ -36,19 +36,19 @@ pub(super) async fn claim(loaded: &Loaded) -> Result<Claim, String> {
 
 /// Listens on the socket, or says why not; the gateway serves all the same.
 pub(super) fn listen(
-    claim: Result<Claim, String>,
+    claim: Result<SocketClaim, String>,
     address: &str,
 ) -> Option<(UnixListener, OwnSocket)> {
     let running = RunningGateway { pid: std::process::id(), address: address.to_owned() };
     let listening = match claim {
-        Ok(Claim::Taken(other)) => {
+        Ok(SocketClaim::Taken(other)) => {
             let other = other.map(|other| format!(" {}", at(&other))).unwrap_or_default();
             terminal::tell(&format!(
                 "a gateway with this config is running already{other}; commands such as `switchboard call` use that one"
             ));
             return None;
         }
-        Ok(Claim::Ours(lock)) => lock.listen(&running),
+        Ok(SocketClaim::Ours(lock)) => lock.listen(&running),
         Err(reason) => Err(reason),
     };
     listening
@@ -67,7 +67,7 @@ fn at(RunningGateway { pid, address }: &RunningGateway) -> String {
 }
 
 /// Updates what the gateway reports about itself.
-pub(super) fn describe(about: &About, address: Option<String>, loaded: &Loaded) {
+pub(super) fn describe(about: &About, address: Option<String>, loaded: &LoadedConfig) {
     let config = loaded.file.as_ref().map(|file| file.display().to_string());
     let config_digest = loaded.digest.clone();
     let address = address.or_else(|| about.get().address.clone());

@@ -21,8 +21,8 @@ use crate::{
     connections::Connections,
     model, overrides,
     settings::{
-        Loaded, Settings,
-        trust::{TrustPrompt, Untrusted},
+        LoadedConfig, Settings,
+        trust::{TrustPrompt, UntrustedConfig},
     },
 };
 
@@ -37,7 +37,7 @@ pub(super) struct LiveParts<'a> {
 }
 
 /// What the console shows of a config.
-pub(super) fn snapshot(loaded: &Loaded) -> ConfigSnapshot {
+pub(super) fn snapshot(loaded: &LoadedConfig) -> ConfigSnapshot {
     ConfigSnapshot {
         file: loaded.file.clone(),
         policy: loaded.settings.policy.clone(),
@@ -61,7 +61,7 @@ pub(super) async fn follow(
     live: Option<LiveParts<'_>>,
     about: &About,
     cli: &Cli,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     mut requests: mpsc::Receiver<ReloadRequest>,
 ) -> anyhow::Result<()> {
     if loaded.replay.is_some() || loaded.is_attached {
@@ -72,7 +72,7 @@ pub(super) async fn follow(
     // If there is no file yet, it is found once it is written.
     let mut file = loaded.file.clone();
     let mut seen = stamp(file.as_deref());
-    let mut untrusted: Option<Untrusted> = None;
+    let mut untrusted: Option<UntrustedConfig> = None;
     loop {
         let request = tokio::select! {
             _ = hang_up.recv() => None,
@@ -101,7 +101,7 @@ pub(super) async fn follow(
                 }
             }
             // Somebody else may be able to write to this folder; their config must not start programs as this user.
-            Err(error) => match error.downcast::<Untrusted>() {
+            Err(error) => match error.downcast::<UntrustedConfig>() {
                 Ok(changed) => {
                     let advice = changed.advice();
                     tell_refusal(
@@ -131,7 +131,7 @@ fn apply(
     connections: &Connections,
     live: Option<LiveParts<'_>>,
     cli: &Cli,
-) -> anyhow::Result<Loaded> {
+) -> anyhow::Result<LoadedConfig> {
     let loaded = overrides::load_asking(cli, TrustPrompt::Forbidden)?;
     let chat = model::for_chat(&loaded)?;
     app.reload(&loaded, connections)?;
@@ -169,10 +169,10 @@ fn stamp(file: Option<&Path>) -> FileStamp {
 
 /// Waits until the file has changed, and then stayed the same for a moment, because an editor may still be writing. Also
 /// returns once somebody trusts the config that was refused.
-async fn changed(file: Option<&Path>, seen: FileStamp, untrusted: Option<&Untrusted>) {
+async fn changed(file: Option<&Path>, seen: FileStamp, untrusted: Option<&UntrustedConfig>) {
     loop {
         sleep(OFTEN).await;
-        if untrusted.is_some_and(Untrusted::is_trusted_now) {
+        if untrusted.is_some_and(UntrustedConfig::is_trusted_now) {
             return;
         }
         let now = stamp(file);

@@ -16,7 +16,7 @@ use crate::{
         edit_servers,
         secret_values::SecretChoice,
     },
-    settings::{Loaded, edit::ConfigEditor, own_config},
+    settings::{LoadedConfig, edit::ConfigEditor, own_config},
 };
 
 /// A request to apply the config; receives the result.
@@ -32,7 +32,7 @@ pub(super) struct ConfigServers {
 
 impl ConfigServers {
     /// Returns the editor and where its requests arrive; `None` if there is no config to write.
-    pub(super) fn new(loaded: &Loaded) -> (Option<Self>, mpsc::Receiver<ReloadRequest>) {
+    pub(super) fn new(loaded: &LoadedConfig) -> (Option<Self>, mpsc::Receiver<ReloadRequest>) {
         let (reload, requests) = mpsc::channel(1);
         let is_foreign = loaded.replay.is_some() || loaded.is_attached;
         let file = loaded.file.clone().or_else(own_config).filter(|_| !is_foreign);

@@ -14,7 +14,7 @@ use crate::{
     assembly::App,
     cli::ToolsArgs,
     commands::calls::{self, format::counted},
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::{self, text},
 };
 
@@ -24,7 +24,7 @@ const LATELY: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 pub(super) fn print(
     tools: &ToolsArgs,
     app: &App,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     seen: &Visibility,
 ) -> anyhow::Result<ExitCode> {
     let manager = app.executor.tools();
@@ -41,7 +41,7 @@ pub(super) fn print(
 }
 
 /// Returns how often each tool was called, by the name that the caller used.
-fn calls_lately(loaded: &Loaded) -> anyhow::Result<HashMap<String, u64>> {
+fn calls_lately(loaded: &LoadedConfig) -> anyhow::Result<HashMap<String, u64>> {
     // Without a folder for records there are none.
     let Ok(mut reader) = calls::open(loaded) else { return Ok(HashMap::new()) };
     let filter = Filter { since: SystemTime::now().checked_sub(LATELY), ..Filter::default() };

@@ -8,26 +8,26 @@ use switchboard_toolcall::{
     BoundedOutput, CallId, Content, ErrorKind, ReuseReason, ToolError, ToolOutput, ToolResult,
 };
 
-use super::CallOutcome;
+use super::GatewayCallOutcome;
 use crate::terminal::CommandFailed;
 
 /// Reads what the gateway answered to a call.
 ///
 /// # Errors
 /// The request itself was refused, and there was no call.
-pub(super) fn outcome(mut envelope: Map<String, Value>) -> anyhow::Result<CallOutcome> {
+pub(super) fn outcome(mut envelope: Map<String, Value>) -> anyhow::Result<GatewayCallOutcome> {
     let id = envelope.get("call_id").and_then(Value::as_str).and_then(CallId::parse);
     match (envelope.get("success").and_then(Value::as_bool), id) {
         (None, Some(id)) => {
             let state = envelope["state"].as_str().unwrap_or_default().to_owned();
-            Ok(CallOutcome::Queued { id, state })
+            Ok(GatewayCallOutcome::Queued { id, state })
         }
         (Some(success), Some(call_id)) => {
             let outcome = match success {
                 true => Ok(answer(&mut envelope)),
                 false => Err(error(&envelope)),
             };
-            Ok(CallOutcome::Ended(Box::new(result(&envelope, call_id, outcome))))
+            Ok(GatewayCallOutcome::Ended(Box::new(result(&envelope, call_id, outcome))))
         }
         (_, None) => {
             let error = envelope.get("error").and_then(Value::as_str);
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    fn read(envelope: Value) -> anyhow::Result<CallOutcome> {
+    fn read(envelope: Value) -> anyhow::Result<GatewayCallOutcome> {
         let Value::Object(envelope) = envelope else { panic!("{envelope}") };
         outcome(envelope)
     }
@@ -129,7 +129,7 @@ mod tests {
             json!({"success": false, "error": "no", "tool_name": "t", "execution_time_ms": 30000.000001,
                 "call_id": id, "error_kind": "timeout", "hint": "wait"}),
         ] {
-            let Ok(CallOutcome::Ended(result)) = read(envelope.clone()) else {
+            let Ok(GatewayCallOutcome::Ended(result)) = read(envelope.clone()) else {
                 panic!("{envelope}")
             };
             assert_eq!(serde_json::to_string(&result).unwrap(), envelope.to_string());
@@ -142,13 +142,15 @@ mod tests {
         let image = json!({"type": "image", "mimeType": "image/png", "data": "AA=="});
         let envelope = json!({"success": true, "result": {"content": []}, "tool_name": "t", "call_id": id,
             "text": "[image]", "content": {"content": [image], "isError": false}});
-        let Ok(CallOutcome::Ended(result)) = read(envelope) else { panic!("not ended") };
+        let Ok(GatewayCallOutcome::Ended(result)) = read(envelope) else { panic!("not ended") };
         let answer = result.outcome.as_ref().unwrap();
         assert_eq!(answer.text(), "[image]");
         assert!(matches!(&answer.output, ToolOutput::Content(content) if content.parts.len() == 1));
 
         let queued = read(json!({"call_id": id, "state": "queued", "tool_name": "t"}));
-        assert!(matches!(queued, Ok(CallOutcome::Queued { state, .. }) if state == "queued"));
+        assert!(
+            matches!(queued, Ok(GatewayCallOutcome::Queued { state, .. }) if state == "queued")
+        );
         let refused = read(json!({"error": "too many headers"})).err().unwrap();
         assert_eq!(refused.to_string(), "too many headers");
         assert_eq!(cancelled("t").error_kind(), Some(ErrorKind::Cancelled));

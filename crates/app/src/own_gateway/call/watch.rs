@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::super::{OwnGateway, path};
 use crate::{
     approvals::HeldCalls,
-    settings::Loaded,
+    settings::LoadedConfig,
     terminal::progress::{self, ProgressLabel},
 };
 
@@ -26,7 +26,7 @@ pub(crate) struct CallWatch {
 
 impl CallWatch {
     pub(crate) fn new(
-        loaded: &Loaded,
+        loaded: &LoadedConfig,
         channel: Option<Arc<dyn CallerChannel>>,
         label: ProgressLabel,
     ) -> Self {

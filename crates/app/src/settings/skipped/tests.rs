@@ -1,8 +1,8 @@
 use std::path::Path;
 
-use super::super::{Loaded, ParsedConfig, missing::LookupError, read, toml};
+use super::super::{LoadedConfig, ParsedConfig, missing::LookupError, read, toml};
 
-fn loaded(config: &str) -> Result<Loaded, String> {
+fn loaded(config: &str) -> Result<LoadedConfig, String> {
     let variable = |name: &str| match name {
         "HOST" => Ok("example.org".to_owned()),
         "BYTES" => Err(LookupError::NotUnicode),

@@ -72,7 +72,7 @@ fn each_callers_own_jwt_is_exchanged() {
     // No sign-in, and the tools are known at the first call.
     assert_eq!(world.whoami(&ada), "account ada");
     assert_eq!(world.whoami(&bob), "account bob");
-    // A token that the server refuses is got anew, for the same caller.
+    // A token that the server refuses is requested again, for the same caller.
     world.accounts.known().expire("ada");
     assert_eq!(
         (world.whoami(&ada), world.whoami(&bob)),

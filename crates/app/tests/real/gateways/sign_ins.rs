@@ -133,7 +133,7 @@ fn callers_are_signed_in_at_all_gateways() {
     let out = switchboard(cluster.folders[0].path(), &words).output().unwrap();
     let told = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(told.contains("signed out, and revoked"), "{told}");
-    says(&two, &ada, "wants a sign-in");
+    says(&two, &ada, "sign-in required");
     says(&two, &bob, "You are bob");
 
     let told = fs::read_to_string(&accounts.secrets).unwrap();

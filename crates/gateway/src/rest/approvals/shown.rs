@@ -29,7 +29,7 @@ pub(crate) struct ShownApproval {
     asked: String,
     /// When the request expires.
     expires: String,
-    /// Why it is asked about although it was allowed for good: the tool's definition has changed, for example.
+    /// Why it is asked about although it was always allowed: the tool's definition has changed, for example.
     note: Option<String>,
     /// Whether who asked cannot allow it.
     four_eyes: bool,
@@ -147,7 +147,7 @@ impl From<ResolvedApproval> for DecidedApproval {
     }
 }
 
-/// Something that a person allowed for good.
+/// Something that a person always allows.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ShownRule {
     id: String,

@@ -89,7 +89,7 @@ pub(crate) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Switches a server on in the config, for good.
+/// Switches a server on in the config, also for later starts.
 #[utoipa::path(
     post, path = "/api/servers/{name}/enable", operation_id = "enable_server", tag = "servers",
     params(("name" = String, Path, description = "Its name in the config")),
@@ -110,7 +110,7 @@ pub(crate) async fn enable(
     switch(&parts, &caller, name, true).await
 }
 
-/// Switches a server off in the config, for good: it ends, and is not started again until it is enabled.
+/// Switches a server off in the config, also for later starts: it ends, and is not started again until it is enabled.
 #[utoipa::path(
     post, path = "/api/servers/{name}/disable", operation_id = "disable_server", tag = "servers",
     params(("name" = String, Path, description = "Its name in the config")),

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use switchboard_access::Caller;
 use switchboard_mcp_client::{
     Server,
-    lock::{ChangeKind, DefinitionKind, PendingDefinition, TrustError, Trusted},
+    lock::{ChangeKind, DefinitionKind, LockTrustError, PendingDefinition, TrustStamp},
 };
 use switchboard_toolcall::{ErrorKind, Principal, ToolCall, ToolError, ToolOutput, text::one_line};
 use utoipa::ToSchema;
@@ -166,8 +166,8 @@ pub(crate) async fn trust(
     let args =
         json!({"server": &**server.name(), "definitions": names, "hashes": hashes, "by": by});
     let action = ToolCall::new(TRUST, args.as_object().cloned().unwrap_or_default());
-    let trusted = Trusted { by, at: timestamp(SystemTime::now()) };
-    let mut outcome = Err(TrustError::NothingWaits);
+    let trusted = TrustStamp { by, at: timestamp(SystemTime::now()) };
+    let mut outcome = Err(LockTrustError::NothingWaits);
     let act = async {
         outcome = server.trust(hashes, trusted).await;
         match &outcome {
@@ -177,7 +177,7 @@ pub(crate) async fn trust(
     };
     parts.executor.record_action(action, &caller.context(), act).await;
     let trusted = outcome.map_err(|error| match error {
-        TrustError::Store(error) => ApiError::Unavailable(error.to_string()),
+        LockTrustError::Store(error) => ApiError::Unavailable(error.to_string()),
         error => ApiError::Conflict(error.to_string()),
     })?;
     tracing::info!(server = &**server.name(), caller = caller.name.as_deref(), ?trusted, "trusted");

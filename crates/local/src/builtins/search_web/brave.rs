@@ -4,7 +4,7 @@ use reqwest::header::HeaderValue;
 use serde::Deserialize;
 use switchboard_toolcall::{ErrorKind, ToolError};
 
-use super::{ApiKey, SearchHit, SearchResults, WebSearch, fetch::Fetcher, text::PlainText};
+use super::{ApiKey, SearchResults, WebSearch, WebSearchHit, fetch::Fetcher, text::PlainText};
 
 #[derive(Deserialize)]
 struct BraveResponse {
@@ -48,8 +48,8 @@ pub(super) async fn search(
 }
 
 impl BraveEntry {
-    fn hit(&self) -> Option<SearchHit> {
-        SearchHit::new(&self.title, &self.url, &self.description)
+    fn hit(&self) -> Option<WebSearchHit> {
+        WebSearchHit::new(&self.title, &self.url, &self.description)
     }
 }
 

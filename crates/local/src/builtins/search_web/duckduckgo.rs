@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use switchboard_toolcall::ToolError;
 
-use super::{SearchHit, SearchResults, WebSearch, fetch::Fetcher, text::PlainText};
+use super::{SearchResults, WebSearch, WebSearchHit, fetch::Fetcher, text::PlainText};
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
@@ -50,8 +50,8 @@ impl DuckDuckGoResponse {
     fn found(&self) -> SearchResults {
         let answers = [&self.answer, &self.abstract_text, &self.definition];
         let answer = answers.into_iter().map(PlainText::plain).find(|text| !text.is_empty());
-        let page = SearchHit::new(&self.heading, &self.abstract_url, &self.abstract_text);
-        let mut hits: Vec<SearchHit> = page.into_iter().collect();
+        let page = WebSearchHit::new(&self.heading, &self.abstract_url, &self.abstract_text);
+        let mut hits: Vec<WebSearchHit> = page.into_iter().collect();
         for topic in self.results.iter().chain(&self.related_topics) {
             topic.collect_into(&mut hits);
         }
@@ -60,8 +60,8 @@ impl DuckDuckGoResponse {
 }
 
 impl DuckDuckGoTopic {
-    fn collect_into(&self, hits: &mut Vec<SearchHit>) {
-        hits.extend(SearchHit::new(&self.title(), &self.first_url, &self.text));
+    fn collect_into(&self, hits: &mut Vec<WebSearchHit>) {
+        hits.extend(WebSearchHit::new(&self.title(), &self.first_url, &self.text));
         for topic in &self.topics {
             topic.collect_into(hits);
         }

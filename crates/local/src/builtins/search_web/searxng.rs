@@ -5,7 +5,7 @@ use serde_json::Value;
 use switchboard_toolcall::{ErrorKind, ToolError};
 
 use super::{
-    SearchHit, SearchResults, WebSearch,
+    SearchResults, WebSearch, WebSearchHit,
     fetch::Fetcher,
     text::{PlainText, plain},
 };
@@ -55,7 +55,7 @@ impl SearxngResponse {
     /// What was found, or the engines that kept it from being found.
     fn found(self) -> Result<SearchResults, String> {
         let answer = self.answer();
-        let hits: Vec<SearchHit> = self.results.iter().filter_map(SearxngEntry::hit).collect();
+        let hits: Vec<WebSearchHit> = self.results.iter().filter_map(SearxngEntry::hit).collect();
         if hits.is_empty() && answer.is_none() && !self.unresponsive_engines.is_empty() {
             let engines = self.unresponsive_engines.iter().map(engine);
             return Err(engines.collect::<Vec<_>>().join(", "));
@@ -74,8 +74,8 @@ impl SearxngResponse {
 }
 
 impl SearxngEntry {
-    fn hit(&self) -> Option<SearchHit> {
-        SearchHit::new(&self.title, &self.url, &self.content)
+    fn hit(&self) -> Option<WebSearchHit> {
+        WebSearchHit::new(&self.title, &self.url, &self.content)
     }
 }
 

@@ -66,7 +66,7 @@ async fn one_connection_serves_many_requests() {
     }
 }
 
-// MC-6: a server may close a connection that nobody uses, and is called anew.
+// MC-6: a server may close a connection that nobody uses, and is called again.
 #[tokio::test]
 async fn a_connection_that_was_closed_is_replaced() {
     let mut server = Server::start().await;

@@ -32,7 +32,7 @@ impl Client {
 
     /// Why the server could not be reached.
     async fn reason(&self) -> String {
-        self.servers.settled().await;
+        self.servers.wait_until_ready().await;
         match self.servers.get("s").unwrap().state() {
             ServerState::Failed(reason) => reason.to_string(),
             other => panic!("{}", other.name()),

@@ -76,7 +76,7 @@ async fn an_expired_session_is_opened_anew_once() {
     let server = Server::start().await;
     let (executor, servers) = connect(&server.url);
     let serving = tokio::spawn(expiring(server, ["one", "two"].into()));
-    servers.settled().await;
+    servers.wait_until_ready().await;
     let result = executor.call("s__hello", json!({})).await;
     assert_eq!(result.text(), "hello");
     assert_eq!(serving.await.unwrap(), ["one", "two"]);
@@ -88,7 +88,7 @@ async fn a_session_that_expires_twice_is_the_servers_fault() {
     let server = Server::start().await;
     let (executor, servers) = connect(&server.url);
     tokio::spawn(expiring(server, ["one", "two", "three"].into()));
-    servers.settled().await;
+    servers.wait_until_ready().await;
     let result = executor.call("s__hello", json!({})).await;
     assert_eq!(
         result.text(),
@@ -130,7 +130,7 @@ async fn a_modern_servers_changes_are_followed() {
             }
         }
     });
-    servers.settled().await;
+    servers.wait_until_ready().await;
     let late = async {
         while executor.tools().lookup("s__late").is_err() {
             tokio::time::sleep(Duration::from_millis(5)).await;

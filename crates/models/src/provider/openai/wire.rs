@@ -1,6 +1,7 @@
 //! Parses responses: a stream of chunks, or one completion.
 
 use serde_json::{Map, Value, json};
+use switchboard_toolcall::text::shortened;
 
 use super::calls::CallFragments;
 use crate::{
@@ -49,7 +50,8 @@ impl ResponseReader for OpenAiReader {
 
     fn whole(&mut self, answer: &Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         if json::items(answer, "choices").is_empty() {
-            let text = format!("the answer has no choices: {}", shortened(&answer.to_string()));
+            let text =
+                format!("the answer has no choices: {}", shortened(&answer.to_string(), 200));
             return Err(ModelError::new(FailureKind::Unreadable, text));
         }
         self.message(answer, sink)?;
@@ -173,8 +175,4 @@ fn native(
         (_, false) => Some(json!({"message": message})),
         (_, true) => Some(json!({"message": message, "calls": extras})),
     }
-}
-
-fn shortened(text: &str) -> String {
-    text.chars().take(200).collect()
 }

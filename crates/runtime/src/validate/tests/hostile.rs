@@ -244,7 +244,7 @@ fn only_small_checks_run_on_serving_threads() {
     );
 }
 
-/// Counts what a validator visits, without any of the shortcuts of `cost.rs`: every subschema is expanded anew.
+/// Counts what a validator visits, without any of the shortcuts of `cost.rs`: every subschema is expanded again.
 fn naive(schema: &Value, root: &Value, depth: u32) -> u64 {
     let Some(object) = schema.as_object() else { return u64::from(schema.is_boolean()) };
     if depth > 12 {

@@ -63,7 +63,7 @@ impl ToolServers for FakeServers {
         if Instant::now() < self.until { self.names.clone() } else { Vec::new() }
     }
 
-    fn settled(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_ready(&self) -> BoxFuture<'_, ()> {
         Box::pin(sleep_until(self.until))
     }
 }

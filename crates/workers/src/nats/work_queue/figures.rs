@@ -7,9 +7,10 @@ use async_nats::jetstream::{
 };
 use futures_util::TryStreamExt;
 use switchboard_toolcall::BoxError;
+use switchboard_toolcall::time::unix_milliseconds;
 
 use super::NatsQueue;
-use crate::{clock::now_ms, jobs::QueueFigures};
+use crate::jobs::QueueFigures;
 
 /// Returns the queues of all groups, by group. Creates nothing.
 pub(super) async fn figures(queue: &NatsQueue) -> Result<Vec<QueueFigures>, BoxError> {
@@ -76,5 +77,5 @@ async fn oldest(queue: &NatsQueue, stream: &Stream, group: &str) -> Option<Durat
     let subject = format!("{}.job.{group}.>", queue.names.prefix());
     let first = stream.direct_get_next_for_subject(subject, Some(1)).await.ok()?;
     let since = u64::try_from(first.time.unix_timestamp_nanos() / 1_000_000).unwrap_or(0);
-    Some(Duration::from_millis(now_ms().saturating_sub(since)))
+    Some(Duration::from_millis(unix_milliseconds().saturating_sub(since)))
 }

@@ -2,17 +2,17 @@
 
 use serde_json::{Map, Value};
 
-use crate::definition::{Definition, DefinitionKind};
+use crate::definition::{DefinitionKind, LockableDefinition};
 
 /// Returns what a person should know first, each as a sentence without a full stop. Of a new tool nothing is dropped or widened.
-pub(crate) fn notes(before: Option<&Definition>, now: &Definition) -> Vec<String> {
+pub(crate) fn notes(before: Option<&LockableDefinition>, now: &LockableDefinition) -> Vec<String> {
     let Some(before) = before.filter(|_| now.kind == DefinitionKind::Tool) else {
         return Vec::new();
     };
     let mut notes = Vec::new();
     let (old, new) = (schema(before), schema(now));
     parameters("", old, new, &mut notes);
-    let hint = |definition: &Definition, key: &str| {
+    let hint = |definition: &LockableDefinition, key: &str| {
         definition.entry.get("annotations").and_then(|hints| hints.get(key)?.as_bool())
     };
     if hint(before, "readOnlyHint") == Some(true) && hint(now, "readOnlyHint") != Some(true) {
@@ -31,7 +31,7 @@ pub(crate) fn notes(before: Option<&Definition>, now: &Definition) -> Vec<String
     notes
 }
 
-fn schema(definition: &Definition) -> &Value {
+fn schema(definition: &LockableDefinition) -> &Value {
     definition.entry.get("inputSchema").unwrap_or(&Value::Null)
 }
 

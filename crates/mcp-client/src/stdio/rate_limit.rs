@@ -6,28 +6,28 @@ use tokio::time::{Instant, sleep_until};
 
 /// How many messages and lines other than responses are read in each period. Further ones stay in the pipe, which blocks
 /// the server: a flood must not take the time of the threads that serve others.
-const UNASKED: u32 = 2_000;
+const MOST: u32 = 2_000;
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// Counts messages other than responses.
-pub(super) struct Pace {
-    unasked: u32,
+pub(super) struct MessageRateLimit {
+    count: u32,
     period: Instant,
 }
 
-impl Pace {
+impl MessageRateLimit {
     pub(super) fn new() -> Self {
-        Self { unasked: 0, period: Instant::now() }
+        Self { count: 0, period: Instant::now() }
     }
 
     /// Counts one message or line that is not a response.
     pub(super) fn count(&mut self) {
-        self.unasked += 1;
+        self.count += 1;
     }
 
     /// Waits for the end of the period if the limit was reached in it.
-    pub(super) async fn keep(&mut self) {
-        if self.unasked >= UNASKED {
+    pub(super) async fn wait(&mut self) {
+        if self.count >= MOST {
             sleep_until(self.period + PERIOD).await;
             *self = Self::new();
         }
@@ -40,11 +40,11 @@ mod tests {
 
     /// Returns how long it takes to read `lines` lines, one every `pause` microseconds.
     async fn reading(lines: u32, pause: u64) -> Duration {
-        let (began, mut pace) = (Instant::now(), Pace::new());
+        let (began, mut rate_limit) = (Instant::now(), MessageRateLimit::new());
         for _ in 0..lines {
             tokio::time::advance(Duration::from_micros(pause)).await;
-            pace.count();
-            pace.keep().await;
+            rate_limit.count();
+            rate_limit.wait().await;
         }
         began.elapsed()
     }

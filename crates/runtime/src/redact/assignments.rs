@@ -8,7 +8,7 @@ use super::{
     names::Secrecy,
     scan::{LONGEST_WORD, TextScan, line_end, whole_word_at, word_at},
     shapes::{clip, run},
-    words::{is_code, is_placeholder, is_prose, is_random, is_scheme},
+    value_kinds::{is_code, is_placeholder, is_prose, is_random, is_scheme},
 };
 
 /// A secret name in a text.

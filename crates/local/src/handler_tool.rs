@@ -6,14 +6,14 @@ use switchboard_toolcall::{BoxFuture, CallContext, Tool, ToolError, ToolOutput, 
 use crate::{HandlerKind, Handlers};
 
 /// A tool with its own spec and a handler that does the work.
-pub(crate) struct HandledTool {
+pub(crate) struct HandlerTool {
     spec: ToolSpec,
     kind: HandlerKind,
     handler: String,
     handlers: Handlers,
 }
 
-impl HandledTool {
+impl HandlerTool {
     pub(crate) fn new(
         spec: ToolSpec,
         kind: HandlerKind,
@@ -43,7 +43,7 @@ impl HandledTool {
     }
 }
 
-impl Tool for HandledTool {
+impl Tool for HandlerTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }

@@ -20,7 +20,7 @@ impl Reader {
     ///
     /// # Errors
     /// The store cannot be read, a pattern is invalid, or a call's lines are damaged.
-    pub fn each(
+    pub fn for_each_call(
         &mut self,
         filter: &Filter,
         mut take: impl FnMut(CallDetail) -> ControlFlow<()>,

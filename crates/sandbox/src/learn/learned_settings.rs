@@ -1,17 +1,17 @@
-//! Makes settings that a person can judge of what a program did.
+//! Turns what a traced program did into settings that a person can check.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
-use super::{Watch, trace::TraceEvent};
+use super::{StraceRun, trace::TraceEvent};
 use crate::{config::SandboxAllow, policy::FileAccess};
 
-/// From how many files of a folder on all of it is read.
+/// If a program reads this many entries of a folder, the settings allow the whole folder.
 const MANY: usize = 4;
 
-/// Folders below the home folder that belong to a package manager or a browser for tests, each as a whole.
+/// Folders below the home folder that are allowed as a whole: the caches of package managers and test browsers.
 const CACHES: &[&str] = &[
     ".npm",
     ".cache/uv",
@@ -30,7 +30,7 @@ const CACHES: &[&str] = &[
     ".pyenv",
 ];
 
-/// What makes it dangerous to change a file, by a part of its path.
+/// Parts of paths of files that are dangerous to change, and why.
 const DANGEROUS_WRITES: &[(&str, &str)] = &[
     ("/.git/hooks", "git runs what is there"),
     ("/.bashrc", "shells run it"),
@@ -42,7 +42,7 @@ const DANGEROUS_WRITES: &[(&str, &str)] = &[
     ("/cron", "it is run by the clock"),
 ];
 
-/// Unix sockets behind which there is more than a service.
+/// Parts of paths of Unix sockets that give more rights than one service, and why.
 const DANGEROUS_SOCKETS: &[(&str, &str)] = &[
     ("docker.sock", "it gives the rights of root"),
     ("podman.sock", "it starts programs outside of the sandbox"),
@@ -126,7 +126,7 @@ fn quoted(text: &str) -> String {
 fn visible(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
-        // `escape_debug` knows what has no shape of its own, as characters that turn the direction of writing.
+        // `escape_debug` escapes characters without a glyph, such as those that change the direction of writing.
         let is_hidden = c.is_control() || c.escape_debug().to_string().starts_with("\\u");
         match is_hidden {
             true => out += &format!("\\U{:08X}", u32::from(c)),
@@ -136,9 +136,9 @@ fn visible(text: &str) -> String {
     out
 }
 
-/// What was done, sorted by what would allow it.
+/// The accesses of a program, by the setting that would allow them.
 #[derive(Default)]
-struct Needs {
+struct ObservedNeeds {
     read: BTreeSet<PathBuf>,
     write: BTreeSet<PathBuf>,
     run: BTreeSet<PathBuf>,
@@ -146,16 +146,20 @@ struct Needs {
     direct: BTreeMap<u16, String>,
 }
 
-pub(super) fn make(watch: &Watch, events: Vec<TraceEvent>, hosts: Vec<String>) -> LearnedProfile {
+pub(super) fn make(
+    strace_run: &StraceRun,
+    events: Vec<TraceEvent>,
+    hosts: Vec<String>,
+) -> LearnedProfile {
     let mut profile = LearnedProfile::default();
-    let needs = collect(watch, events, &mut profile);
-    let write = widen_writes(watch, &needs.write, &mut profile);
+    let needs = collect(strace_run, events, &mut profile);
+    let write = widen_writes(strace_run, &needs.write, &mut profile);
     let read: BTreeSet<_> = needs
         .read
         .into_iter()
         .filter(|path| !write.iter().any(|folder| path.starts_with(folder)))
         .collect();
-    let read = widen_reads(watch, &read, &mut profile);
+    let read = widen_reads(strace_run, &read, &mut profile);
     for path in &write {
         let text = path.display().to_string();
         let reasons = DANGEROUS_WRITES.iter().filter(|(part, _)| text.contains(part));
@@ -173,8 +177,9 @@ pub(super) fn make(watch: &Watch, events: Vec<TraceEvent>, hosts: Vec<String>) -
             "it connects to {address}:{port} without the proxy, so that port {port} has to be open to every host"
         ));
     }
-    let named =
-        |paths: &BTreeSet<PathBuf>| paths.iter().map(|path| shown(watch, path)).collect::<Vec<_>>();
+    let named = |paths: &BTreeSet<PathBuf>| {
+        paths.iter().map(|path| shown(strace_run, path)).collect::<Vec<_>>()
+    };
     let sockets = needs.unix.iter().map(|path| format!("unix:{}", path.display()));
     let mut connect: Vec<_> = hosts.into_iter().chain(sockets).collect();
     connect.sort();
@@ -189,15 +194,19 @@ pub(super) fn make(watch: &Watch, events: Vec<TraceEvent>, hosts: Vec<String>) -
     profile
 }
 
-/// Leaves out what is allowed anyway, and what never is.
-fn collect(watch: &Watch, events: Vec<TraceEvent>, profile: &mut LearnedProfile) -> Needs {
-    let mut needs = Needs::default();
+/// Sorts the events by setting, without what is allowed by default and what is never allowed.
+fn collect(
+    strace_run: &StraceRun,
+    events: Vec<TraceEvent>,
+    profile: &mut LearnedProfile,
+) -> ObservedNeeds {
+    let mut needs = ObservedNeeds::default();
     let mut never = BTreeSet::new();
     let may = |path: &Path, accesses: &[FileAccess]| {
-        let mut rules = watch.usual.iter().filter(|rule| accesses.contains(&rule.access));
+        let mut rules = strace_run.usual.iter().filter(|rule| accesses.contains(&rule.access));
         rules.any(|rule| path.starts_with(&rule.path))
     };
-    let absolute = |path: &Path| watch.places.cwd().join(path);
+    let absolute = |path: &Path| strace_run.places.cwd().join(path);
     use FileAccess::{Device, Read, Run, Write};
     for event in events {
         let (path, accesses, set): (_, &[FileAccess], _) = match &event {
@@ -213,7 +222,7 @@ fn collect(watch: &Watch, events: Vec<TraceEvent>, profile: &mut LearnedProfile)
                 continue;
             }
             TraceEvent::Connect { address, port } => {
-                let is_proxy = *port == watch.proxy_port && address == "127.0.0.1";
+                let is_proxy = *port == strace_run.proxy_port && address == "127.0.0.1";
                 if !is_proxy {
                     needs.direct.entry(*port).or_insert_with(|| address.clone());
                 }
@@ -224,9 +233,10 @@ fn collect(watch: &Watch, events: Vec<TraceEvent>, profile: &mut LearnedProfile)
         if may(&real, accesses) {
             continue;
         }
-        let is_listed = matches!(event, TraceEvent::Read(_)) && watch.own_folders.contains(&real);
+        let is_listed =
+            matches!(event, TraceEvent::Read(_)) && strace_run.own_folders.contains(&real);
         if is_listed {
-            let text = shown(watch, &real);
+            let text = shown(strace_run, &real);
             let note = format!(
                 "{text} is left out, although it was listed: interpreters do that to find modules"
             );
@@ -235,14 +245,14 @@ fn collect(watch: &Watch, events: Vec<TraceEvent>, profile: &mut LearnedProfile)
             }
             continue;
         }
-        match watch.secrets.contain(&real) {
-            // What the kernel says of processes is looked at by many programs, which do without.
+        match strace_run.secrets.contain(&real) {
+            // Many programs look at `/proc` and `/dev`, and work without.
             true if real.starts_with("/proc") || real.starts_with("/dev") => {}
             true => _ = never.insert(real.display().to_string()),
             false => match &event {
-                // What a package manager installs is run from its cache, under names that change.
-                TraceEvent::Run(_) => _ = set.insert(cache(watch, &real).unwrap_or(real)),
-                // An entry is created, moved or removed in its folder.
+                // Package managers run what they install from their cache, under names that change.
+                TraceEvent::Run(_) => _ = set.insert(cache(strace_run, &real).unwrap_or(real)),
+                // To create, move or remove an entry, its folder must be writable.
                 TraceEvent::Change(_) => {
                     set.insert(real.parent().unwrap_or(Path::new("/")).to_owned());
                 }
@@ -250,28 +260,28 @@ fn collect(watch: &Watch, events: Vec<TraceEvent>, profile: &mut LearnedProfile)
             },
         }
     }
-    // `nscd` is asked by the C library, which does without.
+    // The C library asks `nscd`, and works without.
     needs.unix.retain(|path| !path.starts_with("/run/nscd") && !path.starts_with("/var/run/nscd"));
     profile.never = never.into_iter().collect();
     needs
 }
 
 fn widen_writes(
-    watch: &Watch,
+    strace_run: &StraceRun,
     paths: &BTreeSet<PathBuf>,
     profile: &mut LearnedProfile,
 ) -> BTreeSet<PathBuf> {
     let mut wide: BTreeSet<PathBuf> = BTreeSet::new();
     for path in paths {
-        let whole = cache(watch, path).unwrap_or_else(|| path.clone());
+        let whole = cache(strace_run, path).unwrap_or_else(|| path.clone());
         if whole.is_dir() {
-            let text = shown(watch, &whole);
+            let text = shown(strace_run, &whole);
             let note =
                 format!("all of {text}, because entries of it were created, moved or removed");
             if !profile.guessed.contains(&note) {
                 profile.guessed.push(note);
             }
-            if is_broad(watch, &whole) {
+            if is_broad(strace_run, &whole) {
                 profile.dangerous.push(format!(
                     "it changes entries of {text} itself, which is all that the user has"
                 ));
@@ -283,7 +293,7 @@ fn widen_writes(
 }
 
 fn widen_reads(
-    watch: &Watch,
+    strace_run: &StraceRun,
     paths: &BTreeSet<PathBuf>,
     profile: &mut LearnedProfile,
 ) -> BTreeSet<PathBuf> {
@@ -295,12 +305,12 @@ fn widen_reads(
     for path in paths {
         let parent = path.parent().unwrap_or(path);
         let is_many = of_folder.get(parent).is_some_and(|count| *count >= MANY);
-        let whole = match cache(watch, path) {
+        let whole = match cache(strace_run, path) {
             Some(cache) => cache,
-            None if is_many && !is_broad(watch, parent) => {
+            None if is_many && !is_broad(strace_run, parent) => {
                 let note = format!(
                     "all of {}, because {} of its entries were read",
-                    shown(watch, parent),
+                    shown(strace_run, parent),
                     of_folder[parent]
                 );
                 if !profile.guessed.contains(&note) {
@@ -310,10 +320,10 @@ fn widen_reads(
             }
             None => path.clone(),
         };
-        if is_broad(watch, &whole) {
+        if is_broad(strace_run, &whole) {
             profile.dangerous.push(format!(
                 "it lists {}, below which is all that the user has",
-                shown(watch, &whole)
+                shown(strace_run, &whole)
             ));
         }
         wide.insert(whole);
@@ -321,22 +331,22 @@ fn widen_reads(
     outermost(&wide)
 }
 
-/// The cache of a package manager that the path is in.
-fn cache(watch: &Watch, path: &Path) -> Option<PathBuf> {
-    let home = watch.places.home()?;
+/// Returns the cache of a package manager that the path is in, if it is in one.
+fn cache(strace_run: &StraceRun, path: &Path) -> Option<PathBuf> {
+    let home = strace_run.places.home()?;
     CACHES.iter().map(|cache| home.join(cache)).find(|cache| path.starts_with(cache))
 }
 
-/// Whether a folder has much of the user, or of the system, below it.
-fn is_broad(watch: &Watch, folder: &Path) -> bool {
-    let is_of_home = watch.places.home().is_some_and(|home| home.starts_with(folder));
+/// Returns whether the folder holds the home folder or a large part of the system.
+fn is_broad(strace_run: &StraceRun, folder: &Path) -> bool {
+    let is_of_home = strace_run.places.home().is_some_and(|home| home.starts_with(folder));
     is_of_home
         || ["/", "/home", "/tmp", "/var", "/etc", "/usr"]
             .iter()
             .any(|broad| folder == Path::new(broad))
 }
 
-/// Paths that are not below others.
+/// Returns the paths that are not below another of them.
 fn outermost(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
     let is_below_other =
         |path: &PathBuf| path.ancestors().skip(1).any(|folder| paths.contains(folder));
@@ -344,9 +354,9 @@ fn outermost(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
 }
 
 /// A path as people write it: `~/notes/**` for all of a folder.
-fn shown(watch: &Watch, path: &Path) -> String {
+fn shown(strace_run: &StraceRun, path: &Path) -> String {
     let end = if path.is_dir() { "/**" } else { "" };
-    let of_home = watch.places.home().and_then(|home| path.strip_prefix(home).ok());
+    let of_home = strace_run.places.home().and_then(|home| path.strip_prefix(home).ok());
     match of_home {
         Some(rest) if rest.as_os_str().is_empty() => format!("~{end}"),
         Some(rest) => format!("~/{}{end}", rest.display()),
@@ -360,9 +370,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        files::{Places, SecretPaths},
+        files::{SandboxPlaces, SecretPaths},
         policy::FileRule,
-        refusals::Refusals,
+        refusals::RefusalLog,
     };
 
     fn learned(files: &[&str], events: impl Fn(&Path) -> Vec<TraceEvent>) -> String {
@@ -373,17 +383,17 @@ mod tests {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, "").unwrap();
         }
-        let watch = Watch {
+        let strace_run = StraceRun {
             trace: home.join("trace"),
             proxy_port: 3128,
             usual: vec![FileRule { path: "/usr".into(), access: FileAccess::Run }],
             own_folders: vec![home.join("script")],
-            places: Places::new(Some(home.clone()), home.clone()),
+            places: SandboxPlaces::new(Some(home.clone()), home.clone()),
             secrets: SecretPaths::new(Some(&home), &[]),
-            seen: Arc::new(Refusals::new("x", None)),
+            seen: Arc::new(RefusalLog::new("x", None)),
         };
         let hosts = vec!["b.example:443".to_owned(), "a.example:443".to_owned()];
-        make(&watch, events(&home), hosts).to_toml(ProfileOwner::Server("x"))
+        make(&strace_run, events(&home), hosts).to_toml(ProfileOwner::Server("x"))
     }
 
     // SB-2

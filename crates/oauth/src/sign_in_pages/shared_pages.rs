@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use switchboard_toolcall::Principal;
+use switchboard_toolcall::time::unix_seconds;
 use switchboard_vault::Secret;
 use tokio::{
     sync::watch,
@@ -11,7 +12,7 @@ use tokio::{
 };
 
 use super::{SignInPage, SignInTarget, is_same};
-use crate::{credential_store::StoreFuture, error::Error, pending::StoredRequest, token::now};
+use crate::{credential_store::StoreFuture, error::Error, pending::StoredRequest};
 
 /// How long it is known how a page ended: until every gateway has seen it.
 const OUTCOME: Duration = Duration::from_secs(60);
@@ -41,8 +42,8 @@ pub trait SharedPages: fmt::Debug + Send + Sync {
 pub type TargetFinder =
     Arc<dyn Fn(&str, &Principal) -> Option<Arc<dyn SignInTarget>> + Send + Sync>;
 
-/// The gateways of a cluster.
-pub(super) struct Fleet {
+/// Shares the pages of this gateway with the others of its cluster.
+pub(super) struct PageSharing {
     pages: Arc<dyn SharedPages>,
     find: TargetFinder,
 }
@@ -71,13 +72,13 @@ pub(super) struct StoredStep {
     pub(super) request: StoredRequest,
 }
 
-impl fmt::Debug for Fleet {
+impl fmt::Debug for PageSharing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fleet").field("pages", &self.pages).finish_non_exhaustive()
+        f.debug_struct("PageSharing").field("pages", &self.pages).finish_non_exhaustive()
     }
 }
 
-impl Fleet {
+impl PageSharing {
     pub(super) fn new(pages: Arc<dyn SharedPages>, find: TargetFinder) -> Self {
         Self { pages, find }
     }
@@ -103,7 +104,7 @@ impl Fleet {
         noted(self.pages.put(&step_name(&state), text.into(), page.life()).await);
     }
 
-    /// Uses up what a browser has begun here. Returns false if it has begun anew, or ended, at another gateway.
+    /// Uses up what a browser has begun here. Returns false if it has been begun again, or ended, at another gateway.
     pub(super) async fn use_step(&self, page: &SignInPage, state: &str) -> bool {
         noted(self.pages.take(&step_name(state)).await.map(drop));
         let stored: Option<StoredPage> = read(self.pages.get(&page_name(&page.id)).await);
@@ -127,11 +128,12 @@ impl Fleet {
         }
         let principal = Principal::from_key(&stored.caller)?;
         let target = (self.find)(&stored.server, &principal)?;
-        let life = stored.until.checked_sub(now())?;
+        let life = stored.until.checked_sub(unix_seconds())?;
         Some((target, Duration::from_secs(life)))
     }
 
-    /// Takes what a browser has begun at another gateway, if the cookie is its. Another browser does not use it up.
+    /// Takes the step that a browser began at another gateway, if one of `cookies` is the one that the browser got. A request of
+    /// another browser leaves it in place.
     pub(super) async fn take_step(&self, state: &str, cookies: &[&str]) -> Option<StoredStep> {
         if state.len() != RANDOM || cookies.is_empty() {
             return None;
@@ -173,7 +175,7 @@ impl Fleet {
                 outcome = timeout_at(page.until, elsewhere) => {
                     if let Ok(outcome) = outcome {
                         if outcome.is_ok() {
-                            page.target.signed_in_anew().await;
+                            page.target.on_sign_in().await;
                         }
                         page.end(outcome);
                     }
@@ -193,7 +195,7 @@ impl Fleet {
         let stored = StoredPage {
             server: page.server_name().to_owned(),
             caller,
-            until: now().saturating_add(life.as_secs()),
+            until: unix_seconds().saturating_add(life.as_secs()),
             state: state.map(str::to_owned),
             outcome: outcome.cloned(),
         };

@@ -17,7 +17,7 @@ const ABSENCE: Duration = Duration::from_secs(4);
 
 /// The running calls.
 #[derive(Default)]
-pub(super) struct RunningCalls {
+pub(super) struct WorkerCalls {
     calls: Mutex<RunningCallsState>,
     /// Notified when none is left.
     idle: Notify,
@@ -38,9 +38,9 @@ struct CallEntry {
     struck: Option<Instant>,
 }
 
-impl RunningCalls {
+impl WorkerCalls {
     /// Adds a call; its token may have fired already.
-    pub(super) fn begin(self: &Arc<Self>, call: CallId, reply: &str) -> RunningCall {
+    pub(super) fn begin(self: &Arc<Self>, call: CallId, reply: &str) -> WorkerCall {
         let cancel = CancellationToken::new();
         let mut calls = self.lock();
         if let Some(place) = calls.cancelled_early.iter().position(|early| *early == call) {
@@ -53,7 +53,7 @@ impl RunningCalls {
             CallEntry { reply, since, cancel: cancel.clone(), go: go.clone(), struck: None };
         calls.running.insert(call, running);
         drop(calls);
-        RunningCall { running: self.clone(), call, cancel, go }
+        WorkerCall { running: self.clone(), call, cancel, go }
     }
 
     /// Cancels the call, if it runs here.
@@ -118,15 +118,15 @@ impl RunningCalls {
 }
 
 /// A running call; it ends when this is dropped.
-pub(super) struct RunningCall {
-    running: Arc<RunningCalls>,
+pub(super) struct WorkerCall {
+    running: Arc<WorkerCalls>,
     call: CallId,
     pub(super) cancel: CancellationToken,
     /// Fires when it may start.
     pub(super) go: CancellationToken,
 }
 
-impl Drop for RunningCall {
+impl Drop for WorkerCall {
     fn drop(&mut self) {
         let mut calls = self.running.lock();
         calls.running.remove(&self.call);
@@ -140,13 +140,13 @@ impl Drop for RunningCall {
 mod tests {
     use super::*;
 
-    fn begin(running: &Arc<RunningCalls>, call: CallId) -> RunningCall {
+    fn begin(running: &Arc<WorkerCalls>, call: CallId) -> WorkerCall {
         running.begin(call, "answers")
     }
 
     #[test]
     fn a_notice_may_overtake_its_call_and_hits_no_other() {
-        let running = Arc::<RunningCalls>::default();
+        let running = Arc::<WorkerCalls>::default();
         let (early, other) = (CallId::generate(), CallId::generate());
         running.cancel(early);
         let (early, other) = (begin(&running, early), begin(&running, other));
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn only_so_many_notices_are_remembered() {
-        let running = Arc::<RunningCalls>::default();
+        let running = Arc::<WorkerCalls>::default();
         let forgotten = CallId::generate();
         running.cancel(forgotten);
         for _ in 0..REMEMBERED {
@@ -169,7 +169,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_calls_that_take_long_are_told_as_alive() {
-        let running = Arc::<RunningCalls>::default();
+        let running = Arc::<WorkerCalls>::default();
         let long = begin(&running, CallId::generate());
         tokio::time::advance(ABSENCE).await;
         let short = begin(&running, CallId::generate());
@@ -180,7 +180,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_not_heard_twice_in_a_row_is_cancelled() {
-        let running = Arc::<RunningCalls>::default();
+        let running = Arc::<WorkerCalls>::default();
         let call = begin(&running, CallId::generate());
         running.strike(call.call);
         tokio::time::advance(ABSENCE * 2).await;
@@ -193,7 +193,7 @@ mod tests {
 
     #[tokio::test]
     async fn idle_is_when_the_last_has_ended() {
-        let running = Arc::<RunningCalls>::default();
+        let running = Arc::<WorkerCalls>::default();
         running.idle().await;
         let (one, two) = (begin(&running, CallId::generate()), begin(&running, CallId::generate()));
         running.cancel_all();

@@ -1,13 +1,13 @@
 use std::path::Path;
 
-use super::super::{Loaded, ParsedConfig, json, missing::LookupError, parse, read};
+use super::super::{LoadedConfig, ParsedConfig, json, missing::LookupError, parse, read};
 use super::*;
 
 fn dialect(file: &str, text: &str) -> Option<Dialect> {
     recognise(&json::parse(text).unwrap(), Path::new(file))
 }
 
-fn load(file: &str, text: &str) -> Result<Loaded, String> {
+fn load(file: &str, text: &str) -> Result<LoadedConfig, String> {
     let variable = |name: &str| match name {
         "TOKEN" => Ok("secret".to_owned()),
         _ => Err(LookupError::NotPresent),
