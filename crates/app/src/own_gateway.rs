@@ -26,6 +26,7 @@ use crate::{
     cli::Cli,
     settings::LoadedConfig,
     terminal::{self, Paint, text},
+    version::VERSION,
 };
 
 pub(crate) use attach::SERVER_NAME;
@@ -41,7 +42,7 @@ const RELOAD_TIME: Duration = Duration::from_secs(3);
 /// The caller that records of the command line name.
 pub(crate) const CALLER: &str = "command line";
 
-/// A gateway of this user, with the same config and version.
+/// A gateway of this user, with the same config, version and build.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnGateway {
     socket: PathBuf,
@@ -93,7 +94,7 @@ impl OwnGateway {
         Ok(Some(gateway))
     }
 
-    /// Checks that the gateway has the same version and config. If the config was changed a moment ago, waits until the
+    /// Checks that the gateway has the same version, build and config. If the config was changed a moment ago, waits until the
     /// gateway has read it.
     async fn agrees(&self, loaded: &LoadedConfig) -> Result<(), String> {
         loop {
@@ -103,6 +104,13 @@ impl OwnGateway {
             // The API may differ between versions, so only a gateway of the same version is used.
             if theirs != ours {
                 return Err(format!("it is version {theirs}, and this is {ours}; start it again"));
+            }
+            // Until a version is published, its API changes from commit to commit. A gateway too old to say its build is another one.
+            let build = word("build").unwrap_or(theirs);
+            if build != VERSION {
+                return Err(format!(
+                    "it is another build, {build}, and this is {VERSION}; start it again"
+                ));
             }
             if word("config_digest") == loaded.digest {
                 return Ok(());

@@ -9,8 +9,11 @@ export function duration(ms) {
   if (ms < 999.5) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1000).toFixed(ms < 9_950 ? 2 : 1)} s`;
   const seconds = Math.round(ms / 1000);
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} m ${seconds % 60} s`;
-  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} m`;
+  const minutes = Math.floor(seconds / 60) % 60;
+  const parts =
+    seconds < 3600 ? [minutes, 'min', seconds % 60, 's'] : [Math.floor(seconds / 3600), 'h', minutes, 'min'];
+  // What is zero is left out.
+  return parts.slice(0, parts[2] === 0 ? 2 : 4).join(' ');
 }
 
 /**

@@ -166,7 +166,8 @@ function decisionTable(decisions) {
     decisions.map((one) => [
       moment(one.started),
       h('code', {}, one.tool),
-      one.caller ?? '–',
+      // On loopback without a token nobody has a name, but programs say theirs.
+      one.caller ?? one.client ?? '–',
       h('span', { class: `chip ${one.decision === 'allow' ? 'ok' : 'warn'}` }, words(one.decision)),
       one.by ?? '–',
       one.reason ?? '',

@@ -287,6 +287,7 @@ export interface Decision {
   call_id: string;
   tool: string;
   caller: string | null;
+  client: string | null;
   started: string;
   decision: string;
   by: string | null;

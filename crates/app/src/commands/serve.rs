@@ -171,7 +171,7 @@ async fn over_http(
     // Removed when this function ends.
     let (socket, _own_socket) = socket.unzip();
     let about = About::default();
-    own_socket::describe(&about, Some(url), loaded);
+    own_socket::describe(&about, Some(url.clone()), loaded);
     while_connected(app, loaded, Needs::AsSet, async |connections| {
         let queue = connections.queue(&app.executor);
         let queue = queue.map(|queue| Arc::new(queue) as Arc<dyn DurableCalls>);
@@ -179,7 +179,6 @@ async fn over_http(
         let (executor, mcp_config) = (app.executor.clone(), mcp_config(&loaded.settings.serve)?);
         let mcp = membership.server(executor, servers.clone(), queue.clone(), mcp_config).await?;
         if serve.json {
-            let url = format!("http://{address}");
             let line =
                 json!({"address": url, "mcp": format!("{url}/mcp"), "api": format!("{url}/api")});
             terminal::print(&line.to_string())?;

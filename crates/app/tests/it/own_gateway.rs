@@ -67,7 +67,7 @@ fn scrubbed(ran: &Ran) -> (i32, Value, String) {
     (ran.status, value, told.collect::<Vec<_>>().join("\n"))
 }
 
-// GW-1
+// GW-1, GW-8
 #[test]
 fn commands_say_the_same_with_a_gateway_and_start_no_server() {
     let place = place("[policy]\ndeny = [\"calculate_hash\"]\n");
@@ -194,7 +194,6 @@ fn another_config_version_or_folder_is_not_used_and_the_reason_is_said() {
     let place = place("").file("other.toml", "");
     let serving = serve(&place);
     place.call(&["s__echo"]);
-    let before = starts(&place);
     let elsewhere = place.run(&["--config", "other.toml", "call", "s__echo", "--json"]);
     assert_eq!(elsewhere.json()["error_kind"], "unknown_server");
 
@@ -219,12 +218,23 @@ fn another_config_version_or_folder_is_not_used_and_the_reason_is_said() {
     let socket = socket(&place);
     drop(serving);
     fs::remove_file(&socket).unwrap();
-    let listener = UnixListener::bind(&socket).unwrap();
-    let upgraded = thread::spawn(move || answer(&listener, r#"{"version":"9.9.9"}"#));
-    let said = reason(&place);
-    upgraded.join().unwrap();
-    assert!(said.contains("it is version 9.9.9"), "{said}");
-    assert!(starts(&place) > before, "it ran alone");
+    let version = env!("CARGO_PKG_VERSION");
+    let build = json!({"version": version, "build": format!("{version} (0a1b2c3d 2026-01-01)")});
+    let another = format!("it is another build, {version} (0a1b2c3d 2026-01-01), and this is ");
+    for (about, expected) in [
+        (json!({"version": "9.9.9"}), "it is version 9.9.9"),
+        (build, &*another),
+        (json!({"version": version}), "it is another build, "),
+    ] {
+        let before = starts(&place);
+        let listener = UnixListener::bind(&socket).unwrap();
+        let upgraded = thread::spawn(move || answer(&listener, &about.to_string()));
+        let said = reason(&place);
+        upgraded.join().unwrap();
+        assert!(said.contains(expected), "{said}");
+        assert_eq!(starts(&place), before + 1, "it ran alone");
+        fs::remove_file(&socket).unwrap();
+    }
 }
 
 /// Answers one request with this body.
@@ -287,7 +297,7 @@ fn an_mcp_client_over_stdio_shares_the_gateways_servers() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-// GW-1, ML-8
+// GW-1, GW-8, ML-8
 #[test]
 fn a_model_calls_the_gateways_tools() {
     let turns = json!({"turns": [

@@ -41,7 +41,7 @@ fn add(serving: &Serving, server: &Value) -> (u16, Value) {
     serving.ask("POST", "/api/servers", "", &server.to_string())
 }
 
-// GW-8
+// GW-1
 #[test]
 fn a_server_is_tried_written_and_connected() {
     let (place, serving) = start(Some(CONFIG));
@@ -70,7 +70,7 @@ fn a_server_is_tried_written_and_connected() {
     assert_eq!(serving.ask("DELETE", "/api/servers/lib", "", "").0, 404);
 }
 
-// GW-8
+// GW-1
 #[test]
 fn what_cannot_be_added_is_not_written() {
     let (place, serving) = start(Some(CONFIG));
@@ -95,7 +95,7 @@ fn what_cannot_be_added_is_not_written() {
     assert_eq!(read(&place, "switchboard.toml"), "[servers");
 }
 
-// GW-8
+// GW-1
 #[test]
 fn without_a_config_the_users_own_is_begun() {
     let (place, serving) = start(None);

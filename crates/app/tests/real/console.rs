@@ -2,12 +2,13 @@
 //!
 //! Each section has a script in `console/`, which steers Debian's Chromium and fails where something is not as it should be.
 
+mod pictures;
+
 use std::{
-    fs,
     io::{self, Read, Write},
     net::{Shutdown, TcpListener},
     path::Path,
-    process::Output,
+    process::{Output, Stdio},
     thread,
 };
 
@@ -165,6 +166,51 @@ async fn a_model_is_tried_and_stopped() {
     assert_eq!(model.abandoned(), 1, "the stop reached the model");
 }
 
+// GW-1, ML-5
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chat_of_the_console_goes_on_in_the_terminal() {
+    let [_, answer] = turns();
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let model =
+        ProviderServer::start([answer, events(&[say("And three are 7.62 cm."), end])]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let (at, config) = (folder.path().to_owned(), with_model(&model));
+    let resumed = move || {
+        let serving = Serving::start(&at, &config);
+        let url = format!("http://{}", serving.address);
+        run(&at, "kept", &[&url, "begin"]);
+        let mut chat = switchboard(&at, &["chat", "--resume"]);
+        let streams = chat.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut chat = streams.spawn().unwrap();
+        chat.stdin.take().unwrap().write_all(b"And three?\n").unwrap();
+        let output = chat.wait_with_output().unwrap();
+        run(&at, "kept", &[&url, "read"]);
+        serving.stop();
+        output
+    };
+    let output = tokio::task::spawn_blocking(resumed).await.unwrap();
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(stdout, "And three are 7.62 cm.\n", "{stderr}");
+    // The model has read what was said in the console.
+    let asked = model.captured().pop().unwrap();
+    let messages = asked.body["messages"].as_array().unwrap();
+    let said: Vec<_> = messages.iter().filter(|message| message["role"] != "system").collect();
+    let texts: Vec<_> = said.iter().filter_map(|message| message["content"].as_str()).collect();
+    assert_eq!(texts, ["How long are 2 inches?", "These are 5.08 cm.", "And three?"]);
+}
+
+// GW-1
+#[test]
+fn a_refused_config_is_told_above_every_section() {
+    let folder = tempfile::tempdir().unwrap();
+    let serving = Serving::start(folder.path(), "");
+    let file = folder.path().join("switchboard.toml");
+    let url = format!("http://{}", serving.address);
+    run(folder.path(), "refused", &[&url, file.to_str().unwrap()]);
+    serving.stop();
+}
+
 // GW-1
 #[test]
 fn a_held_call_is_decided_by_a_person() {
@@ -236,112 +282,6 @@ fn everybody_can_reach_everything() {
 #[test]
 fn every_section_works_in_firefox() {
     look(&format!("{ASK}{}{SCENE}", servers()), "firefox", &[]);
-}
-
-/// What a model says that asks for the time in two cities, counts, and answers with a table.
-fn long_turns() -> [Reply; 3] {
-    let call = |index: usize, tool: &str, arguments: &str| json!({"index": index, "id": format!("{tool}{index}"), "function": {"name": tool, "arguments": arguments}});
-    let calls =
-        |calls: Vec<Value>| json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]});
-    let end =
-        |reason: &str| json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]});
-    let usage = |read: u64, wrote: u64| json!({"choices": [], "usage": {"prompt_tokens": read, "completion_tokens": wrote}});
-    let times = vec![
-        call(0, "time__get_current_time", r#"{"timezone":"Europe/Berlin"}"#),
-        call(1, "time__get_current_time", r#"{"timezone":"Asia/Tokyo"}"#),
-    ];
-    let sums = vec![
-        call(0, "math_eval", r#"{"expression":"8 hours to minutes"}"#),
-        call(1, "files__list_directory", r#"{"path":"."}"#),
-    ];
-    let table = "It is later in **Tokyo**:\n\n| city | ahead by |\n|---|---:|\n| Berlin | 0 h |\n| Tokyo | 8 h |\n\nYour notes have a page about [time zones](https://www.iana.org/time-zones).";
-    [
-        events(&[
-            say("Let me look at the **time** in both places."),
-            calls(times),
-            end("tool_calls"),
-            usage(812, 41),
-        ]),
-        events(&[
-            say("And what that is in minutes:"),
-            calls(sums),
-            end("tool_calls"),
-            usage(1002, 53),
-        ]),
-        events(&[say(table), end("stop"), usage(1192, 65)]),
-    ]
-}
-
-/// Programs by the names under which people know them, so that pictures show commands as people write them.
-fn launchers(folder: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    let (python, node) = (part("mcp-python/venv/bin"), part("mcp-node/node_modules/.bin"));
-    fs::create_dir_all(folder.join("bin")).unwrap();
-    fs::create_dir_all(folder.join("notes")).unwrap();
-    fs::write(folder.join("notes/time-zones.md"), "# Time zones\n").unwrap();
-    for (name, script) in [
-        ("uvx", format!("program=$1; shift; exec '{}'/$program \"$@\"", python.display())),
-        (
-            "npx",
-            format!(
-                "program=${{2#@modelcontextprotocol/}}; shift 2; exec '{}'/mcp-$program \"$@\"",
-                node.display()
-            ),
-        ),
-    ] {
-        let file = folder.join("bin").join(name);
-        fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-}
-
-const SERVERS_OF_PICTURES: &str = r#"
-[servers.time]
-command = "uvx"
-args = ["mcp-server-time", "--local-timezone", "UTC"]
-[servers.things]
-command = "npx"
-args = ["-y", "@modelcontextprotocol/server-everything", "stdio"]
-[servers.files]
-command = "npx"
-args = ["-y", "@modelcontextprotocol/server-filesystem", "notes"]
-[servers.tickets]
-command = "tickets-mcp"
-check = "Is tickets-mcp installed?"
-[servers.memory]
-command = "npx"
-args = ["-y", "@modelcontextprotocol/server-memory"]
-enabled = false
-"#;
-
-/// Fewer would be a section without its picture.
-const PICTURES: usize = 24;
-
-/// With `SWITCHBOARD_PICTURES`, which `cargo xtask console` sets, they become those of the documentation.
-// GW-1
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pictures() {
-    let kept = std::env::var_os("SWITCHBOARD_PICTURES").map(std::path::PathBuf::from);
-    let folder = tempfile::tempdir().unwrap();
-    let target = kept.unwrap_or_else(|| folder.path().join("pictures"));
-    fs::create_dir_all(&target).unwrap();
-    let model = ProviderServer::start([]).await;
-    for reply in std::iter::repeat_n(long_turns(), 4).flatten() {
-        model.push(reply);
-    }
-    let policy = "[policy]\nask = ['scene', 'files__write_*']\ndeny = ['files__move_file']\nask_timeout = '15m'\n";
-    let config = format!("{policy}{}{SERVERS_OF_PICTURES}{SCENE}", with_model(&model));
-    launchers(folder.path());
-    let (at, words) = (folder.path().to_owned(), target.to_str().unwrap().to_owned());
-    tokio::task::spawn_blocking(move || {
-        let serving = Serving::start(&at, &config);
-        run(&at, "pictures", &[&format!("http://{}", serving.address), &words]);
-        serving.stop();
-    })
-    .await
-    .unwrap();
-    let taken = fs::read_dir(&target).unwrap().count();
-    assert!(taken >= PICTURES, "{taken} pictures");
 }
 
 /// A server that wants a sign-in of everybody.

@@ -3,7 +3,7 @@
 import { get } from '../api.js';
 import { fill, h } from '../dom.js';
 import { feed } from '../feed.js';
-import { count } from '../format.js';
+import { count, moment } from '../format.js';
 import * as held from '../held.js';
 import { icon } from '../icons.js';
 import { isTyping } from '../keys.js';
@@ -211,11 +211,16 @@ class Live {
   }
 
   async #save() {
+    this.save.disabled = true;
     try {
-      await download(this.#filter);
+      const oldest = await download(this.#filter);
+      if (oldest) {
+        toast(`Calls before ${moment(oldest)} are not in the file; “switchboard calls export” saves all`, 'bad');
+      }
     } catch (error) {
       toast(error instanceof Error ? error.message : String(error), 'bad');
     }
+    this.save.disabled = false;
   }
 
   /** Stands still while somebody reads, so that nothing moves away under the pointer. */

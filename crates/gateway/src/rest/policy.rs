@@ -73,6 +73,8 @@ pub(crate) struct ShownDecision {
     call_id: String,
     tool: String,
     caller: Option<String>,
+    /// The program that called it, as it names itself.
+    client: Option<String>,
     started: String,
     /// `allow`, `deny`, `expired` or `withdrawn`.
     decision: &'static str,
@@ -183,6 +185,7 @@ pub(crate) async fn decisions(
                     call_id: record.id.to_string(),
                     tool: record.tool,
                     caller: record.caller,
+                    client: record.client,
                     started: timestamp(record.started),
                     decision: approval.decision.code(),
                     by: approval.by,

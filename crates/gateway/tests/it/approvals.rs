@@ -38,6 +38,21 @@ impl TestGateway {
     }
 }
 
+// GW-8
+#[tokio::test]
+async fn decisions_name_the_program_that_called() {
+    let gateway = TestGateway::recording().await;
+    gateway.executor.tools().add(Fake::echoes("delete_all")).unwrap();
+    let call = gateway.call("delete_all", &json!({})).header("x-switchboard", "console");
+    let called = tokio::spawn(answer(call));
+    let held = until_some(async || gateway.waiting().await.first().cloned()).await;
+    let id = held["id"].as_str().unwrap();
+    assert_eq!(answer(gateway.decide(id, &json!({"decision": "allow"}))).await.0, 200);
+    assert_eq!(called.await.unwrap().0, 200);
+    let (_, decided) = answer(gateway.get("/api/approvals/decided")).await;
+    assert_eq!((&decided[0]["client"], &decided[0]["caller"]), (&json!("console"), &Value::Null));
+}
+
 #[tokio::test]
 async fn a_held_call_is_listed_allowed_once_and_recorded() {
     let gateway = TestGateway::recording().await;

@@ -74,7 +74,7 @@ fn time() -> Value {
     json!({"name": "time", "command": ["uvx", "mcp-server-time"], "env": {"A": "b"}})
 }
 
-// GW-8
+// GW-1
 #[tokio::test]
 async fn the_user_of_the_machine_adds_removes_and_switches_servers() {
     let gateway = TestGateway::start().await;
@@ -99,7 +99,7 @@ async fn the_user_of_the_machine_adds_removes_and_switches_servers() {
     assert_eq!(gateway.editor.asked(), [""; 0]);
 }
 
-// GW-8
+// GW-1
 #[tokio::test]
 async fn why_a_server_was_not_added_is_said_without_secrets() {
     let gateway = TestGateway::start().await;
@@ -118,7 +118,7 @@ async fn why_a_server_was_not_added_is_said_without_secrets() {
     }
 }
 
-// GW-2, GW-8
+// GW-2
 #[tokio::test]
 async fn tokens_switch_servers_but_do_not_choose_programs() {
     let named = |name: &str| NewToken { name: name.to_owned(), ..NewToken::default() };
@@ -147,7 +147,7 @@ async fn tokens_switch_servers_but_do_not_choose_programs() {
     assert_eq!(gateway.add_server(Some(&plain), &time()).await.0, 403);
 }
 
-// GW-8
+// GW-1
 #[tokio::test]
 async fn servers_that_are_off_are_listed_for_those_who_may_switch_them_on() {
     let gateway = TestGateway::start().await;

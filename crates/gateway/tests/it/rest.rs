@@ -160,6 +160,22 @@ async fn calls_are_listed_newest_first() {
     assert!(!calls.to_string().contains("secret"), "{calls}");
 }
 
+// GW-8
+#[tokio::test]
+async fn calls_of_the_console_are_recorded_as_such_beside_the_tokens_name() {
+    let gateway = TestGateway::start().await;
+    let token = gateway.token("ada", &["*"]);
+    let call = || gateway.call("echo", &json!({}));
+    let own_page = |request: reqwest::RequestBuilder| request.header("x-switchboard", "console");
+    for request in [call(), own_page(call()), own_page(call()).bearer_auth(&token)] {
+        assert_eq!(answer(request).await.0, 200);
+    }
+    let (_, calls) = answer(gateway.get("/api/calls?limit=3")).await;
+    let names = |at: usize| (calls[at]["client"].as_str(), calls[at]["caller"].as_str());
+    let expected = [(Some("console"), Some("ada")), (Some("console"), None), (None, None)];
+    assert_eq!([names(0), names(1), names(2)], expected, "{calls}");
+}
+
 #[tokio::test]
 async fn the_same_idempotency_key_acts_once() {
     let gateway = TestGateway::start().await;

@@ -156,6 +156,19 @@ async fn typed_requests_are_answered() {
     );
 }
 
+// GW-8
+#[tokio::test(start_paused = true)]
+async fn calls_of_spoken_requests_are_recorded_as_those_of_voice() {
+    let stage = TestTranscriber::new(TestPlan::default());
+    stage.ask("call light {}\nthen\nsay It is on").await;
+    stage.until("said").await;
+    let calls = stage.executor.history().recent(2).await.unwrap();
+    assert_eq!(calls.len(), 1);
+    let start = &calls[0].start;
+    assert_eq!((start.client.as_deref(), start.caller.as_deref()), (Some("voice"), Some("voice")));
+    stage.stopped().await;
+}
+
 // HM-2: it answers text without speech services.
 #[tokio::test(start_paused = true)]
 async fn without_a_voice_answers_are_told_and_not_spoken() {

@@ -12,6 +12,7 @@ use crate::{
     own_gateway::socket::{self, OwnSocket, RunningGateway, SocketClaim},
     settings::LoadedConfig,
     terminal::{self, text},
+    version::VERSION,
 };
 
 /// How long to wait for another gateway with this config that is starting, until it listens.
@@ -71,7 +72,8 @@ pub(super) fn describe(about: &About, address: Option<String>, loaded: &LoadedCo
     let config = loaded.file.as_ref().map(|file| file.display().to_string());
     let config_digest = loaded.digest.clone();
     let address = address.or_else(|| about.get().address.clone());
-    about.set(AboutGateway { address, config, config_digest, ..AboutGateway::default() });
+    let build = Some(VERSION.to_owned());
+    about.set(AboutGateway { build, address, config, config_digest, ..AboutGateway::default() });
 }
 
 /// Returns where this user's gateway with this port listens; `None` if there is no such gateway.

@@ -1,7 +1,7 @@
 //! Whose the socket is, and what becomes of commands when the gateway is killed, upgraded, started twice, or another user's.
 
 use std::{
-    fs,
+    env, fs,
     net::TcpListener,
     os::unix::fs::{PermissionsExt, chown, symlink},
     process::{Child, Command, Stdio},
@@ -33,6 +33,16 @@ fn reason(place: &Place) -> String {
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+/// Runs a test of this program again, as root in a namespace that has users of its own.
+fn as_root_of_a_namespace(test: &str) {
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--map-auto"]);
+    command.arg(env::current_exe().unwrap()).args(["--exact", test]);
+    let ran = Ran::of(command.output().unwrap());
+    let needs = "run it as root, or with `newuidmap` and a range of users in /etc/subuid";
+    assert!(ran.status == 0 && ran.stdout.contains("1 passed"), "{needs}: {ran:?}");
 }
 
 // GW-1
@@ -125,8 +135,10 @@ fn a_link_in_the_place_of_the_folder_or_the_socket_is_refused() {
 #[test]
 fn another_users_folder_and_gateway_are_not_used() {
     if !is_root() {
-        // Only root can give a folder away; `own_gateway/socket/folder.rs` tests the decision itself.
-        return;
+        // Only root can give a folder away.
+        return as_root_of_a_namespace(
+            "own_gateway::socket::another_users_folder_and_gateway_are_not_used",
+        );
     }
     let place = place("");
     let serving = serve(&place);

@@ -38,6 +38,20 @@ await visit(async ({ window }) => {
   await page.keyboard.press('Escape');
   await panel.waitFor({ state: 'detached' });
 
+  // The same call again: what comes of it is shown beside the old result, and is another call.
+  page.once('dialog', (dialog) => dialog.accept());
+  await row('inch').locator('a').click();
+  await panel.getByRole('button', { name: 'Run again' }).click();
+  await says(page, '.again .outcome', '5.08 cm');
+  await page.waitForFunction(
+    () =>
+      [...document.querySelectorAll('.rows-space .call-row:not([hidden])')].filter((row) =>
+        row.innerText.includes('inch'),
+      ).length === 2,
+  );
+  await page.keyboard.press('Escape');
+  await panel.waitFor({ state: 'detached' });
+
   // An error with its way out.
   await row('invalid parameters').locator('a').click();
   await says(page, '.failure', "missing 'expression'");
@@ -67,13 +81,14 @@ await visit(async ({ window }) => {
   await page.goto(`${base}/live`);
   await page.getByLabel('Search').fill('5.08 CM');
   await page.waitForURL(/text=5\.08/);
-  await page.waitForFunction(() => document.querySelectorAll('.rows-space .call-row:not([hidden])').length === 1);
+  await page.waitForFunction(() => document.querySelectorAll('.rows-space .call-row:not([hidden])').length === 2);
   const [file] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'Export' }).click(),
   ]);
-  const [saved, rest] = readFileSync(await file.path(), 'utf8').split('\n');
+  const [saved, older, rest] = readFileSync(await file.path(), 'utf8').split('\n');
   assert.equal(JSON.parse(saved).tool, 'math_eval');
+  assert.equal(JSON.parse(older).tool, 'math_eval');
   assert.equal(rest, '');
 
   // A view gets a name, is in the address, and is forgotten.
@@ -93,7 +108,7 @@ await visit(async ({ window }) => {
   await row('expresion').locator('a').click();
   await panel.getByRole('link', { name: 'Compare' }).click();
   await page.getByText('Choose the call to compare with').waitFor();
-  await row('inch').locator('a').click();
+  await row('inch').first().locator('a').click();
   await says(page, '.two-line.gone', 'expresion');
   await says(page, '.two-line.came', '5.08 cm');
   assert.match(page.url(), /call=01.*compare=01|compare=01.*call=01/);
@@ -131,6 +146,35 @@ await visit(async ({ window }) => {
   await page.mouse.up();
   await says(page, '.zoom', '×4.');
   assert.notEqual(await from(), '0');
+});
+
+// More calls than the gateway gives at once are saved page by page; where even that is not all, it is said.
+await visit(async ({ window }) => {
+  const { open } = await window();
+  const page = await open('/live');
+  const ids = (from, to) => Array.from({ length: to - from }, (_, index) => `call-${from + index}`);
+  const answered = (all) => all.map((id) => ({ id, tool: 'echo', outcome: 'ok', started: '2026-01-02T03:04:05.678Z' }));
+  let total = 10_003;
+  await page.route(/\/api\/calls\?limit=10000/, (route) => {
+    const after = new URL(route.request().url()).searchParams.get('after');
+    const from = after ? Number(after.slice('call-'.length)) + 1 : 0;
+    return route.fulfill({ json: answered(ids(from, Math.min(from + 10_000, total))) });
+  });
+  const save = async () => {
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export' }).click(),
+    ]);
+    const lines = readFileSync(await file.path(), 'utf8')
+      .trim()
+      .split('\n');
+    return lines.map((line) => JSON.parse(line).id);
+  };
+  assert.deepEqual(await save(), ids(0, 10_003));
+  assert.equal(await page.locator('.toast').count(), 0);
+  total = 100_001;
+  assert.equal((await save()).length, 100_000);
+  await says(page, '.toast', 'are not in the file');
 });
 
 // A result that was cut is read page by page.

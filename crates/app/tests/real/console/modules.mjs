@@ -203,7 +203,11 @@ await visit(async ({ window }) => {
     const shown = () => zoom.ticks(9310).map(({ at, left }) => [roundDuration(at), Math.round(left)]);
     const whole = shown();
     zoom.select(0.25, 0.5);
-    return { whole, part: shown().map(([time]) => time), times: [0.5, 250, 2500, 90_000].map(roundDuration) };
+    return {
+      whole,
+      part: shown().map(([time]) => time),
+      times: [0.5, 250, 2500, 90_000, 900_000, 7_260_000].map(roundDuration),
+    };
   });
   assert.deepEqual(ticks, {
     whole: [
@@ -214,7 +218,7 @@ await visit(async ({ window }) => {
       ['8 s', 86],
     ],
     part: ['2.5 s', '3 s', '3.5 s', '4 s', '4.5 s'],
-    times: ['500 µs', '250 ms', '2.5 s', '1 m 30 s'],
+    times: ['500 µs', '250 ms', '2.5 s', '1 min 30 s', '15 min', '2 h 1 min'],
   });
 
   // One slow call does not flatten the others.

@@ -70,8 +70,8 @@ await visit(async ({ window }) => {
   await history(6, 'morning');
   for (const chat of CHATS) await talk(chat);
   const held = [
-    call('scene', { room: 'garage', lights: [{ name: 'Garage/Door', level: 100 }] }),
-    call('files__write_file', { path: 'report.md', content: '# Report\n\nEverything is fine.\n' }),
+    call('scene', { room: 'garage', lights: [{ name: 'Garage/Door', level: 100 }] }, callers.laptop),
+    call('files__write_file', { path: 'report.md', content: '# Report\n\nEverything is fine.\n' }, callers['ci-agent']),
   ];
   await waiting(2);
   const more = history(30, '');
@@ -105,19 +105,25 @@ execFileSync('pngquant', [
 const weight = files.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
 assert(weight < MOST, `the pictures weigh ${weight} bytes together`);
 
+/** The headers of each caller's token, by its name. */
+const callers = {};
+
 async function tokens() {
   for (const token of [
     { name: 'cursor', tools: ['time__*', 'files__read_*', 'math_eval'] },
     { name: 'ci-agent', tools: ['files__*', 'things__*'], approve: true },
     { name: 'laptop', admin: true, watch: true, approve: true },
-  ])
-    await fetch(`${base}/api/tokens`, { method: 'POST', body: JSON.stringify(token) });
+  ]) {
+    const response = await fetch(`${base}/api/tokens`, { method: 'POST', body: JSON.stringify(token) });
+    callers[token.name] = { Authorization: `Bearer ${(await response.json()).token}` };
+  }
 }
 
 /** Calls that were held, and what became of them. */
 async function decisions() {
   for (const [decision, reason] of [['allow'], ['deny', 'not at night'], ['allow', 'looks right']]) {
-    const held = call('scene', { room: 'kitchen', lights: [{ name: 'Kitchen/Ceiling', level: 40 }] });
+    const lights = [{ name: 'Kitchen/Ceiling', level: 40 }];
+    const held = call('scene', { room: 'kitchen', lights }, callers.laptop);
     const [{ id }] = await waiting(1);
     await decide(id, decision, reason);
     await held;
@@ -157,20 +163,18 @@ async function talk(chat) {
 async function history(rounds, name) {
   const zones = ['Europe/Berlin', 'Asia/Tokyo', 'America/Lima', 'Nowhere/Land'];
   for (let round = 0; round < rounds; round += 1) {
-    const headers = name ? { 'X-Conversation': `${name}-${round}` } : {};
-    const slow = call(
-      'things__trigger-long-running-operation',
-      { duration: 0.4 + (round % 8) / 10, steps: 2 },
-      headers,
-    );
+    const conversation = name ? { 'X-Conversation': `${name}-${round}` } : {};
+    const cursor = { ...callers.cursor, ...conversation };
+    const agent = { ...callers['ci-agent'], ...conversation };
+    const slow = call('things__trigger-long-running-operation', { duration: 0.4 + (round % 8) / 10, steps: 2 }, agent);
     await Promise.all([
-      call('math_eval', { expression: `${round + 2} inch to cm` }, headers),
-      call('time__get_current_time', { timezone: zones[round % zones.length] }, headers),
-      call('files__list_directory', { path: '.' }, headers),
-      call('things__get-sum', { a: round, b: 7 }, headers),
+      call('math_eval', { expression: `${round + 2} inch to cm` }, cursor),
+      call('time__get_current_time', { timezone: zones[round % zones.length] }, cursor),
+      call('files__list_directory', { path: '.' }, agent),
+      call('things__get-sum', { a: round, b: 7 }, agent),
     ]);
-    await call('math_eval', round % 3 === 0 ? { expresion: '2+2' } : { expression: 'sqrt(16) * 3' }, headers);
+    await call('math_eval', round % 3 === 0 ? { expresion: '2+2' } : { expression: 'sqrt(16) * 3' }, cursor);
     await slow;
-    await call('things__echo', { message: `round ${round} is done` }, headers);
+    await call('things__echo', { message: `round ${round} is done` }, agent);
   }
 }

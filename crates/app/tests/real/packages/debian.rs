@@ -1,6 +1,6 @@
 //! The package for Debian, in a Debian that has nothing but dpkg.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path, process::Command, time::Instant};
 
 use super::{sandbox, succeed, use_it};
 
@@ -10,12 +10,16 @@ pub(crate) fn check(package: &Path, is_static: bool) {
     let root = root.path();
     sandbox::unpack_debian(root);
     fs::copy(package, root.join("package.deb")).unwrap();
+    let began = Instant::now();
     succeed(sandbox::as_root(root).args(["dpkg", "--install", "/package.deb"]));
-    use_it(&|| {
-        let mut command = sandbox::as_root(root);
-        command.arg("switchboard");
-        command
-    });
+    use_it(
+        &|| {
+            let mut command = sandbox::as_root(root);
+            command.arg("switchboard");
+            command
+        },
+        began,
+    );
     // The config of the services can be read as it is, and a program that needs no library depends on none.
     succeed(sandbox::as_root(root).args([
         "switchboard",

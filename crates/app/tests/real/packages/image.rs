@@ -5,6 +5,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Instant,
 };
 
 use serde_json::{Value, json};
@@ -32,6 +33,7 @@ pub(crate) fn check(archive: &Path, architecture: &str, is_static: bool) {
         // Then only the library is missing.
         sandbox::unpack_debian(root.path());
     }
+    let began = Instant::now();
     let image = Layout::unpack(archive).image(architecture, root);
     let settings = &image.config["config"];
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -55,7 +57,7 @@ pub(crate) fn check(archive: &Path, architecture: &str, is_static: bool) {
         command.args(&entrypoint);
         command
     };
-    use_it(&start);
+    use_it(&start, began);
     // What it keeps is in the volume, and nowhere else can it write.
     assert!(succeed(start().arg("calls")).contains("\tmath_eval\t"));
     assert!(state.path().join("journal").is_dir());

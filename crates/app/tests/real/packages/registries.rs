@@ -1,6 +1,6 @@
 //! The packages of Python and Node.js, installed into a clean root, without any registry.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path, process::Command, time::Instant};
 
 use switchboard_testkit::parts::part;
 use tempfile::TempDir;
@@ -36,10 +36,11 @@ fn run(root: &TempDir, words: &[&str]) -> Command {
 pub(crate) fn check_wheel(dist: &Dist, wheel: &Path) {
     eprintln!("the package of Python");
     let root = clean_root(dist);
+    let began = Instant::now();
     succeed(&mut run(&root, &["/usr/bin/python3", "-m", "venv", "/home/venv"]));
     let pip = ["/home/venv/bin/python", "-m", "pip", "--disable-pip-version-check"];
     succeed(run(&root, &pip).args(["install", "--no-index", &inside(wheel)]));
-    use_it(&|| run(&root, &["/home/venv/bin/switchboard"]));
+    use_it(&|| run(&root, &["/home/venv/bin/switchboard"]), began);
     // pip checks the list of files when it removes them.
     succeed(run(&root, &pip).args(["uninstall", "--yes", "switchboard-gateway"]));
     assert!(!root.path().join("home/venv/bin/switchboard").exists());
@@ -51,19 +52,21 @@ pub(crate) fn check_wheel(dist: &Dist, wheel: &Path) {
         fs::copy(part(&format!("uv/venv/bin/{name}")), programs.join(name)).unwrap();
     }
     let from = ["--offline", "--no-index", "--quiet", "--find-links", "/packages"];
-    use_it(&|| {
+    let uvx = || {
         let mut command = run(&root, &["uvx"]);
         command.args(from).arg("switchboard-gateway");
         command
-    });
+    };
+    use_it(&uvx, Instant::now());
 }
 
 pub(crate) fn check_npm(dist: &Dist, package: &Path, node: &str) {
     eprintln!("the package of npm");
     let root = clean_root(dist);
+    let began = Instant::now();
     let install = ["npm", "install", "--global", "--offline", "--no-audit", "--no-fund"];
     succeed(run(&root, &install).args(["--prefix", "/home/prefix", &inside(package)]));
-    use_it(&|| run(&root, &["/home/prefix/bin/switchboard"]));
+    use_it(&|| run(&root, &["/home/prefix/bin/switchboard"]), began);
     let modules = root.path().join("home/prefix/lib/node_modules");
     let program = modules.join(format!("switchboard-gateway/bin/linux-{node}"));
     fs::remove_dir_all(program).unwrap();
@@ -73,11 +76,12 @@ pub(crate) fn check_npm(dist: &Dist, package: &Path, node: &str) {
     assert_eq!(missing.status.code(), Some(1));
 
     eprintln!("npx switchboard-gateway");
-    use_it(&|| {
+    let npx = || {
         let mut command = run(&root, &["npx", "--offline", "--yes"]);
         command.arg(format!("file:{}", inside(package)));
         command
-    });
+    };
+    use_it(&npx, Instant::now());
 }
 
 /// The program in the package.

@@ -98,6 +98,7 @@ impl Default for TestPlan {
 pub(crate) struct TestTranscriber {
     pub(crate) event_log: EventLog,
     pub(crate) parrot: ObedientModel,
+    pub(crate) executor: ToolExecutor,
     pub(crate) sound: Option<mpsc::UnboundedSender<Vec<i16>>>,
     pub(crate) household: mpsc::Sender<Incoming>,
     pub(crate) stop: CancellationToken,
@@ -108,6 +109,7 @@ impl TestTranscriber {
     pub(crate) fn new(plan: TestPlan) -> Self {
         let event_log = EventLog::default();
         let parrot = ObedientModel::default();
+        let executor = executor();
         let (sound, blocks) = mpsc::unbounded_channel();
         let source =
             TestSource { blocks: Some(blocks), is_live: plan.is_live, closed: plan.closed };
@@ -122,7 +124,7 @@ impl TestTranscriber {
         let parts = TranscriberParts {
             recogniser: plan.has_recogniser.then_some(recogniser),
             wake_word: plan.wake_word,
-            assistant: assistant(&parrot, &plan.config, plan.servers),
+            assistant: assistant(&parrot, &executor, &plan.config, plan.servers),
             synthesiser: is_there(plan.voice).then(|| Arc::new(said) as Arc<dyn Synthesiser>),
             source: (!plan.is_wired).then(|| Box::new(source) as Box<dyn Source>),
             output: (is_there(plan.output) && !plan.is_wired)
@@ -138,7 +140,7 @@ impl TestTranscriber {
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let run = tokio::spawn(async move { gateway.run(&stopped).await });
-        Self { event_log, parrot, sound: Some(sound), household, stop, run }
+        Self { event_log, parrot, executor, sound: Some(sound), household, stop, run }
     }
 
     /// Makes a sound, in real time.
@@ -208,8 +210,8 @@ fn in_short(news: &VoiceEvent) -> String {
     }
 }
 
-/// An assistant whose model says what it is told, with a tool that works and one that does not.
-fn assistant(parrot: &ObedientModel, config: &Config, servers: FakeServers) -> Assistant {
+/// A tool that works and one that does not.
+fn executor() -> ToolExecutor {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Nothing {}
     let executor = ToolExecutor::default();
@@ -219,8 +221,18 @@ fn assistant(parrot: &ObedientModel, config: &Config, servers: FakeServers) -> A
     });
     executor.tools().add(good.describe("Switches")).unwrap();
     executor.tools().add(bad.describe("Fails")).unwrap();
+    executor
+}
+
+/// An assistant whose model says what it is told.
+fn assistant(
+    parrot: &ObedientModel,
+    executor: &ToolExecutor,
+    config: &Config,
+    servers: FakeServers,
+) -> Assistant {
     let model: Arc<dyn switchboard_models::Model> = Arc::new(parrot.clone());
-    let agent = Agent::new(model.clone(), executor, switchboard_agent::Config::default());
+    let agent = Agent::new(model.clone(), executor.clone(), switchboard_agent::Config::default());
     Assistant::new(agent, &model, config, Arc::new(servers))
 }
 
