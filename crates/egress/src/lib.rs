@@ -11,4 +11,4 @@ mod public_address;
 mod resolver;
 
 pub use public_address::is_public;
-pub use resolver::{PublicResolver, is_private_literal, is_public_host};
+pub use resolver::{HostNetwork, PublicResolver, host_network, is_private_literal};

@@ -207,9 +207,14 @@ impl ClientRegistration {
         Self { id, secret: None, private_key: None, signing_algorithm: None, method }
     }
 
+    /// Whether the settings are about this client.
+    pub(super) fn is_of(&self, config: &OauthConfig) -> bool {
+        config.client_id.as_ref() == Some(&self.id)
+    }
+
     /// Takes what proves who it is from the settings, if they are about this client: it may have been replaced since.
     pub(super) fn follow(&mut self, config: &OauthConfig) {
-        if config.client_id.as_ref() == Some(&self.id) {
+        if self.is_of(config) {
             self.secret = config.client_secret.clone();
             self.private_key = config.private_key.clone();
             self.signing_algorithm = config.signing_algorithm;

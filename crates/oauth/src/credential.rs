@@ -9,6 +9,7 @@ use super::{
     credential_store::{CredentialLock, CredentialStore},
     dpop::DpopKey,
     error::Error,
+    http::HttpClient,
     token::IssuedTokens,
 };
 
@@ -99,6 +100,10 @@ pub struct StoredSignIn {
     pub(super) client: ClientRegistration,
     pub(super) token_endpoint: String,
     pub(super) revocation_endpoint: Option<String>,
+    /// Whether the endpoints must be on the public internet, as a server of the public internet has named them; `None` if the
+    /// sign-in is of a version that did not note it.
+    #[serde(default)]
+    pub(super) is_public_only: Option<bool>,
     /// Which server the tokens are for (RFC 8707).
     pub(super) resource: String,
     /// The key that the tokens are bound to, if they are (DPoP).
@@ -115,6 +120,19 @@ impl StoredSignIn {
     /// Every secret in it, so that they can be redacted.
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
         std::iter::once(&self.access_token).chain(&self.refresh_token)
+    }
+
+    /// Returns the client for the endpoints of this sign-in. What was found out at the sign-in holds, whatever the server's
+    /// name server says now.
+    ///
+    /// # Errors
+    /// HTTP cannot be used here at all.
+    pub(super) async fn http(&self, http: &HttpClient, server: &Url) -> Result<HttpClient, Error> {
+        match self.is_public_only {
+            Some(true) => Ok(http.public_only()),
+            Some(false) => Ok(http.anywhere()),
+            None => http.for_server(server).await,
+        }
     }
 
     /// Takes new tokens over; what is not given again stays.

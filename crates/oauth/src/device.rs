@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{credential::StoredSignIn, error::Error, http::trusted, sign_in::SignIn, token};
+use super::{
+    client_issuer, credential::StoredSignIn, error::Error, http::trusted, sign_in::SignIn, token,
+};
 
 /// How often to ask if the authorization server does not say.
 const INTERVAL: u64 = 5;
@@ -29,6 +31,7 @@ impl SignIn {
         let endpoint = self.issuer.device_authorization_endpoint.as_ref();
         let endpoint = self.issuer.endpoint("device flow", endpoint, &self.key.url)?;
         let client = self.client(None).await?;
+        client_issuer::bind(&*self.store, &self.key.url, &self.config, self.issuer()).await?;
         let scopes = self.scopes.join(" ");
         let mut form = vec![("resource", self.resource.as_str())];
         form.extend((!scopes.is_empty()).then_some(("scope", scopes.as_str())));

@@ -1,16 +1,20 @@
 //! Requests to authorization servers: https or loopback only, bounded in size and time, and never sent on to elsewhere.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
-use reqwest::{Client, RequestBuilder, Response, StatusCode, header, redirect};
+use reqwest::{Client, ClientBuilder, RequestBuilder, Response, StatusCode, header, redirect};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use switchboard_egress::{PublicResolver, is_private_literal, is_public_host};
+use switchboard_egress::{HostNetwork, PublicResolver, host_network, is_private_literal};
 use switchboard_vault::Secret;
-use url::Url;
+use url::{Host, Url};
 use zeroize::Zeroizing;
 
-use super::{dpop::NONCE, error::Error};
+use super::{challenge::Challenge, dpop::NONCE, error::Error};
 
 /// How long one request may take, the whole answer included.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -29,6 +33,8 @@ pub struct HttpClient {
     /// Connects to public addresses only.
     public: Client,
     is_public_only: bool,
+    /// The names that were found in a private network, with the addresses that they are connected to.
+    pinned: Vec<(String, Vec<SocketAddr>)>,
 }
 
 /// An answer, read whole. It may have secrets, so its bytes are overwritten when it is dropped.
@@ -62,31 +68,78 @@ impl HttpClient {
     pub fn new() -> Result<Self, Error> {
         // Fails where the host has installed one already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = || {
-            Client::builder()
-                .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
-                .timeout(TIMEOUT)
-                .redirect(redirect::Policy::none())
-        };
-        let unusable = |error: reqwest::Error| {
-            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-            Error::Metadata(format!("{error}{}", cause.unwrap_or_default()))
-        };
-        let direct = builder().no_proxy().build().map_err(unusable)?;
-        let proxied = builder().build().map_err(unusable)?;
-        let public = builder().dns_resolver(Arc::new(PublicResolver)).build().map_err(unusable)?;
-        Ok(Self { direct, proxied, public, is_public_only: false })
+        let direct = built(builder().no_proxy())?;
+        let proxied = built(builder())?;
+        let public = built(builder().dns_resolver(Arc::new(PublicResolver)))?;
+        Ok(Self { direct, proxied, public, is_public_only: false, pinned: Vec::new() })
     }
 
     /// Returns the client for what a server says of itself: a server of the public internet cannot make us reach into the
-    /// network that we are in.
-    pub(super) async fn for_server(&self, server: &Url) -> Self {
-        Self { is_public_only: is_public_host(server).await, ..self.clone() }
+    /// network that we are in. One that is in a private network is connected to at the addresses that were found now, so that
+    /// another answer of its name server cannot put somebody else in its place.
+    ///
+    /// # Errors
+    /// HTTP cannot be used here at all.
+    pub(super) async fn for_server(&self, server: &Url) -> Result<Self, Error> {
+        if self.is_public_only {
+            return Ok(self.clone());
+        }
+        let addresses = match host_network(server).await {
+            HostNetwork::Public => return Ok(self.public_only()),
+            HostNetwork::Private(addresses) => addresses,
+        };
+        match server.host() {
+            // An address, or the name that is always this machine, has no name server.
+            Some(Host::Domain(name)) if name != "localhost" => self.pin(name, &addresses),
+            _ => Ok(self.clone()),
+        }
+    }
+
+    /// Returns the client for the metadata of a server, which may be on the host that its challenge names: then that one must
+    /// be in a private network as well, so that what it names may be.
+    ///
+    /// # Errors
+    /// As [`for_server`](Self::for_server).
+    pub(super) async fn for_metadata(
+        &self,
+        server: &Url,
+        challenge: &Challenge,
+    ) -> Result<Self, Error> {
+        let http = self.for_server(server).await?;
+        let named = challenge.resource_metadata.as_deref().and_then(|url| Url::parse(url).ok());
+        match named.filter(|named| named.host() != server.host()) {
+            Some(named) => http.for_server(&named).await,
+            None => Ok(http),
+        }
     }
 
     /// Returns the client for what the settings name.
     pub(super) fn allow_private(&self) -> Self {
         Self { is_public_only: false, ..self.clone() }
+    }
+
+    /// Returns a client that connects to public addresses only.
+    pub(super) fn public_only(&self) -> Self {
+        Self { is_public_only: true, ..self.clone() }
+    }
+
+    /// Whether it connects to public addresses only.
+    pub(super) fn is_public_only(&self) -> bool {
+        self.is_public_only
+    }
+
+    /// Returns a client that connects to this name at these addresses only.
+    fn pin(&self, name: &str, addresses: &[IpAddr]) -> Result<Self, Error> {
+        let mut pinned = self.pinned.clone();
+        // The port is the one of each request.
+        let addresses = addresses.iter().map(|address| SocketAddr::new(*address, 0)).collect();
+        pinned.push((name.to_owned(), addresses));
+        let pin = |builder: ClientBuilder| {
+            let pins = pinned.iter();
+            built(pins.fold(builder, |builder, (name, to)| builder.resolve_to_addrs(name, to)))
+        };
+        let (direct, proxied) = (pin(builder().no_proxy())?, pin(builder())?);
+        Ok(Self { direct, proxied, pinned, ..self.clone() })
     }
 
     /// Gets a JSON document; returns `None` if there is none at this address.
@@ -168,6 +221,20 @@ impl HttpClient {
             false => Ok(&self.proxied),
         }
     }
+}
+
+fn builder() -> ClientBuilder {
+    Client::builder()
+        .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
+        .timeout(TIMEOUT)
+        .redirect(redirect::Policy::none())
+}
+
+fn built(builder: ClientBuilder) -> Result<Client, Error> {
+    builder.build().map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+        Error::Metadata(format!("{error}{}", cause.unwrap_or_default()))
+    })
 }
 
 async fn send(request: RequestBuilder, url: &Url, what: &'static str) -> Result<Response, Error> {
@@ -252,7 +319,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let (any, server) =
             (HttpClient::new().unwrap(), Url::parse("https://1.1.1.1/mcp").unwrap());
-        let http = any.for_server(&server).await;
+        let http = any.for_server(&server).await.unwrap();
         for (host, reason) in [
             ("127.0.0.1", "a private network"),
             ("[::1]", "a private network"),
@@ -265,6 +332,38 @@ mod tests {
         }
         let nobody = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
         assert!(nobody.is_err(), "somebody has connected");
+    }
+
+    // AU-1: a server in a private network whose challenge points to a document of somebody else's.
+    #[tokio::test]
+    async fn a_document_of_a_public_host_names_nothing_private() {
+        let any = HttpClient::new().unwrap();
+        let server = Url::parse("http://127.0.0.1:1/mcp").unwrap();
+        for (document, is_public_only) in [
+            (None, false),
+            (Some("http://127.0.0.1:2/metadata"), false),
+            (Some("https://10.0.0.1/metadata"), false),
+            (Some("https://1.1.1.1/metadata"), true),
+        ] {
+            let resource_metadata = document.map(str::to_owned);
+            let challenge = Challenge { resource_metadata, ..Challenge::default() };
+            let http = any.for_metadata(&server, &challenge).await.unwrap();
+            assert_eq!(http.is_public_only(), is_public_only, "{document:?}");
+        }
+    }
+
+    // AU-1: the name server answers with another address once the host was found to be private.
+    #[tokio::test]
+    async fn a_private_host_is_connected_to_where_it_was_found() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        // Nothing but the pin knows this name.
+        let url = Url::parse(&format!("http://tools.invalid:{port}/x")).unwrap();
+        let here = [IpAddr::from([127, 0, 0, 1])];
+        let http = HttpClient::new().unwrap().pin("tools.invalid", &here).unwrap();
+        let asked = tokio::spawn(http.direct.get(url).send());
+        drop(listener.accept().await.unwrap());
+        assert!(asked.await.unwrap().is_err());
     }
 
     // AU-1

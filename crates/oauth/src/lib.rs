@@ -12,6 +12,7 @@ mod http;
 mod challenge;
 mod metadata;
 mod client;
+mod client_issuer;
 mod random;
 mod jwt;
 mod dpop;

@@ -1,12 +1,12 @@
 //! Listens on loopback, once, for where the browser ends.
 
-use std::time::Duration;
+use std::{io, net::SocketAddr, time::Duration};
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
     task::JoinSet,
-    time::timeout,
+    time::{sleep, timeout},
 };
 use url::Url;
 
@@ -14,6 +14,8 @@ use super::error::Error;
 
 /// How long one connection may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long nothing is accepted after an error, as the next try may fail at once too.
+const PAUSE: Duration = Duration::from_millis(100);
 /// How many connections are read at once. Browsers open some that they do not use.
 const MOST: usize = 64;
 /// The longest request line and headers.
@@ -53,11 +55,29 @@ impl LoopbackListener {
         &self,
         check: impl Fn(&Url) -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
+        self.receive_from(|| self.listener.accept(), check).await
+    }
+
+    async fn receive_from<T, A>(
+        &self,
+        accept: impl Fn() -> A,
+        check: impl Fn(&Url) -> Option<Result<T, Error>>,
+    ) -> Result<T, Error>
+    where
+        A: Future<Output = io::Result<(TcpStream, SocketAddr)>>,
+    {
         let mut connections = JoinSet::new();
         loop {
             let (stream, line) = tokio::select! {
-                Ok((stream, _)) = self.listener.accept(), if connections.len() < MOST => {
-                    connections.spawn(read(stream));
+                accepted = accept(), if connections.len() < MOST => {
+                    match accepted {
+                        Ok((stream, _)) => drop(connections.spawn(read(stream))),
+                        // No file descriptor is free, or a browser has hung up already.
+                        Err(error) => {
+                            tracing::debug!(%error, "a connection of the browser was not accepted");
+                            sleep(PAUSE).await;
+                        }
+                    }
                     continue;
                 }
                 Some(Ok(read)) = connections.join_next() => read,
@@ -133,4 +153,25 @@ async fn respond(mut stream: BufReader<TcpStream>, status: &str, title: &str, te
     _ = stream.write_all(head.as_bytes()).await;
     _ = stream.write_all(page.as_bytes()).await;
     _ = stream.shutdown().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    // AU-1: a process without free file descriptors cannot accept; it must not take a whole processor meanwhile.
+    #[tokio::test(start_paused = true)]
+    async fn an_error_of_accept_is_not_tried_again_at_once() {
+        let listener = LoopbackListener::new("callback").await.unwrap();
+        let tries = Cell::new(0);
+        let fail = async || {
+            tries.set(tries.get() + 1);
+            Err(io::Error::other("too many open files"))
+        };
+        let receiving = listener.receive_from(fail, |_| None::<Result<(), Error>>);
+        assert!(timeout(Duration::from_secs(10), receiving).await.is_err());
+        assert!((10..=101).contains(&tries.get()), "{} tries", tries.get());
+    }
 }

@@ -38,6 +38,8 @@ pub(super) struct StoredRequest {
     #[serde(default)]
     dpop: Option<DpopKey>,
     must_bind: bool,
+    #[serde(default)]
+    is_public_only: bool,
     client: ClientRegistration,
     url: String,
     redirect: String,
@@ -54,6 +56,7 @@ impl StoredRequest {
             scopes,
             dpop,
             must_bind,
+            is_public_only: request.sign_in.http.is_public_only(),
             client: request.client.clone(),
             url: request.url.to_string(),
             redirect: request.redirect.to_string(),
@@ -71,7 +74,8 @@ impl StoredRequest {
         let (key, config) = (authorizer.key().clone(), authorizer.config());
         let http = match config.issuer {
             Some(_) => authorizer.http().clone(),
-            None => authorizer.http().for_server(&key.url).await,
+            None if self.is_public_only => authorizer.http().public_only(),
+            None => authorizer.http().for_server(&key.url).await.ok()?,
         };
         let (store, config) = (authorizer.store().clone(), Arc::new(config.clone()));
         let (url, redirect) = (Url::parse(&self.url).ok()?, Url::parse(&self.redirect).ok()?);

@@ -10,6 +10,7 @@ use url::Url;
 use super::{
     challenge::{Challenge, DpopDemand},
     client::{self, ClientKind, ClientRegistration},
+    client_issuer::{self, is_same_issuer},
     config::OauthConfig,
     credential::{CredentialKey, StoredSignIn},
     credential_store::{CredentialLock, CredentialStore},
@@ -63,7 +64,7 @@ impl SignIn {
                 Challenge::parse(values.iter().map(String::as_str)).unwrap_or_default()
             }
         };
-        let restricted = http.for_server(&key.url).await;
+        let restricted = http.for_metadata(&key.url, &challenge).await?;
         // An issuer of the settings may be anywhere.
         let http = if config.issuer.is_some() { http } else { &restricted };
         let found = metadata::protected_resource(&restricted, &key.url, &challenge).await?;
@@ -78,6 +79,7 @@ impl SignIn {
         })?;
         let before = StoredSignIn::load(&**store, &key).await?;
         check_moved(config, before.as_ref(), &issuer)?;
+        client_issuer::check(&**store, &key.url, config, &issuer.issuer).await?;
         let before = before.filter(|before| before.issuer == issuer.issuer);
         let demand = match resource.dpop_bound_access_tokens_required {
             true => DpopDemand::Required,
@@ -184,6 +186,7 @@ impl SignIn {
             &self.key.url,
         )?;
         let (issuer, dpop) = (self.issuer.issuer.as_str(), self.dpop.as_ref());
+        client_issuer::bind(&*self.store, &self.key.url, &self.config, issuer).await?;
         let at = TokenEndpoint { url: &endpoint, issuer, client: &client, dpop };
         let tokens = at.request(&self.http, grant).await?;
         if self.must_bind && !tokens.is_bound {
@@ -202,6 +205,7 @@ impl SignIn {
             client,
             token_endpoint: endpoint.into(),
             revocation_endpoint: self.issuer.revocation_endpoint.clone(),
+            is_public_only: Some(self.http.is_public_only()),
             resource: self.resource.clone(),
             dpop: self.dpop.clone().filter(|_| tokens.is_bound),
         })
@@ -247,10 +251,9 @@ async fn revoke_locked(
     key: &CredentialKey,
 ) -> Result<Option<(StoredSignIn, bool)>, Error> {
     let Some(credential) = StoredSignIn::load_locked(lock, key).await? else { return Ok(None) };
-    let endpoint = credential.revocation_endpoint.as_deref().map(|to| trusted(to, &key.url));
-    let is_revoked = match endpoint {
-        Some(Ok(endpoint)) => revoke_at(http, &endpoint, &credential).await.unwrap_or(false),
-        Some(Err(_)) | None => false,
+    let is_revoked = match &credential.revocation_endpoint {
+        Some(to) => revoke_at(http, to, &credential, &key.url).await.unwrap_or(false),
+        None => false,
     };
     lock.remove().await?;
     Ok(Some((credential, is_revoked)))
@@ -258,9 +261,12 @@ async fn revoke_locked(
 
 async fn revoke_at(
     http: &HttpClient,
-    endpoint: &Url,
+    endpoint: &str,
     credential: &StoredSignIn,
+    server: &Url,
 ) -> Result<bool, Error> {
+    let endpoint = &trusted(endpoint, server)?;
+    let http = credential.http(http, server).await?;
     let mut is_revoked = true;
     let tokens = credential.refresh_token.iter().map(|token| (token, "refresh_token"));
     for (token, hint) in tokens.chain([(&credential.access_token, "access_token")]) {
@@ -279,8 +285,7 @@ fn chosen_issuer(named: &[String], config: &OauthConfig, server: &Url) -> Result
         // A server of 2025-03-26 names none: it is its own.
         return Ok(named.first().cloned().unwrap_or_else(|| server.origin().ascii_serialization()));
     };
-    let plain = |issuer: &str| issuer.trim_end_matches('/').to_owned();
-    if named.is_empty() || named.iter().any(|named| plain(named) == plain(wanted)) {
+    if named.is_empty() || named.iter().any(|named| is_same_issuer(named, wanted)) {
         return Ok(wanted.clone());
     }
     Err(Error::Metadata(format!(

@@ -11,6 +11,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderValue, request};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use super::{Parameters, secret};
 use crate::{Access, NewSession, Rejection, sessions, sessions::SessionSubject};
@@ -33,7 +34,8 @@ pub struct OidcConfig {
     pub client_id: String,
     /// The client's secret, if it has one; best as `${secret:NAME}`.
     #[serde(default)]
-    pub client_secret: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub client_secret: Option<Zeroizing<String>>,
     /// The scopes to ask for; `openid` is always among them.
     #[serde(default)]
     pub scopes: Vec<String>,

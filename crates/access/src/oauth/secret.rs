@@ -5,6 +5,7 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use super::OAuthError;
 use crate::tokens;
@@ -27,7 +28,7 @@ pub(crate) struct GrantSecret {
     /// The name of the grant.
     pub(crate) name: String,
     /// The secret as clients send it.
-    pub(crate) text: String,
+    pub(crate) text: Zeroizing<String>,
 }
 
 impl SecretKind {
@@ -50,10 +51,12 @@ impl GrantSecret {
         family: [u8; FAMILY],
         name: &str,
     ) -> Result<Self, OAuthError> {
-        let mut bytes = family.to_vec();
+        let mut bytes = Zeroizing::new(Vec::<u8>::with_capacity(FAMILY + RANDOM + name.len()));
+        bytes.extend(family);
         bytes.extend(random::<RANDOM>()?);
         bytes.extend(name.as_bytes());
-        let text = format!("{}{}", kind.prefix(), URL_SAFE_NO_PAD.encode(bytes));
+        let encoded = Zeroizing::new(URL_SAFE_NO_PAD.encode(&*bytes));
+        let text = Zeroizing::new(format!("{}{}", kind.prefix(), *encoded));
         Ok(Self { kind, family, name: name.to_owned(), text })
     }
 
@@ -61,11 +64,16 @@ impl GrantSecret {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let of_kind = |kind: SecretKind| text.strip_prefix(kind.prefix()).map(|rest| (kind, rest));
         let (kind, rest) = SecretKind::ALL.into_iter().find_map(of_kind)?;
-        let bytes = URL_SAFE_NO_PAD.decode(rest).ok()?;
+        let bytes = Zeroizing::new(URL_SAFE_NO_PAD.decode(rest).ok()?);
         let (family, bytes) = bytes.split_first_chunk::<FAMILY>()?;
         let (_, name) = bytes.split_first_chunk::<RANDOM>()?;
         let name = str::from_utf8(name).ok().filter(|name| name.starts_with(super::PREFIX))?;
-        Some(Self { kind, family: *family, name: name.to_owned(), text: text.to_owned() })
+        Some(Self {
+            kind,
+            family: *family,
+            name: name.to_owned(),
+            text: Zeroizing::new(text.to_owned()),
+        })
     }
 
     /// Returns what is stored of it.

@@ -1,6 +1,7 @@
 //! The token endpoint and the revocation endpoint (RFC 7009).
 
 use serde::Serialize;
+use zeroize::Zeroizing;
 
 use super::{
     Grant, OAuthError, OwnAuthorizationServer, Parameters,
@@ -16,10 +17,10 @@ use crate::{
 /// The response to a client that gets tokens.
 #[derive(Serialize)]
 pub struct TokenResponse {
-    pub(super) access_token: String,
+    pub(super) access_token: Zeroizing<String>,
     token_type: &'static str,
     expires_in: u64,
-    pub(super) refresh_token: String,
+    pub(super) refresh_token: Zeroizing<String>,
     scope: String,
 }
 

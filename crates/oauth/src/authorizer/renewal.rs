@@ -11,6 +11,7 @@ use tokio::{
 use super::{AuthorizerState, lock};
 use crate::{
     challenge::Challenge,
+    client_issuer::{self, is_same_issuer},
     config::GrantKind,
     credential::{Owner, StoredSignIn},
     credential_store::CredentialLock,
@@ -258,7 +259,11 @@ impl AuthorizerState {
         if !lock.is_safe() {
             return Err(Error::store("another process may be renewing it"));
         }
-        credential.client.follow(&self.config);
+        let issuer = credential.issuer.clone();
+        if credential.client.is_of(&self.config) {
+            client_issuer::bind(&*self.store, &self.key.url, &self.config, &issuer).await?;
+            credential.client.follow(&self.config);
+        }
         let refresh = credential.refresh_token.clone().unwrap_or_default();
         let resource = credential.resource.clone();
         let grant = [
@@ -267,9 +272,10 @@ impl AuthorizerState {
             ("resource", &resource),
         ];
         let url = &trusted(&credential.token_endpoint, &self.key.url)?;
+        let http = credential.http(&self.http, &self.key.url).await?;
         let (issuer, client, dpop) =
-            (credential.issuer.as_str(), &credential.client, credential.dpop.as_ref());
-        match (TokenEndpoint { url, issuer, client, dpop }).request(&self.http, &grant).await {
+            (issuer.as_str(), &credential.client, credential.dpop.as_ref());
+        match (TokenEndpoint { url, issuer, client, dpop }).request(&http, &grant).await {
             Ok(tokens) => credential.renew(tokens),
             Err(error) => {
                 if matches!(&error, Error::Refused { code, .. } if code == OVER) {
@@ -298,12 +304,13 @@ impl AuthorizerState {
     /// Whether the server names other authorization servers than the one that the sign-in is from. If that cannot be found
     /// out, the sign-in stays where it is.
     async fn has_moved(&self, stored: &StoredSignIn, challenge: &Challenge) -> bool {
-        let http = self.http.for_server(&self.key.url).await;
+        let Ok(http) = self.http.for_metadata(&self.key.url, challenge).await else {
+            return false;
+        };
         let found = metadata::protected_resource(&http, &self.key.url, challenge).await;
         let named =
             found.ok().flatten().map(|found| found.authorization_servers).unwrap_or_default();
-        let plain = |issuer: &str| issuer.trim_end_matches('/').to_owned();
-        !named.is_empty() && !named.iter().any(|named| plain(named) == plain(&stored.issuer))
+        !named.is_empty() && !named.iter().any(|named| is_same_issuer(named, &stored.issuer))
     }
 
     /// Notes which scopes the next sign-in is to ask for.

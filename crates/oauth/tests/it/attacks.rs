@@ -1,7 +1,9 @@
 //! What must be refused.
 
+use std::{sync::Arc, time::Duration};
+
 use serde_json::{Value, json};
-use switchboard_oauth::{Challenge, Error, OauthConfig};
+use switchboard_oauth::{Authorizer, Challenge, CredentialKey, Error, OauthConfig, revoke};
 
 use crate::{World, authorization_server::AuthorizationServer, browse, redirect_of};
 
@@ -233,4 +235,35 @@ async fn scopes_that_a_server_asks_for_are_limited() {
     let stored = world.stored().await.unwrap();
     assert_eq!(stored.wanted_scopes.len(), 64);
     assert!(stored.wanted_scopes.iter().all(|scope| scope.len() < 20));
+}
+
+// AU-1: a server of the public internet has named endpoints in our own network, which only a refresh and a sign-out use. What
+// the sign-in found out about the server holds even if its name is in a private network now.
+#[tokio::test]
+async fn endpoints_of_a_stored_sign_in_reach_no_private_network() {
+    let public = "https://1.1.1.1/mcp";
+    for (server, noted) in
+        [(public, None), (public, Some(true)), ("https://127.0.0.1/x", Some(true))]
+    {
+        let world = World::new().await;
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = |path: &str| format!("https://{}/{path}", listener.local_addr().unwrap());
+        let stored = json!({
+            "issuer": "https://login.example", "scopes": [], "expires_at": 1,
+            "access_token": "a-token", "refresh_token": "another", "client": {"id": "ours", "method": "none"},
+            "token_endpoint": at("token"), "revocation_endpoint": at("revoke"), "is_public_only": noted,
+            "resource": server,
+        });
+        let key = CredentialKey::shared("docs", server).unwrap();
+        let lock = world.store.lock(&key.name()).await.unwrap();
+        lock.set(stored.to_string().into()).await.unwrap();
+        drop(lock);
+        let (http, store) = (world.http.clone(), world.store.clone());
+        let authorizer = Authorizer::new(http, store, key.clone(), Arc::new(|_| {}));
+        assert!(authorizer.token().await.is_some(), "it is there, and cannot be renewed");
+        let (_, is_revoked) = revoke(&world.http, &*world.store, &key).await.unwrap().unwrap();
+        assert!(!is_revoked, "{server}");
+        let nobody = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
+        assert!(nobody.is_err(), "somebody has connected: {server}, {noted:?}");
+    }
 }

@@ -5,6 +5,7 @@
 
 mod authorization_server;
 mod attacks;
+mod client_issuer;
 mod dpop;
 mod fleet;
 mod renewing;

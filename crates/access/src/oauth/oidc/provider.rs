@@ -5,19 +5,20 @@ use std::{
     time::Duration,
 };
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use reqwest::{Client, RequestBuilder, Url, redirect::Policy};
 use serde::Deserialize;
 use tokio::time::Instant;
 use url::form_urlencoded::byte_serialize;
+use zeroize::Zeroizing;
 
 use super::OidcConfig;
 use crate::jwt::guarded;
 
 /// How long a response may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How large it may be.
+/// How large it may be, and for how much there is room at first.
 const MOST: usize = 1 << 20;
+const USUAL: usize = 16 << 10;
 /// How long the endpoints are cached.
 const FRESH: Duration = Duration::from_secs(10 * 60);
 
@@ -52,7 +53,7 @@ struct DiscoveryDocument {
 
 #[derive(Deserialize)]
 struct IdTokenResponse {
-    id_token: Option<String>,
+    id_token: Option<Zeroizing<String>>,
     error: Option<String>,
 }
 
@@ -119,7 +120,7 @@ impl OidcProvider {
         code: &str,
         verifier: &str,
         redirect: &str,
-    ) -> Result<String, String> {
+    ) -> Result<Zeroizing<String>, String> {
         let mut form = vec![
             ("grant_type", "authorization_code"),
             ("code", code),
@@ -127,9 +128,12 @@ impl OidcProvider {
             ("code_verifier", verifier),
         ];
         let mut request = self.http()?.post(endpoints.token.clone());
-        match config.client_secret.as_deref() {
+        match config.client_secret.as_ref().map(|secret| secret.as_str()) {
             Some(secret) if !endpoints.is_post => {
-                request = request.header("authorization", basic(&config.client_id, secret));
+                // Each is encoded as in a form (RFC 6749, 2.3.1).
+                let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+                let secret = Zeroizing::new(encoded(secret));
+                request = request.basic_auth(encoded(&config.client_id), Some(&*secret));
             }
             secret => {
                 form.push(("client_id", &config.client_id));
@@ -154,26 +158,27 @@ impl OidcProvider {
         self.http.as_ref().ok_or_else(|| "HTTPS cannot be used here".to_owned())
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<(u16, Vec<u8>), String> {
+    /// Sends a request, and reads the response, which may have a token.
+    async fn send(&self, request: RequestBuilder) -> Result<(u16, Zeroizing<Vec<u8>>), String> {
         let failed = |error: reqwest::Error| match error.is_timeout() {
             true => format!("{} did not answer in time", self.issuer),
             false => format!("{} cannot be reached", self.issuer),
         };
         let mut response = request.send().await.map_err(failed)?;
         let status = response.status().as_u16();
-        let mut text = Vec::new();
+        let mut text = Zeroizing::new(Vec::with_capacity(USUAL));
         while let Some(chunk) = response.chunk().await.map_err(failed)? {
             if text.len() + chunk.len() > MOST {
                 return Err(format!("{} said more than 1 MiB", self.issuer));
+            }
+            if text.len() + chunk.len() > text.capacity() {
+                // What a growing `Vec` leaves behind is not overwritten.
+                let mut larger = Zeroizing::new(Vec::with_capacity(2 * text.len() + chunk.len()));
+                larger.extend_from_slice(&text);
+                text = larger;
             }
             text.extend_from_slice(&chunk);
         }
         Ok((status, text))
     }
-}
-
-/// The id and secret of a client, each encoded as in a form (RFC 6749, 2.3.1).
-fn basic(id: &str, secret: &str) -> String {
-    let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-    format!("Basic {}", STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret))))
 }

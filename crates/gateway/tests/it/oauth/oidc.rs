@@ -89,7 +89,7 @@ impl OidcIssuer {
     async fn gateway(&self) -> TestGateway {
         let oidc = OidcConfig {
             client_id: "switchboard".to_owned(),
-            client_secret: Some("se:cret".to_owned()),
+            client_secret: Some("se:cret".to_owned().into()),
             scopes: vec!["groups".to_owned()],
         };
         let jwt = json!({"issuer": self.url(), "audience": "tools", "tools_claim": "tools"});
