@@ -24,6 +24,7 @@ mod shells;
 mod sign_in;
 mod workers;
 mod durable;
+mod github_api;
 mod small_model;
 mod read_texts;
 mod traces;
