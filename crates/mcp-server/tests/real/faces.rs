@@ -30,13 +30,14 @@ fn gateway(upstream: &str) -> Listening {
 
 /// What every client sees of this.
 fn expected() -> Value {
+    let pinned = [&FACE[..], &["test_error_handling"]].concat();
     json!({
         "search": FACE,
         "found": "test_simple_text",
         "called": ["ok", SIMPLE],
         "looked": ["ok", "hi"],
         "one": ["parrot", "read_result", "test_simple_text"],
-        "two": [&FACE[..], &["test_error_handling"]].concat(),
+        "two": pinned,
         "one said": ["ok", "Hello!"],
         "one hides": "error",
         "two called": ["ok", "hi"],
