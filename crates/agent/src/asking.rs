@@ -7,7 +7,9 @@ use std::{
 };
 
 use serde_json::Value;
-use switchboard_models::{FoundTools, Message, ModelError, ModelEvent, Request, ToolChoice, Turn, Usage};
+use switchboard_models::{
+    FoundTools, Message, ModelError, ModelEvent, Request, ToolChoice, Turn, Usage,
+};
 use switchboard_runtime::{RegisteredTool, SpanOperation, validate::SchemaCheck};
 use switchboard_toolcall::{ErrorKind, ToolSpec};
 

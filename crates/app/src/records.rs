@@ -121,10 +121,7 @@ impl CallHistory for NoRecordStore {
         Box::pin(std::future::ready(Err(Self::error())))
     }
 
-    fn called_by(
-        &self,
-        _: Option<Arc<str>>,
-    ) -> BoxFuture<'_, Result<Vec<Arc<str>>, BoxError>> {
+    fn called_by(&self, _: Option<Arc<str>>) -> BoxFuture<'_, Result<Vec<Arc<str>>, BoxError>> {
         Box::pin(std::future::ready(Err(Self::error())))
     }
 }

@@ -62,7 +62,8 @@ fn says(text: &str) -> Reply {
 fn executor() -> ToolExecutor {
     let rules = PolicyConfig { deny: vec!["mine__*".to_owned()], ..PolicyConfig::default() };
     let executor = ToolExecutor::builder().policy(RulePolicy::new(rules).unwrap()).build();
-    let tool = |name: &str, text: &str| Fake::echoes(name).with(|spec| spec.description = text.to_owned());
+    let tool =
+        |name: &str, text: &str| Fake::echoes(name).with(|spec| spec.description = text.to_owned());
     for service in services::all(&executor) {
         executor.tools().add_shared(service).unwrap();
     }
@@ -91,7 +92,8 @@ async fn sent(replies: Vec<Reply>, change: impl FnOnce(Agent) -> Agent) -> Vec<V
     let agent = change(Agent::new(connect(&config).unwrap(), executor(), settings));
     let mut conversation = Conversation::with_system("Be brief.");
     conversation.say("Go");
-    let outcome = agent.run(&mut conversation, &(Arc::new(|_| ()) as _), &CallContext::default()).await;
+    let outcome =
+        agent.run(&mut conversation, &(Arc::new(|_| ()) as _), &CallContext::default()).await;
     assert_eq!(outcome.answer.as_deref(), Some("Done."), "{:?}", outcome.error);
     let bodies: Vec<_> = server.captured().into_iter().map(|captured| captured.body).collect();
     for body in &bodies {
@@ -156,7 +158,11 @@ async fn what_was_called_before_it_was_found_is_not_deferred() {
     let replies = vec![
         calls(&[("toolu_1", WEATHER, json!({}))]),
         search("toolu_2", "weather tomorrow"),
-        calls(&[("toolu_3", "tool_search", json!({"query": "weather or a lamp that is turned on", "limit": 2}))]),
+        calls(&[(
+            "toolu_3",
+            "tool_search",
+            json!({"query": "weather or a lamp that is turned on", "limit": 2}),
+        )]),
         says("Done."),
     ];
     let sent = sent(replies, |agent| {

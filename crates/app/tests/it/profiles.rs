@@ -314,7 +314,8 @@ fn models_are_offered_a_profile() {
 // FT-5: records are read a page at a time, and none is left out or counted twice.
 #[test]
 fn a_profile_is_tested_on_more_calls_than_a_page_has() {
-    let call = |number: usize| json!({"name": "math_eval", "args": {"expression": format!("{number}+1")}});
+    let call =
+        |number: usize| json!({"name": "math_eval", "args": {"expression": format!("{number}+1")}});
     let calls: Vec<_> = (0..501).map(call).collect();
     let script = json!({"turns": [{"tool_calls": calls}, {"text": "Done."}]});
     let place = place().file("turns.json", script.to_string());

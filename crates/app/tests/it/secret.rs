@@ -96,7 +96,8 @@ fn a_secret_is_in_the_headers_of_an_api() {
             stream.read_exact(&mut byte).unwrap();
             head.push(byte[0]);
         }
-        let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+        let answer =
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
         stream.write_all(answer.as_bytes()).unwrap();
         String::from_utf8(head).unwrap()
     });

@@ -164,9 +164,10 @@ fn config(folder: &Path, budget: &str, model: &str) -> String {
             "filesystem" => (node("mcp-server-filesystem"), format!("'{shown}'")),
             "git" => (python("mcp-python", "mcp-server-git"), String::new()),
             "memory" => (node("mcp-server-memory"), String::new()),
-            "sqlite" => {
-                (python("mcp-sqlite", "mcp-server-sqlite"), format!("'--db-path', '{shown}/data.db'"))
-            }
+            "sqlite" => (
+                python("mcp-sqlite", "mcp-server-sqlite"),
+                format!("'--db-path', '{shown}/data.db'"),
+            ),
             "time" => (python("mcp-python", "mcp-server-time"), String::new()),
             _ => (python("mcp-fastmcp", "python"), format!("'{TYPED}', 'fastmcp'")),
         };
@@ -213,8 +214,11 @@ fn calls(tool: &str, args: &Value) -> Reply {
 
 fn turn(message: Value, reason: &str) -> Reply {
     let choice = json!({"index": 0, "message": message, "finish_reason": reason});
-    Reply::json(200, &json!({"id": "x", "object": "chat.completion", "model": "it", "choices": [choice],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}))
+    Reply::json(
+        200,
+        &json!({"id": "x", "object": "chat.completion", "model": "it", "choices": [choice],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}),
+    )
 }
 
 /// About how many tokens a text takes.
@@ -261,21 +265,32 @@ async fn scripted(folder: &Path, page: &str, (mode, budget): (&str, &str)) -> Mo
     ran.await.unwrap();
     let sent: Vec<_> = provider.captured().into_iter().map(|captured| captured.body).collect();
     assert_eq!(sent.len(), tasks.len() * requests);
-    let mut result = ModeResult { first: tokens(sent[0]["tools"].to_string()), ..ModeResult::default() };
+    let mut result =
+        ModeResult { first: tokens(sent[0]["tools"].to_string()), ..ModeResult::default() };
     for (task, sent) in tasks.iter().zip(sent.chunks(requests)) {
         let last = &sent[requests - 1];
         let told = last["messages"].as_array().unwrap().last().unwrap();
-        assert!(told["content"].as_str().unwrap().contains(task.expected), "{}: {told}", task.question);
+        assert!(
+            told["content"].as_str().unwrap().contains(task.expected),
+            "{}: {told}",
+            task.question
+        );
         let is_offered = |body: &Value| {
             let tools = body["tools"].as_array().unwrap().iter();
             tools.into_iter().any(|tool| tool["function"]["name"] == task.tool)
         };
         // In one mode from the beginning, in the other once it is found.
-        assert_eq!(sent.iter().map(is_offered).collect::<Vec<_>>(), match mode {
-            "search" => vec![false, true, true],
-            _ => vec![true, true],
-        }, "{}", task.question);
-        let of_body = |body: &Value| tokens(body["tools"].to_string()) + tokens(body["messages"].to_string());
+        assert_eq!(
+            sent.iter().map(is_offered).collect::<Vec<_>>(),
+            match mode {
+                "search" => vec![false, true, true],
+                _ => vec![true, true],
+            },
+            "{}",
+            task.question
+        );
+        let of_body =
+            |body: &Value| tokens(body["tools"].to_string()) + tokens(body["messages"].to_string());
         result.all += sent.iter().map(of_body).sum::<usize>();
         result.done += 1;
     }
@@ -320,7 +335,10 @@ async fn ten_tasks_over_eight_servers_are_done_in_both_modes() {
     let page = web_page();
     let mut rows = Vec::new();
     let mut row = |model: &str, mode: &str, first: String, result: &ModeResult| {
-        rows.push(format!("| {model} | {mode} | {first} | {} | {} of 10 |\n", result.all, result.done));
+        rows.push(format!(
+            "| {model} | {mode} | {first} | {} | {} of 10 |\n",
+            result.all, result.done
+        ));
     };
     let mut firsts = Vec::new();
     for mode in MODES {

@@ -58,7 +58,8 @@ async fn the_tools_that_a_caller_called_are_named() {
     let mut reader = Reader::open(folder.path()).unwrap();
     assert!(reader.tools_called_by(None).unwrap().is_empty());
     let store = folder.store();
-    let calls = [("read", None), ("read", Some("ada")), ("write", Some("ada")), ("read", Some("ada"))];
+    let calls =
+        [("read", None), ("read", Some("ada")), ("write", Some("ada")), ("read", Some("ada"))];
     for (tool, caller) in calls {
         let mut begun = CallStart::clone(&start(tool, "{}".to_owned()));
         begun.caller = caller.map(Into::into);
@@ -66,7 +67,9 @@ async fn the_tools_that_a_caller_called_are_named() {
         open(&store, &begun).await;
         store.close(cancelled(&begun));
     }
-    for (caller, tools) in [(None, &["read"][..]), (Some("ada"), &["read", "write"]), (Some("eve"), &[])] {
+    for (caller, tools) in
+        [(None, &["read"][..]), (Some("ada"), &["read", "write"]), (Some("eve"), &[])]
+    {
         assert_eq!(reader.tools_called_by(caller).unwrap(), tools, "{caller:?}");
         let told = store.called_by(caller.map(Into::into)).await.unwrap();
         assert_eq!(told.iter().map(|tool| &**tool).collect::<Vec<_>>(), tools, "{caller:?}");

@@ -565,7 +565,8 @@ async fn alike(gateway: &TestGateway, token: &str, right: &Right) {
     };
     let nothing = failure("zzzzzzzzzzzz").await;
     let shown = async |tool: &str| {
-        let (status, body) = answer(gateway.get(&format!("/api/tools/{tool}")).bearer_auth(token)).await;
+        let (status, body) =
+            answer(gateway.get(&format!("/api/tools/{tool}")).bearer_auth(token)).await;
         (status, body.to_string().replace(tool, "NAME"))
     };
     let nowhere = shown("zzzzzzzzzzzz").await;

@@ -156,7 +156,8 @@ async fn listen(gateways: &[Gateway], port: u16) -> Result<(), Box<dyn Error>> {
     stdout.flush()?;
     // Without this an event waits for the acknowledgement of the one before it.
     let listener = listener.tap_io(|stream| _ = stream.set_nodelay(true));
-    let gateways = gateways.iter().map(|gateway| (gateway.server.clone(), gateway.executor.clone()));
+    let gateways =
+        gateways.iter().map(|gateway| (gateway.server.clone(), gateway.executor.clone()));
     let balancer = Balancer { gateways: gateways.collect(), dealt: Arc::default() };
     let app = Router::new()
         .route("/mcp", any(handle))

@@ -131,11 +131,7 @@ impl Gateway {
             let profiles = json!({profile: {"deny": ["echo"]}}).to_string();
             command.args(["--echo", "--profiles", &profiles]);
         }
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
         let path = profile.map(|profile| format!("/{profile}")).unwrap_or_default();

@@ -25,10 +25,7 @@ impl CallHistory for NoHistory {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
-    fn called_by(
-        &self,
-        _: Option<Arc<str>>,
-    ) -> BoxFuture<'_, Result<Vec<Arc<str>>, BoxError>> {
+    fn called_by(&self, _: Option<Arc<str>>) -> BoxFuture<'_, Result<Vec<Arc<str>>, BoxError>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 }

@@ -33,8 +33,8 @@ fn questions_that_do_not_name_the_tool_find_it() {
 
 /// Words that say nothing of what a tool does.
 const LITTLE_WORDS: [&str; 26] = [
-    "a", "an", "and", "as", "at", "be", "by", "for", "from", "in", "into", "is", "it", "of", "off", "on", "or", "out",
-    "over", "the", "this", "to", "up", "with", "not", "all",
+    "a", "an", "and", "as", "at", "be", "by", "for", "from", "in", "into", "is", "it", "of", "off",
+    "on", "or", "out", "over", "the", "this", "to", "up", "with", "not", "all",
 ];
 
 /// The words of a text or a name, without the endings of plurals.

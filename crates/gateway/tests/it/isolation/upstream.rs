@@ -140,7 +140,8 @@ const PATHS: [(&str, &str); 14] = [
 /// What MCP has: methods, parameters, and the name in each that is asked for.
 fn requests() -> Vec<(&'static str, Value, &'static str)> {
     let call = |name: &str, args: Value| json!({"name": name, "arguments": args});
-    let complete = |reference: Value| json!({"ref": reference, "argument": {"name": "n", "value": "q"}});
+    let complete =
+        |reference: Value| json!({"ref": reference, "argument": {"name": "n", "value": "q"}});
     let query = json!({"query": "quxtool quxinstructions tiny tool number", "limit": 100});
     vec![
         ("server/discover", json!({}), ""),
@@ -151,8 +152,16 @@ fn requests() -> Vec<(&'static str, Value, &'static str)> {
         ("resources/read", json!({"uri": "qux:any/1"}), "qux:any/1"),
         ("prompts/list", json!({}), ""),
         ("prompts/get", json!({"name": "tiny__quxprompt"}), "tiny__quxprompt"),
-        ("completion/complete", complete(json!({"type": "ref/prompt", "name": "tiny__quxprompt"})), "tiny__quxprompt"),
-        ("completion/complete", complete(json!({"type": "ref/resource", "uri": "qux:any/{n}"})), "qux:any/{n}"),
+        (
+            "completion/complete",
+            complete(json!({"type": "ref/prompt", "name": "tiny__quxprompt"})),
+            "tiny__quxprompt",
+        ),
+        (
+            "completion/complete",
+            complete(json!({"type": "ref/resource", "uri": "qux:any/{n}"})),
+            "qux:any/{n}",
+        ),
         ("tools/call", call("tool_search", query), ""),
         ("tools/call", call("server_status", json!({})), ""),
         ("tools/call", call("call_history", json!({"limit": 1000})), ""),
@@ -228,7 +237,8 @@ impl Changes {
         let lists = ["toolsListChanged", "resourcesListChanged", "promptsListChanged"];
         let wanted: serde_json::Map<_, _> =
             lists.map(|list| (list.to_owned(), json!(true))).into_iter().collect();
-        let request = modern(gateway, "/mcp", "subscriptions/listen", json!({"notifications": wanted}));
+        let request =
+            modern(gateway, "/mcp", "subscriptions/listen", json!({"notifications": wanted}));
         let request = request.header("accept", "application/json, text/event-stream");
         let mut response = with_token(request, token).send().await.unwrap();
         assert_eq!(response.status(), 200);
@@ -268,7 +278,8 @@ async fn changes_of_a_server_are_told_only_to_who_may_see_them() {
     }
     let (status, called) = answer(gateway.call("tiny__quxtool", &json!({}))).await;
     assert_eq!(status, 200, "{called}");
-    until(async || ["tools", "resources", "prompts"].iter().all(|list| owner.count(list) > 0)).await;
+    until(async || ["tools", "resources", "prompts"].iter().all(|list| owner.count(list) > 0))
+        .await;
     // A change that everybody may see comes last.
     let before = owner.count("tools");
     gateway.executor.tools().add(Fake::echoes("echo_last")).unwrap();
