@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 
 use self::reasons::Reasons;
 use self::requirements::{Leg, Requirements};
-use self::results::Pairing;
+use self::results::{Behind, Pairing};
 use crate::shell::{self, Run};
 use crate::{parts, test};
 
@@ -25,6 +25,9 @@ const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
 /// What the server behind the gateway is called by the tests, and the revision that it speaks.
 const UPSTREAMS: [(&str, &str); 2] = [("legacy", "2025-11-25"), ("modern", "2026-07-28")];
+
+/// What the tests add to the name of a run through a profile, before the newer of the two.
+const THROUGH_PROFILE: &str = "-profile";
 
 /// The variable with the folder in which the tests store the suite's output.
 const KEPT_VARIABLE: &str = "SWITCHBOARD_CONFORMANCE";
@@ -78,20 +81,26 @@ fn pairings(leg: Leg, requirements: &[Requirements], kept: &Path) -> Result<Vec<
     let mut pairings = Vec::new();
     for requirements in requirements {
         let revision = requirements.revision;
-        let runs = match leg {
-            Leg::Client => vec![(format!("client-{revision}"), None)],
-            Leg::Server => UPSTREAMS
-                .map(|(upstream, era)| (format!("server-{revision}-{upstream}"), Some(era)))
-                .to_vec(),
-        };
-        for (run, behind) in runs {
+        for (run, behind) in runs(leg, revision) {
             let told = read(&kept.join(format!("{run}.txt")))
                 .with_context(|| format!("the tests left nothing of `{run}`"))?;
-            let reasons = reasons_for(behind)?;
+            let reasons = reasons_for(behind.map(|behind| behind.era))?;
             pairings.push(Pairing::new(requirements, leg, behind, &told, reasons)?);
         }
     }
     Ok(pairings)
+}
+
+/// The runs of a leg in a revision, and what is behind the gateway in each.
+fn runs(leg: Leg, revision: &str) -> Vec<(String, Option<Behind>)> {
+    if leg == Leg::Client {
+        return vec![(format!("client-{revision}"), None)];
+    }
+    let run = |upstream: &str| format!("server-{revision}-{upstream}");
+    let direct = UPSTREAMS.map(|(upstream, era)| (run(upstream), Some(Behind::server(era))));
+    let [_, (newer, era)] = UPSTREAMS;
+    let profile = (format!("{}{THROUGH_PROFILE}", run(newer)), Some(Behind::profile(era)));
+    direct.into_iter().chain([profile]).collect()
 }
 
 /// The reasons in the file of expected failures that the tests give to the suite.

@@ -7,7 +7,9 @@ use std::{
 };
 
 use serde_json::Value;
-use switchboard_models::{Message, ModelError, ModelEvent, Request, ToolChoice, Turn, Usage};
+use switchboard_models::{
+    FoundTools, Message, ModelError, ModelEvent, Request, ToolChoice, Turn, Usage,
+};
 use switchboard_runtime::{RegisteredTool, SpanOperation, validate::SchemaCheck};
 use switchboard_toolcall::{ErrorKind, ToolSpec};
 
@@ -39,6 +41,7 @@ impl AgentRun<'_> {
             let tool = tool.or_else(known);
             args.as_object().is_some_and(|args| tool.is_some_and(|tool| tool.may_accept(args)))
         };
+        let found = self.found_tools(messages, &tools);
         let mut request = Request::new(messages)
             .with_tools(specs.iter().map(AsRef::as_ref))
             .with_validation(&validate);
@@ -46,6 +49,7 @@ impl AgentRun<'_> {
         request.whole_turns = self.agent.options.whole_turns;
         request.choice = self.choice(last);
         request.fixed_tools = self.search.as_ref().map(|search| search.fixed(self.agent));
+        request.found = found.as_ref();
         request.max_tokens = self.agent.options.max_tokens;
         request.temperature = self.agent.options.temperature;
         request.answer_schema = schema.map(AnswerSchema::schema);
@@ -86,6 +90,16 @@ impl AgentRun<'_> {
             tools.extend(self.agent.executor.tools().get(READ_RESULT));
         }
         tools
+    }
+
+    /// Returns what searches found of the tools for the next turn, if the model gets their definitions as deferred ones.
+    fn found_tools(
+        &self,
+        messages: &[Message],
+        tools: &[Arc<RegisteredTool>],
+    ) -> Option<FoundTools> {
+        let search = self.search.as_ref().filter(|_| self.agent.model.defers_found_tools())?;
+        Some(search.found_tools(self.agent, messages, tools))
     }
 
     /// Returns whether the model may read what was shortened, whatever tools it is offered.

@@ -4,10 +4,14 @@
 //! What the model found or called is offered from then on. That is read from the conversation itself, in its order, so the
 //! definitions that were sent before are always a prefix of those that are sent next, and a provider's cache still hits.
 
-use std::{borrow::Cow, collections::HashSet, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use serde_json::{Value, json};
-use switchboard_models::{Message, ToolChoice, ToolReply};
+use switchboard_models::{FoundTools, Message, ToolChoice, ToolReply};
 use switchboard_runtime::{RegisteredTool, tool_cost};
 use switchboard_toolcall::text;
 use switchboard_toolcall::{ToolResult, ToolSpec, Visibility};
@@ -26,6 +30,9 @@ const COMMON_WINDOW: u64 = 32_768;
 
 /// How much of a found tool's description the model reads; the definition has all of it.
 const DESCRIPTION: usize = 200;
+
+/// The end of a reply to a search that found tools.
+const CALLABLE: &str = "You can call these tools now, by their names.";
 
 /// The tools of a run whose model searches for the others. What is offered first never changes during a run.
 pub(crate) struct SearchOffer {
@@ -105,6 +112,44 @@ impl SearchOffer {
         found.collect()
     }
 
+    /// Returns which of the tools that are offered besides the first ones a search found before they were called. Their
+    /// definitions can be deferred; that of a tool is deferred in all requests or in none, so that what was sent stays as
+    /// it is.
+    pub(crate) fn found_tools(
+        &self,
+        agent: &Agent,
+        messages: &[Message],
+        offered: &[Arc<RegisteredTool>],
+    ) -> FoundTools {
+        let offered: HashSet<&str> = offered.iter().map(|tool| &**tool.name()).collect();
+        let shown = |name: &str| agent.tool(name).map(|tool| tool.name().to_string());
+        let mut is_deferred = HashMap::new();
+        if let ToolChoice::One(name) = &agent.options.choice {
+            is_deferred.extend(shown(name).map(|name| (name, false)));
+        }
+        let mut found = FoundTools::default();
+        for mention in mentions(messages) {
+            match mention {
+                Mention::Call(name) => {
+                    if let Some(name) = shown(name) {
+                        is_deferred.entry(name).or_insert(false);
+                    }
+                }
+                Mention::Search { reply, names } => {
+                    let all: Vec<_> = names.iter().map(|name| shown(name)).collect();
+                    let is_found = |name: &String| {
+                        offered.contains(&**name)
+                            && *is_deferred.entry(name.clone()).or_insert(true)
+                    };
+                    let tools: Vec<_> = all.iter().flatten().cloned().filter(is_found).collect();
+                    let says_more = tools.len() < all.len() || !reply.content.ends_with(CALLABLE);
+                    found.add(reply.tool_call_id.clone(), tools, says_more);
+                }
+            }
+        }
+        found
+    }
+
     /// Shortens the reply to a search: the definitions of the tools that it found are offered, so it only has to name them.
     pub(crate) fn shorten(agent: &Agent, result: &ToolResult, reply: &mut ToolReply) {
         if result.outcome.is_err() {
@@ -120,7 +165,7 @@ impl SearchOffer {
         let shown: Value = json!({"tools": shown.collect::<Vec<_>>()});
         let note = match found.is_empty() {
             true => "No tool fits. Say in other words what it should do.",
-            false => "You can call these tools now, by their names.",
+            false => CALLABLE,
         };
         reply.content = format!("{shown}\n{note}");
     }
@@ -161,27 +206,43 @@ pub(crate) fn visibility(agent: &Agent, visibility: &Visibility) -> Visibility {
     visibility.clone().narrowed(move |name| agent.may_call(name)).with_names(SHARED)
 }
 
+/// How a conversation mentions tools.
+enum Mention<'m> {
+    /// A call of the tool with this name.
+    Call(&'m str),
+    /// The reply to a search, and the names of the tools that it found.
+    Search { reply: &'m ToolReply, names: Vec<String> },
+}
+
 /// Returns the names of the tools that were found or called, in order.
 fn names_in(messages: &[Message]) -> Vec<String> {
+    let names = mentions(messages).into_iter().flat_map(|mention| match mention {
+        Mention::Call(name) => vec![name.to_owned()],
+        Mention::Search { names, .. } => names,
+    });
+    names.collect()
+}
+
+fn mentions(messages: &[Message]) -> Vec<Mention<'_>> {
     let mut searches = HashSet::new();
-    let mut names = Vec::new();
+    let mut mentions = Vec::new();
     for message in messages {
         match message {
             Message::Ai(said) => {
                 for call in &said.tool_calls {
                     match &*call.name {
                         SEARCH => _ = searches.insert(&call.id),
-                        name => names.push(name.to_owned()),
+                        name => mentions.push(Mention::Call(name)),
                     }
                 }
             }
             Message::Tool(reply) if searches.contains(&reply.tool_call_id) => {
-                names.extend(found_in(&reply.content));
+                mentions.push(Mention::Search { reply, names: found_in(&reply.content) });
             }
             _ => {}
         }
     }
-    names
+    mentions
 }
 
 /// Returns the names in the reply to a search.

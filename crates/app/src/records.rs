@@ -120,4 +120,8 @@ impl CallHistory for NoRecordStore {
     fn recent(&self, _: usize) -> BoxFuture<'_, Result<Vec<RecordedCall>, BoxError>> {
         Box::pin(std::future::ready(Err(Self::error())))
     }
+
+    fn called_by(&self, _: Option<Arc<str>>) -> BoxFuture<'_, Result<Vec<Arc<str>>, BoxError>> {
+        Box::pin(std::future::ready(Err(Self::error())))
+    }
 }

@@ -138,6 +138,21 @@ impl Reader {
         filter::tools(&index.connection).map_err(index.tried("read"))
     }
 
+    /// Returns the names of the tools with records of this caller, or of who calls without a name. Reads the names of which there
+    /// are figures, and no record.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn tools_called_by(&mut self, caller: Option<&str>) -> Result<Vec<String>, Error> {
+        let Some(index) = self.fresh()? else { return Ok(Vec::new()) };
+        let find = || {
+            let question = "SELECT DISTINCT tool FROM rollup_keys WHERE caller IS ?1 ORDER BY tool";
+            let mut rows = index.connection.prepare_cached(question)?;
+            rows.query_map([caller], |row| row.get(0))?.collect::<Result<Vec<_>, _>>()
+        };
+        find().map_err(index.tried("read"))
+    }
+
     /// Returns the tools and callers whose calls returned an artifact.
     ///
     /// # Errors

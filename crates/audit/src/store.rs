@@ -256,6 +256,19 @@ impl CallHistory for Store {
             Ok(asked.await??.into_iter().map(recorded).collect())
         })
     }
+
+    fn called_by(
+        &self,
+        caller: Option<Arc<str>>,
+    ) -> BoxFuture<'_, Result<Vec<Arc<str>>, BoxError>> {
+        let shared = self.0.clone();
+        Box::pin(async move {
+            let asked = spawn_blocking(move || {
+                shared.ask(|reader| reader.tools_called_by(caller.as_deref()))
+            });
+            Ok(asked.await??.into_iter().map(Arc::from).collect())
+        })
+    }
 }
 
 impl IdempotencyStore for Store {

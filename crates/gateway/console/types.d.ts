@@ -95,7 +95,13 @@ export interface Tool {
 }
 
 /** What definitions take of a model's context. */
-export interface ToolCosts { total_tokens: number; unused_tokens: number; servers: ServerCost[] }
+export interface ToolCosts {
+  total_tokens: number;
+  unused_tokens: number;
+  servers: ServerCost[];
+  profiles: ProfileCost[];
+}
+export interface ProfileCost { profile: string; tokens: number; tools: number }
 export interface ServerCost {
   server: string | null;
   tokens: number;

@@ -3,6 +3,7 @@
 //! With [`DiscoveryMode::Search`], `tool_search` and `read_result` are the executor's own tools, if it has them, for every caller.
 //! `tool_call` and `tool_call_read_only` exist here only: a call of them becomes a call of the tool that they name.
 
+use indexmap::IndexSet;
 use serde_json::{Map, Value, json, value::RawValue};
 use switchboard_toolcall::{
     CallContext, DiscoveryMode, ErrorKind, ToolCall, ToolError, ToolResult, Visibility,
@@ -14,6 +15,11 @@ const SEARCH: &str = "tool_search";
 const CALL: &str = "tool_call";
 const CALL_READ_ONLY: &str = "tool_call_read_only";
 const READ_RESULT: &str = "read_result";
+
+/// How many servers the instructions name; the others are counted.
+const MOST_SERVERS: usize = 25;
+/// How many characters of a server's name the instructions have.
+const SERVER_NAME: usize = 40;
 
 /// What every caller may use if tools are searched for.
 const SHARED: &[&str] = &[SEARCH, READ_RESULT];
@@ -110,12 +116,11 @@ impl ServerInner {
         }
         let all = self.catalog.tools(&caller.visibility);
         let seen = all.iter().filter(|listed| caller.sees(&listed.tool));
-        let mut servers: Vec<_> = seen.filter_map(|tool| tool.tool.spec().server()).collect();
-        servers.dedup();
-        let servers: Vec<&str> = servers.into_iter().map(|server| &**server).collect();
+        let servers: IndexSet<&str> =
+            seen.filter_map(|tool| Some(&**tool.tool.spec().server()?)).collect();
         let of = match servers.is_empty() {
             true => String::new(),
-            false => format!(", among them those of {}", servers.join(", ")),
+            false => format!(", among them those of {}", server_names(&servers)),
         };
         let text = format!(
             "More tools than are listed can be called{of}. Find them with {SEARCH}, saying what they should do; call them with \
@@ -123,6 +128,19 @@ impl ServerInner {
         );
         Some(own.map_or(text.clone(), |own| format!("{own}\n\n{text}")))
     }
+}
+
+/// Returns the names of the first servers, and how many more there are.
+fn server_names(servers: &IndexSet<&str>) -> String {
+    let shortened = |name: &&str| match name.char_indices().nth(SERVER_NAME) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => (*name).to_owned(),
+    };
+    let mut names: Vec<String> = servers.iter().take(MOST_SERVERS).map(shortened).collect();
+    if servers.len() > MOST_SERVERS {
+        names.push(format!("{} other servers", servers.len() - MOST_SERVERS));
+    }
+    names.join(", ")
 }
 
 /// Returns the tool that the arguments of `tool_call` name, and its arguments.

@@ -45,6 +45,9 @@ pub struct ModelConfig {
     /// Whether the model sees, so that images of users and tools are sent to it. Unset: what the provider tells (Ollama),
     /// else images are sent until the model refuses one.
     pub images: Option<bool>,
+    /// Anthropic: whether definitions of tools that the model found by searching are sent as deferred ones, which leaves the
+    /// provider's cache of the conversation valid. Unset: at Anthropic's own address, if the model is known to take them.
+    pub deferral: Option<bool>,
     /// Whether calls that leak as text are recovered; never for anthropic.
     #[serde(default = "yes")]
     pub recover_calls: bool,
@@ -82,6 +85,7 @@ impl ModelConfig {
             tools: None,
             audio: false,
             images: None,
+            deferral: None,
             recover_calls: true,
             headers: BTreeMap::new(),
             connect_timeout: None,
@@ -125,6 +129,7 @@ impl fmt::Debug for ModelConfig {
             .field("tools", &self.tools)
             .field("audio", &self.audio)
             .field("images", &self.images)
+            .field("deferral", &self.deferral)
             .field("recover_calls", &self.recover_calls)
             .field("headers", &self.headers)
             .field("connect_timeout", &self.connect_timeout)

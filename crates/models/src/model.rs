@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_toolcall::{BoxFuture, ToolSpec};
 
-use crate::{AiMessage, Message, ModelError, Price, Provider};
+use crate::{AiMessage, FoundTools, Message, ModelError, Price, Provider};
 
 /// A model that can be asked.
 pub trait Model: Send + Sync {
@@ -25,6 +25,11 @@ pub trait Model: Send + Sync {
     /// Like [`window`](Self::window), but never asks the provider: `None` if the settings do not say and nobody has asked yet.
     fn known_window(&self) -> Option<u64> {
         None
+    }
+
+    /// Whether it gets the definitions of [found tools](Request::found) as deferred ones.
+    fn defers_found_tools(&self) -> bool {
+        false
     }
 
     /// What its tokens cost, if the settings say so.
@@ -75,6 +80,10 @@ impl<T: Model + ?Sized> Model for Arc<T> {
         (**self).known_window()
     }
 
+    fn defers_found_tools(&self) -> bool {
+        (**self).defers_found_tools()
+    }
+
     fn price(&self) -> Option<Price> {
         (**self).price()
     }
@@ -115,6 +124,8 @@ pub struct Request<'a> {
     pub tools: Vec<&'a ToolSpec>,
     /// How many of the tools, from the first, every request of the conversation has; `None` if all. The others came later.
     pub fixed_tools: Option<usize>,
+    /// Which of the other tools searches found, for a model that [defers](Model::defers_found_tools) their definitions.
+    pub found: Option<&'a FoundTools>,
     /// Whether it may call at all.
     pub choice: ToolChoice,
     /// The most tokens of this turn; the config's where unset.
@@ -140,6 +151,7 @@ impl<'a> Request<'a> {
             messages,
             tools: Vec::new(),
             fixed_tools: None,
+            found: None,
             choice: ToolChoice::Auto,
             max_tokens: None,
             temperature: None,

@@ -1,5 +1,7 @@
 //! What became of each scenario, as the suite's summary tells it.
 
+use std::fmt::{self, Display, Formatter};
+
 use anyhow::{Context, Result, bail};
 
 use super::reasons::Reasons;
@@ -8,12 +10,38 @@ use super::requirements::{Leg, Requirements};
 /// One run of the suite.
 pub(super) struct Pairing {
     pub(super) revision: &'static str,
-    /// The revision of the server behind the gateway, if the suite tests our server.
-    pub(super) behind: Option<&'static str>,
+    /// What is behind the gateway, if the suite tests our server.
+    pub(super) behind: Option<Behind>,
     pub(super) scored: Vec<Scenario>,
     /// Those that are not counted, each with the suite's word for why.
     pub(super) unscored: Vec<(Scenario, String)>,
     pub(super) reasons: Reasons,
+}
+
+/// What is behind the gateway that the suite tests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Behind {
+    /// The revision that the server behind it speaks.
+    pub(super) era: &'static str,
+    /// Whether the suite asks at the address of a profile.
+    pub(super) in_profile: bool,
+}
+
+impl Behind {
+    pub(super) fn server(era: &'static str) -> Self {
+        Self { era, in_profile: false }
+    }
+
+    pub(super) fn profile(era: &'static str) -> Self {
+        Self { era, in_profile: true }
+    }
+}
+
+impl Display for Behind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let profile = if self.in_profile { ", through a profile" } else { "" };
+        write!(f, "{}{profile}", self.era)
+    }
 }
 
 /// How many checks of a scenario passed and failed.
@@ -30,7 +58,7 @@ impl Pairing {
     pub(super) fn new(
         requirements: &Requirements,
         leg: Leg,
-        behind: Option<&'static str>,
+        behind: Option<Behind>,
         told: &str,
         reasons: Reasons,
     ) -> Result<Self> {

@@ -64,7 +64,7 @@ fn reasons() -> Reasons {
 }
 
 /// The run of a leg, as the suite told of it.
-fn pairing(leg: Leg, behind: Option<&'static str>, told: &str) -> Result<Pairing> {
+fn pairing(leg: Leg, behind: Option<Behind>, told: &str) -> Result<Pairing> {
     Pairing::new(&Requirements::parse("2026-07-28", LIST)?, leg, behind, told, reasons())
 }
 
@@ -74,11 +74,11 @@ fn a_server_is_told_of_by_counts_failures_and_what_is_not_scored() {
         SERVER.replace("✗ server-stateless: 28 passed, 2", "✓ server-stateless: 30 passed, 0");
     let better = better.replace("  ~ ", "");
     let pairings = [
-        pairing(Leg::Server, Some("2025-11-25"), SERVER).unwrap(),
-        pairing(Leg::Server, Some("2026-07-28"), &better).unwrap(),
+        pairing(Leg::Server, Some(Behind::server("2025-11-25")), SERVER).unwrap(),
+        pairing(Leg::Server, Some(Behind::profile("2026-07-28")), &better).unwrap(),
     ];
     let expected = "\
-| scored scenarios | server behind: 2025-11-25 | server behind: 2026-07-28 |
+| scored scenarios | server behind: 2025-11-25 | server behind: 2026-07-28, through a profile |
 | --- | --- | --- |
 | 2026-07-28: 3 | 1 pass, 2 do not (33 of 35 checks) | all pass (35 of 35 checks) |
 
@@ -87,7 +87,7 @@ fn a_server_is_told_of_by_counts_failures_and_what_is_not_scored() {
 | `server-stateless` | 2026-07-28 before 2025-11-25: 28 of 30 checks | The tool must see a \\| b; an old server is told once |
 | `caching` | 2026-07-28 before 2025-11-25: a warning | it is cold |
 
-| not scored | why not | 2026-07-28 before 2025-11-25 | 2026-07-28 before 2026-07-28 |
+| not scored | why not | 2026-07-28 before 2025-11-25 | 2026-07-28 before 2026-07-28, through a profile |
 | --- | --- | --- | --- |
 | `tasks-lifecycle` | extension | fails | fails |
 | `server-sse-polling` | pending | checks nothing | checks nothing |

@@ -13,6 +13,7 @@ mod property;
 mod recovered;
 mod traps;
 mod searching;
+mod deferring;
 mod fitting;
 mod schemas;
 mod resuming;

@@ -2,6 +2,7 @@
 
 use std::{process::Command, time::Instant};
 
+use serde_json::json;
 use switchboard_apis::{ApiConfig, Description};
 use switchboard_testkit::{
     parts::part,
@@ -40,6 +41,18 @@ async fn prism_accepts_the_calls_of_github() {
             let shown: String = error.for_model.chars().take(400).collect();
             refused.push(format!("{} {args}: {shown}", tool.spec().name));
         }
+    }
+    // Prism does look: calls that its description forbids are refused.
+    let create = github.tools.iter().find(|tool| tool.spec().name == "github__issues_create");
+    let create = create.expect("GitHub has issues");
+    for (wrong, is_accepted) in [
+        (json!({"owner": "o", "repo": "r", "title": "t"}), true),
+        (json!({"owner": "o", "repo": "r"}), false),
+        (json!({"owner": "o", "repo": "r", "title": ["t"]}), false),
+        (json!({"owner": "o", "repo": "r", "title": "t", "labels": 7}), false),
+    ] {
+        let called = create.call(wrong.clone(), &CallContext::default()).await;
+        assert_eq!(called.is_ok(), is_accepted, "{wrong}: {called:?}");
     }
     let all = github.tools.len();
     println!("{} of {all} calls accepted in {:?}", all - refused.len(), began.elapsed());

@@ -5,6 +5,7 @@ mod report;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use switchboard_audit::Filter;
 use switchboard_toolcall::{ProfileConfig, Visibility};
 
 use super::{calls, lists};
@@ -21,7 +22,10 @@ use crate::{
     terminal::is_watched,
     terminal::{self, Paint, text},
 };
-use report::ProfileReport;
+use report::ProfileComparison;
+
+/// How many records are in memory at once.
+const PAGE: usize = 500;
 
 pub(super) fn run(profile: &ProfileArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = overrides::load(cli)?;
@@ -100,11 +104,22 @@ async fn report(
     app: &App,
     cli: &Cli,
 ) -> anyhow::Result<ExitCode> {
-    let filter = test.filters.filter(loaded.settings.executor.slow_call);
-    let records = calls::open(loaded)?.list(&filter).map_err(calls::failed)?;
     let tools = app.executor.tools();
     let visibility = tools.profile(&test.name).map(Visibility::of_profile).unwrap_or_default();
-    let report = ProfileReport::of(&test.name, &records, tools, &visibility).await;
+    let mut comparison = ProfileComparison::new(&test.name, tools, &visibility);
+    let mut reader = calls::open(loaded)?;
+    let filter = test.filters.filter(loaded.settings.executor.slow_call);
+    let mut page = Filter { limit: Some(PAGE), ..filter };
+    loop {
+        let records = reader.list(&page).map_err(calls::failed)?;
+        for record in &records {
+            comparison.add(record).await;
+        }
+        // A page that is not full is the last one.
+        let Some(last) = records.last().filter(|_| records.len() == PAGE) else { break };
+        page.after = Some(last.id);
+    }
+    let report = comparison.report();
     let shown = match test.json {
         true => serde_json::to_string(&report)?,
         false => report.text(Paint::stdout(cli.color)),

@@ -311,6 +311,20 @@ fn models_are_offered_a_profile() {
     check();
 }
 
+// FT-5: records are read a page at a time, and none is left out or counted twice.
+#[test]
+fn a_profile_is_tested_on_more_calls_than_a_page_has() {
+    let call =
+        |number: usize| json!({"name": "math_eval", "args": {"expression": format!("{number}+1")}});
+    let calls: Vec<_> = (0..501).map(call).collect();
+    let script = json!({"turns": [{"tool_calls": calls}, {"text": "Done."}]});
+    let place = place().file("turns.json", script.to_string());
+    let asked = place.run(&["ask", "-m", "script:turns.json", "go"]);
+    assert_eq!(asked.status, 0, "{asked:?}");
+    let report = place.run(&["profile", "test", "math", "--json"]).json();
+    assert_eq!((&report["calls"], &report["ok"]), (&json!(501), &json!(501)), "{report}");
+}
+
 // FT-5
 #[test]
 fn a_profile_is_tested_on_recorded_calls() {
@@ -328,6 +342,9 @@ fn a_profile_is_tested_on_recorded_calls() {
     assert_eq!((&failure["tool"], &failure["calls"]), (&json!("math_eval"), &json!(1)));
     assert_eq!(failure["reason"], "the tool is not in the profile");
     assert_eq!(report["unused"], json!(["get_current_datetime", "read_result", "s__add"]));
+    // The latest call that failed is the example.
+    let ids = place.run(&["calls", "--json", "--tool", "math_eval"]).json();
+    assert_eq!(failure["example"], ids[0]["id"], "{ids}");
     let text = place.run(&words).stdout;
     assert!(text.contains("3 calls: 2 would be run") && text.contains("nobody called:"), "{text}");
     let list = place.run(&["profile", "list", "--json"]).json();

@@ -1,6 +1,12 @@
 //! `switchboard secret` and `${secret:NAME}`.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpListener,
+    path::Path,
+    thread,
+};
 
 use crate::{fixture::wait_until, place::Place, pty, serving::Serving};
 
@@ -75,6 +81,41 @@ fn a_secret_is_stored_used_and_found_nowhere() {
     assert_eq!(place.run(&["secret", "rm", "MEADOW"]).stderr, "secret MEADOW is removed\n");
     assert!(place.refusal(&["secret", "rm", "MEADOW"]).contains("there is no secret `MEADOW`"));
     assert_eq!(place.run(&["secret", "list"]).stdout, "");
+}
+
+// AU-2, TK-3
+#[test]
+fn a_secret_is_in_the_headers_of_an_api() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let answering = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        let answer =
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+        stream.write_all(answer.as_bytes()).unwrap();
+        String::from_utf8(head).unwrap()
+    });
+    let config = format!(
+        "[apis.pets]\nopenapi = 'pets.json'\nbase_url = 'http://{address}'\n\
+         headers = {{ Authorization = 'Bearer ${{secret:PETS}}' }}\n"
+    );
+    let description = r#"{"openapi": "3.0.3", "info": {"title": "Pets", "version": "1"},
+        "paths": {"/pets": {"get": {"operationId": "pets", "responses": {"200": {"description": "ok"}}}}}}"#;
+    let place = Place::with_config(&config).file("pets.json", description);
+    let missing = place.error(&["pets__pets"]);
+    assert!(missing.contains("the secret PETS is not in the vault"), "{missing}");
+    place.run_with_stdin(&["secret", "set", "PETS"], VALUE.as_bytes());
+    let called = place.call(&["pets__pets"]);
+    assert_eq!(called["success"], true, "{called}");
+    let head = answering.join().unwrap().to_lowercase();
+    assert!(head.contains(&format!("authorization: bearer {VALUE}")), "{head}");
+    assert!(!format!("{:?}", place.run(&["calls", "show", "last"])).contains(VALUE));
 }
 
 // AU-2, MC-8

@@ -24,6 +24,8 @@ mod shells;
 mod sign_in;
 mod workers;
 mod durable;
+mod github_api;
+mod ten_tasks;
 mod small_model;
 mod read_texts;
 mod traces;

@@ -3,12 +3,13 @@
 use std::{
     fs,
     ops::ControlFlow,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use serde_json::json;
 use switchboard_audit::{Config, Filter, Reader, gc, retention::preview};
-use switchboard_runtime::Recorder;
+use switchboard_runtime::{CallHistory, CallStart, Recorder};
 use switchboard_toolcall::HumanSize;
 
 use crate::support::{Folder, call, cancelled, executor, open, start};
@@ -48,6 +49,31 @@ async fn activity_counts_every_call_once() {
     let failed = Filter { failed: true, ..Filter::default() };
     let activity = reader.activity(&failed, 3).unwrap().unwrap();
     assert_eq!(activity.calls.keys().collect::<Vec<_>>(), ["fail"]);
+}
+
+// FT-1: the tools that a caller called are known without reading its records, or others'.
+#[tokio::test]
+async fn the_tools_that_a_caller_called_are_named() {
+    let folder = Folder::new();
+    let mut reader = Reader::open(folder.path()).unwrap();
+    assert!(reader.tools_called_by(None).unwrap().is_empty());
+    let store = folder.store();
+    let calls =
+        [("read", None), ("read", Some("ada")), ("write", Some("ada")), ("read", Some("ada"))];
+    for (tool, caller) in calls {
+        let mut begun = CallStart::clone(&start(tool, "{}".to_owned()));
+        begun.caller = caller.map(Into::into);
+        let begun = Arc::new(begun);
+        open(&store, &begun).await;
+        store.close(cancelled(&begun));
+    }
+    for (caller, tools) in
+        [(None, &["read"][..]), (Some("ada"), &["read", "write"]), (Some("eve"), &[])]
+    {
+        assert_eq!(reader.tools_called_by(caller).unwrap(), tools, "{caller:?}");
+        let told = store.called_by(caller.map(Into::into)).await.unwrap();
+        assert_eq!(told.iter().map(|tool| &**tool).collect::<Vec<_>>(), tools, "{caller:?}");
+    }
 }
 
 // RC-1

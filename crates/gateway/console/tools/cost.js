@@ -5,7 +5,7 @@ import { fill, h } from '../dom.js';
 import { count } from '../format.js';
 import { loading, trouble } from '../widgets.js';
 
-/** @import { ServerCost, ToolCosts } from '../types' */
+/** @import { ProfileCost, ServerCost, ToolCosts } from '../types' */
 
 /**
  * Shows it in a place.
@@ -16,7 +16,7 @@ export async function open(place) {
   try {
     /** @type {ToolCosts} */
     const costs = await get('/api/tool-costs');
-    fill(place, h('h2', {}, 'What definitions cost'), summary(costs), table(costs.servers));
+    fill(place, h('h2', {}, 'What definitions cost'), summary(costs), table(costs.servers), profiles(costs.profiles));
   } catch (error) {
     fill(
       place,
@@ -75,4 +75,37 @@ function rows({ server, tokens, tools }) {
       ),
     ),
   ];
+}
+
+/**
+ * Shows what each profile takes; nothing if there is none.
+ * @param {ProfileCost[]} all
+ */
+function profiles(all) {
+  if (all.length === 0) return [];
+  const heads = ['Profile', 'Tools', 'Tokens'];
+  return h(
+    'div',
+    { class: 'table-frame costs profile-costs' },
+    h(
+      'table',
+      {},
+      h(
+        'thead',
+        {},
+        h(
+          'tr',
+          {},
+          heads.map((name) => h('th', { scope: 'col' }, name)),
+        ),
+      ),
+      h(
+        'tbody',
+        {},
+        all.map(({ profile, tools, tokens }) =>
+          h('tr', {}, h('th', { scope: 'row' }, profile), h('td', {}, count(tools)), h('td', {}, count(tokens))),
+        ),
+      ),
+    ),
+  );
 }

@@ -135,13 +135,19 @@ async fn definitions_are_counted_with_the_calls_of_the_last_30_days() {
         let unused: u64 = tools.iter().filter(|tool| tool["calls_30d"] == 0).map(tokens).sum();
         assert_eq!(costs["unused_tokens"], unused);
         assert_eq!(costs["total_tokens"], tools.iter().map(tokens).sum::<u64>());
+        let profiles = costs["profiles"].as_array().unwrap();
+        assert_eq!((&profiles[0]["profile"], profiles.len()), (&json!("desk"), 1), "{costs}");
+        assert_eq!(profiles[0]["tools"], 1, "{costs}");
+        assert!(profiles[0]["tokens"].as_u64().unwrap() < costs["total_tokens"].as_u64().unwrap());
         // Others' calls are not counted for who may not know of them.
         let ada = gateway.token("eve", &["echo", "wait"]);
         let (_, own) = answer(gateway.get("/api/tool-costs").bearer_auth(&ada)).await;
+        assert_eq!(own["profiles"], json!([]), "names of profiles are not for who sees some tools");
         let own = own["servers"][0]["tools"].as_array().unwrap().clone();
         assert!(own.len() == 2 && own.iter().all(|tool| tool["calls_30d"] == 0), "{own:?}");
         let within = gateway.get("/api/tool-costs").header("x-switchboard-profile", "desk");
         let (_, shown) = answer(within).await;
+        assert_eq!(shown["profiles"], json!([]), "{shown}");
         let shown = &shown["servers"][0]["tools"];
         assert_eq!((&shown[0]["name"], shown[1].is_null()), (&json!("say"), true), "{shown}");
         assert_eq!(shown[0]["calls_30d"], 3, "{shown}");

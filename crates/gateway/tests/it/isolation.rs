@@ -1,5 +1,7 @@
 //! Callers kept apart: what each can observe has nothing of another's calls, nor of tools that it may not see.
 
+mod upstream;
+
 use std::sync::{Arc, Mutex};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -290,6 +292,7 @@ async fn observe(gateway: &TestGateway, token: &str, calls: &[Call]) -> Vec<(Str
     let mut seen = Vec::new();
     let mut paths: Vec<String> = [
         "/api/tools",
+        "/api/tool-costs",
         "/api/calls?limit=1000",
         "/api/calls?caller=second-caller",
         "/api/stats?by=caller",
@@ -308,6 +311,7 @@ async fn observe(gateway: &TestGateway, token: &str, calls: &[Call]) -> Vec<(Str
     ]
     .map(str::to_owned)
     .to_vec();
+    paths.extend(TOOLS.iter().map(|tool| format!("/api/tools/{}", nearly(tool))));
     for call in calls {
         paths.extend(call.id.iter().map(|id| format!("/api/calls/{id}")));
         paths.extend(call.artifact.iter().map(|id| format!("/api/artifacts/{id}")));
@@ -366,8 +370,15 @@ async fn by_header(gateway: &TestGateway, right: &Right, calls: &[Call]) -> Vec<
     let mut seen = Vec::new();
     let ids =
         calls.iter().filter(|call| !right.sees(call.tool)).filter_map(|call| call.id.as_ref());
-    let paths = ["/api/tools", "/api/calls?limit=1000", "/api/stats?by=tool", "/openapi.json"];
-    let paths = paths.map(str::to_owned).into_iter();
+    let paths = [
+        "/api/tools",
+        "/api/tool-costs",
+        "/api/calls?limit=1000",
+        "/api/stats?by=tool",
+        "/openapi.json",
+    ];
+    let near = TOOLS.iter().map(|tool| format!("/api/tools/{}", nearly(tool)));
+    let paths = paths.map(str::to_owned).into_iter().chain(near);
     for path in paths.chain(ids.map(|id| format!("/api/calls/{id}"))) {
         let (_, body) = answer(gateway.get(&path).header(header.0, header.1)).await;
         seen.push((format!("{path} by header"), body.to_string()));
@@ -433,6 +444,16 @@ fn with_token(request: RequestBuilder, token: Option<&str>) -> RequestBuilder {
 
 /// What a session of the revisions before 2026-07-28 hears.
 async fn session(gateway: &TestGateway, path: &str, token: Option<&str>) -> Vec<(String, String)> {
+    session_with(gateway, path, token, requests()).await
+}
+
+/// What such a session hears if it asks this: what `initialize` says, then an answer to each.
+async fn session_with(
+    gateway: &TestGateway,
+    path: &str,
+    token: Option<&str>,
+    requests: Vec<(&str, Value)>,
+) -> Vec<(String, String)> {
     let post = |body: Value| {
         let request = gateway.client.post(gateway.url(path)).json(&body);
         let request = request.header("accept", "application/json, text/event-stream");
@@ -448,7 +469,7 @@ async fn session(gateway: &TestGateway, path: &str, token: Option<&str>) -> Vec<
     let opened = opened.await.unwrap();
     let id = opened.headers()["mcp-session-id"].to_str().unwrap().to_owned();
     let mut seen = vec![(format!("{path} initialize"), opened.text().await.unwrap())];
-    for (method, params) in requests() {
+    for (method, params) in requests {
         let what = format!("{path} in a session, {method} {params}");
         let body = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
         let (_, body) = answer(post(body).header("mcp-session-id", &id)).await;
@@ -543,9 +564,16 @@ async fn alike(gateway: &TestGateway, token: &str, right: &Right) {
         (status, body["error"].to_string().replace(tool, "NAME"), body["hint"].is_null())
     };
     let nothing = failure("zzzzzzzzzzzz").await;
+    let shown = async |tool: &str| {
+        let (status, body) =
+            answer(gateway.get(&format!("/api/tools/{tool}")).bearer_auth(token)).await;
+        (status, body.to_string().replace(tool, "NAME"))
+    };
+    let nowhere = shown("zzzzzzzzzzzz").await;
     for tool in right.unheard() {
         let (status, error, _) = failure(tool).await;
         assert_eq!((status, &error), (nothing.0, &nothing.1), "{tool}");
+        assert_eq!(shown(tool).await, nowhere, "{tool}");
     }
 }
 

@@ -35,6 +35,21 @@ async fn openais_own_client() {
     assert_eq!(python(&gateway, "openai_client.py").await, expected);
 }
 
+// FT-3, FT-5
+#[tokio::test(flavor = "multi_thread")]
+async fn openais_own_client_in_two_profiles() {
+    let gateway = TestGateway::start().await;
+    let expected = [
+        "renamed: I heard {\"n\":1}",
+        "renamed hides: I heard Error: Unknown tool 'echo'.",
+        "searching: I heard {\"temp\":21}",
+        "searching found: True",
+        "searching hides: I heard Error: Unknown tool 'repeat'.",
+        "no profile: 404",
+    ];
+    assert_eq!(python(&gateway, "openai_profiles.py").await, expected);
+}
+
 // GW-1
 #[tokio::test(flavor = "multi_thread")]
 async fn langchains_client() {

@@ -7,8 +7,9 @@ use switchboard_access::{Access, NewToken, Tokens};
 use switchboard_agent::ChatStore;
 use switchboard_gateway::{Config, ConfigState, Feed, Gateway, Metrics, Models, Parts};
 use switchboard_mcp_server as mcp;
-use switchboard_runtime::ToolExecutor;
+use switchboard_runtime::{ToolExecutor, services};
 use switchboard_testkit::{Fake, ObedientModel};
+use switchboard_toolcall::ProfileRules;
 use tempfile::TempDir;
 use tokio::{net::TcpListener, process::Command};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -34,6 +35,10 @@ impl TestGateway {
         for tool in tools() {
             executor.tools().add(tool).unwrap();
         }
+        for service in services::all(&executor) {
+            executor.tools().add_shared(service).unwrap();
+        }
+        executor.tools().set_profiles(profiles());
         let config = Config::default();
         let access = Access::new(&config.access(), address, tokens).unwrap();
         let mut models = Models::default();
@@ -88,6 +93,16 @@ impl TestGateway {
         assert!(output.status.success(), "{} failed:\n{text}\n{errors}", program.display());
         text
     }
+}
+
+/// A profile that renames a tool, and one whose models search.
+fn profiles() -> Vec<(String, ProfileRules)> {
+    let renamed = json!({"tools": ["echo"], "tool": {"echo": {"name": "repeat"}}});
+    let searching = json!({"tools": ["echo", "weather"], "tool_budget": 0});
+    let rules = |config| ProfileRules::new(serde_json::from_value(config).unwrap()).unwrap();
+    [("renamed", renamed), ("searching", searching)]
+        .map(|(name, config)| (name.to_owned(), rules(config)))
+        .into()
 }
 
 fn tools() -> Vec<Fake> {

@@ -1,11 +1,13 @@
-//! A small gateway for tests: `gateway --stdio|--http PORT [--servers JSON] [--config JSON] [--echo] [--tasks]
-//! [--gateways COUNT]`.
+//! A small gateway for tests: `gateway --stdio|--http PORT [--servers JSON] [--config JSON] [--profiles JSON] [--echo]
+//! [--services] [--tasks] [--gateways COUNT]`.
 //!
 //! `--servers` is an object of server settings as the config has them, `--config` the settings of the MCP server. With
-//! `--http` the address is printed when it listens; `--echo` adds a local tool of that name, `--tasks` a queue and the tools
+//! `--http` the address is printed when it listens; `--profiles`, an object of profiles, are behind it, each at its name.
+//! `--echo` adds a local tool of that name, `--services` the runtime's own tools, `--tasks` a queue and the tools
 //! that the conformance suite wants to see in it. `--gateways` has that many of them in one process, which share a secret, and
 //! deals requests out to one after the other. `switchboard serve` is the real thing.
 
+mod faces;
 mod memory_peers;
 mod queue;
 mod suite;
@@ -35,7 +37,7 @@ use switchboard_mcp_client::{ServerConfig, ServerDeps, Servers};
 use switchboard_mcp_server::{Bridge, ClusterServices, Config, McpCaller, Seal, Server};
 use switchboard_runtime::{
     ToolExecutor,
-    toolcall::{CallContext, schemars, tool_fn},
+    toolcall::{Annotations, CallContext, schemars, tool_fn},
 };
 
 use memory_peers::MemoryPeers;
@@ -79,6 +81,7 @@ struct SharedParts {
 /// One gateway, with servers of its own behind it.
 struct Gateway {
     server: Server,
+    executor: ToolExecutor,
     servers: Arc<Servers>,
 }
 
@@ -94,10 +97,11 @@ impl Gateway {
         let servers: IndexMap<String, ServerConfig> = json(args, "--servers")?.unwrap_or_default();
         let servers = Arc::new(Servers::start(servers, executor.tools(), &around)?);
         servers.wait_until_ready().await;
+        faces::set_profiles(&executor, json(args, "--profiles")?.unwrap_or_default())?;
         let config: Config = json(args, "--config")?.unwrap_or_default();
-        let server = Server::in_cluster(executor, Some(servers.clone()), config, services);
+        let server = Server::in_cluster(executor.clone(), Some(servers.clone()), config, services);
         shared.peers.add(&server);
-        Ok(Self { server, servers })
+        Ok(Self { server, executor, servers })
     }
 }
 
@@ -109,7 +113,12 @@ fn services(
 ) -> Result<ClusterServices, Box<dyn Error>> {
     if args.iter().any(|arg| arg == "--echo") {
         let echo = |Echo { text }, _: CallContext| async move { text };
-        executor.tools().add(tool_fn("echo", echo))?;
+        executor.tools().add(tool_fn("echo", echo).annotate(Annotations::READ_ONLY))?;
+    }
+    if args.iter().any(|arg| arg == "--services") {
+        for service in switchboard_runtime::services::all(executor) {
+            executor.tools().add_shared(service)?;
+        }
     }
     let mut services = ClusterServices::default();
     if args.iter().any(|arg| arg == "--tasks") {
@@ -136,7 +145,7 @@ fn json<T: DeserializeOwned>(args: &[String], name: &str) -> Result<Option<T>, s
 /// Deals requests out to one server after the other.
 #[derive(Clone)]
 struct Balancer {
-    servers: Arc<[Server]>,
+    gateways: Arc<[(Server, ToolExecutor)]>,
     dealt: Arc<AtomicUsize>,
 }
 
@@ -147,9 +156,13 @@ async fn listen(gateways: &[Gateway], port: u16) -> Result<(), Box<dyn Error>> {
     stdout.flush()?;
     // Without this an event waits for the acknowledgement of the one before it.
     let listener = listener.tap_io(|stream| _ = stream.set_nodelay(true));
-    let servers = gateways.iter().map(|gateway| gateway.server.clone()).collect();
-    let balancer = Balancer { servers, dealt: Arc::default() };
-    let app = Router::new().route("/mcp", any(handle)).with_state(balancer);
+    let gateways =
+        gateways.iter().map(|gateway| (gateway.server.clone(), gateway.executor.clone()));
+    let balancer = Balancer { gateways: gateways.collect(), dealt: Arc::default() };
+    let app = Router::new()
+        .route("/mcp", any(handle))
+        .route("/mcp/{profile}", any(handle))
+        .with_state(balancer);
     Ok(axum::serve(listener, app).await?)
 }
 
@@ -158,8 +171,11 @@ async fn handle(State(balancer): State<Balancer>, request: Request) -> Response 
         return StatusCode::FORBIDDEN.into_response();
     }
     let dealt = balancer.dealt.fetch_add(1, Ordering::Relaxed);
-    let server = &balancer.servers[dealt % balancer.servers.len()];
-    server.handle(request, &McpCaller::default()).await.map(Body::new)
+    let (server, executor) = &balancer.gateways[dealt % balancer.gateways.len()];
+    match faces::caller(executor, request.uri()) {
+        Some(caller) => server.handle(request, &caller).await.map(Body::new),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
 }
 
 /// Whether the request comes from this machine, and from no web page of another.

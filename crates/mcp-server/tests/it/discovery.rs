@@ -1,14 +1,20 @@
 //! The view with search: a few tools that find and call the others.
 
+use std::{collections::HashMap, time::Duration};
+
+use http::Method;
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use switchboard_mcp_server::{Config, DiscoveryMode, McpCaller};
+use switchboard_mcp_server::{Config, DiscoveryMode, McpBody, McpCaller};
 use switchboard_runtime::{
-    ToolExecutor, services,
+    ServerSettings, ToolExecutor, services,
+    tool_cost::ToolCosts,
     toolcall::{ErrorKind, ToolPatterns},
 };
-use switchboard_testkit::tools::Fake;
+use switchboard_testkit::{recorded_tools, tools::Fake};
+use tokio::time::{sleep, timeout};
 
-use crate::test_server::{TestResponse, TestServer, sees};
+use crate::test_server::{TestResponse, TestServer, events, in_session, sees};
 
 const FACE: [&str; 4] = ["tool_search", "tool_call", "tool_call_read_only", "read_result"];
 
@@ -183,4 +189,92 @@ async fn instructions_say_that_there_are_more_tools() {
     assert!(text.contains("Find them with tool_search"), "{text}");
     let plain = TestServer::new().alone("server/discover", json!({})).await.last();
     assert_eq!(plain["result"]["instructions"], Value::Null);
+}
+
+/// The tokens of these texts, as those of a definition are counted.
+fn tokens(texts: &[String]) -> usize {
+    let executor = ToolExecutor::default();
+    for (number, text) in texts.iter().enumerate() {
+        let fake = Fake::echoes(&format!("text_{number}"));
+        executor.tools().add(fake.with(|spec| text.clone_into(&mut spec.description))).unwrap();
+    }
+    ToolCosts::count(&executor.tools().listed(), &HashMap::new()).total_tokens
+}
+
+/// What a client reads before its first question: the entries of `tools/list`, and the instructions.
+async fn first_texts(test: &TestServer) -> (Vec<String>, String) {
+    let everybody = McpCaller::default();
+    let list = ask(test, "tools/list", json!({}), &everybody).await;
+    let entries = list["result"]["tools"].as_array().unwrap().iter().map(Value::to_string);
+    let discovered = ask(test, "server/discover", json!({}), &everybody).await;
+    let instructions = discovered["result"]["instructions"].as_str().unwrap().to_owned();
+    (entries.collect(), instructions)
+}
+
+// FT-2: however many tools there are, a client begins with less than 2,000 tokens.
+#[tokio::test]
+async fn a_client_begins_with_few_tokens_however_many_tools_there_are() {
+    let test = searching(&[]);
+    let servers = recorded_tools();
+    assert!(servers.len() > 25, "not all can be named");
+    for (server, tools) in servers {
+        test.executor.tools().add_server(&server, ServerSettings::default()).unwrap();
+        assert!(test.executor.tools().set_server_tools(&server, tools).is_empty(), "{server}");
+    }
+    let (entries, instructions) = first_texts(&test).await;
+    assert_eq!(entries.len(), FACE.len());
+    let texts = [entries, vec![instructions]].concat();
+    let tokens = tokens(&texts);
+    assert!(tokens < 2000, "{tokens}: {texts:?}");
+}
+
+// FT-2: the instructions name each server once, at most 25 of them, and count the others.
+#[tokio::test]
+async fn instructions_name_few_servers_and_each_once() {
+    let test = searching(&[]);
+    let tools = test.executor.tools();
+    for number in 0..60 {
+        let server = format!("server{number:03}");
+        tools.add_server(&server, ServerSettings::default()).unwrap();
+        let both = ["one", "two"].map(|name| Fake::echoes(name).of_server(&server).shared());
+        assert!(tools.set_server_tools(&server, both.into()).is_empty());
+    }
+    let (entries, instructions) = first_texts(&test).await;
+    assert_eq!(instructions.matches("server").count(), 26, "{instructions}");
+    assert_eq!(instructions.matches("server000").count(), 1, "{instructions}");
+    assert!(instructions.contains("server024, 35 other servers. Find them"), "{instructions}");
+    assert!(tokens(&[entries, vec![instructions]].concat()) < 2000);
+}
+
+/// How often a stream says that the tools have changed, until it is silent.
+async fn changes(mut body: McpBody) -> usize {
+    let mut heard = String::new();
+    while let Ok(Some(Ok(frame))) = timeout(Duration::from_secs(5), body.frame()).await {
+        heard.push_str(str::from_utf8(&frame.into_data().unwrap()).unwrap());
+    }
+    let methods = events(&heard).into_iter().map(|(_, message)| message["method"].clone());
+    methods.filter(|method| method == "notifications/tools/list_changed").count()
+}
+
+// FT-2: a client that lists only the face is told of tools that it can find from now on, and of no others.
+#[tokio::test(start_paused = true)]
+async fn changes_of_tools_that_can_be_found_are_told() {
+    let test = searching(&[]);
+    let restricted = sees("say");
+    for (caller, told) in [(&McpCaller::default(), 2), (&restricted, 1)] {
+        sleep(Duration::from_secs(1)).await;
+        let session = test.open("2025-11-25", json!({}), caller).await;
+        let stream = test.send(Method::GET, &in_session(&session), "", caller).await.into_body();
+        let wanted = json!({"notifications": {"toolsListChanged": true}});
+        let listener = test.begin_alone("subscriptions/listen", wanted, caller).await.into_body();
+        for name in [format!("say_{told}"), format!("hide_{told}")] {
+            test.executor.tools().add(Fake::answers(&name, json!(1))).unwrap();
+            sleep(Duration::from_secs(1)).await;
+        }
+        assert_eq!(listed(&test, caller).await, FACE);
+        assert_eq!((changes(stream).await, changes(listener).await), (told, told));
+        let query = json!({"query": format!("say_{told}"), "limit": 100});
+        let found = call(&test, "tool_search", query, caller).await;
+        assert!(found.to_string().contains(&format!("say_{told}")), "{found}");
+    }
 }

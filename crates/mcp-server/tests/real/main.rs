@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod faces;
 mod gateway;
 mod scripts;
 mod inspector;

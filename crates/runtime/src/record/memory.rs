@@ -1,7 +1,7 @@
 //! Records in memory.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -74,5 +74,16 @@ impl CallHistory for MemoryRecorder {
         recent.sort_by_key(|call| std::cmp::Reverse(call.start.id));
         recent.truncate(most);
         Box::pin(std::future::ready(Ok(recent)))
+    }
+
+    fn called_by(
+        &self,
+        caller: Option<Arc<str>>,
+    ) -> BoxFuture<'_, Result<Vec<Arc<str>>, BoxError>> {
+        let calls = self.lock();
+        let starts = calls.running.values().chain(calls.ended.iter().map(|call| &call.start));
+        let own = starts.filter(|start| start.caller == caller);
+        let names: BTreeSet<_> = own.map(|start| start.tool.clone()).collect();
+        Box::pin(std::future::ready(Ok(names.into_iter().collect())))
     }
 }

@@ -31,14 +31,13 @@ fn default_limit() -> usize {
 const MOST: usize = 100;
 /// Callers know these already: what finds tools, and what reads long results.
 const NOT_FOUND: [&str; 2] = ["tool_search", "read_result"];
-/// How many of the latest calls tell what a caller prefers.
-const LOOKED_THROUGH: usize = 200;
 
 pub(super) fn tool(history: Arc<dyn CallHistory>, tools: Weak<ToolManager>) -> impl Tool {
     let search = move |request: ToolSearchRequest, cx: CallContext| {
         let (history, tools) = (history.clone(), tools.upgrade());
         async move {
-            let called = called_before(&*history, &cx).await;
+            // Without records, nothing is known to have been called before.
+            let called = history.called_by(cx.caller.clone()).await.unwrap_or_default();
             let most = request.limit.min(MOST);
             let found = match tools {
                 Some(tools) => {
@@ -52,16 +51,6 @@ pub(super) fn tool(history: Arc<dyn CallHistory>, tools: Weak<ToolManager>) -> i
         }
     };
     tool_fn("tool_search", search).annotate(Annotations::READ_ONLY)
-}
-
-/// Returns the names of tools that the caller called, as its latest calls have them. Without records, none.
-async fn called_before(history: &dyn CallHistory, cx: &CallContext) -> Vec<Arc<str>> {
-    let calls = history.recent(LOOKED_THROUGH).await.unwrap_or_default().into_iter();
-    let own = calls.filter(|call| call.start.caller == cx.caller);
-    let mut names: Vec<Arc<str>> = own.map(|call| call.start.tool.clone()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
 }
 
 fn show(found: &FoundTool) -> Value {

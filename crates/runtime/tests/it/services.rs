@@ -133,6 +133,11 @@ async fn what_a_caller_called_before_comes_first() {
     let call = ToolCall::new("tool_search", Map::from_iter([("query".to_owned(), json!("brew"))]));
     let result = executor.execute(call, &ada).await;
     assert_eq!(result.value().unwrap()["tools"][0]["name"], *before[0]);
+    // However many calls of others came since.
+    for _ in 0..250 {
+        executor.execute(ToolCall::new(&*before[0], Map::new()), &ada).await;
+    }
+    assert_eq!(found(&executor, "brew").await[0], before[1]);
 }
 
 // LT-2

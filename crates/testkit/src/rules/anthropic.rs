@@ -13,6 +13,7 @@ pub(super) fn check(body: &Value, broken: &mut BrokenRule) {
     tools::check(offered.iter().map(|tool| (tool, &tool["input_schema"])), broken);
     let breakpoints = body.to_string().matches("\"cache_control\"").count();
     broken.unless(breakpoints <= 4, || format!("{breakpoints} cache breakpoints"));
+    check_deferred(body, offered, broken);
     let messages = items(body, "messages");
     let mut ids = HashSet::new();
     for (at, message) in messages.iter().enumerate() {
@@ -33,6 +34,25 @@ pub(super) fn check(body: &Value, broken: &mut BrokenRule) {
     let last = messages.last().map(|message| text(message, "role"));
     broken.unless(last == Some("user"), || "the user does not speak last".to_owned());
     broken.unless(ids.is_empty() || !offered.is_empty(), || "calls without tools".to_owned());
+}
+
+/// A deferred tool is not cached, not every tool is deferred, and what a result refers to is a deferred tool.
+fn check_deferred(body: &Value, offered: &[Value], broken: &mut BrokenRule) {
+    let is_deferred = |tool: &&Value| tool["defer_loading"] == true;
+    let deferred: HashSet<_> =
+        offered.iter().filter(is_deferred).map(|tool| text(tool, "name")).collect();
+    let is_both = |tool: &Value| is_deferred(&tool) && tool.get("cache_control").is_some();
+    broken.unless(!offered.iter().any(is_both), || "a deferred tool with cache_control".to_owned());
+    broken.unless(offered.is_empty() || !offered.iter().all(|tool| is_deferred(&tool)), || {
+        "all tools are deferred".to_owned()
+    });
+    let blocks = items(body, "messages").iter().flat_map(|message| items(message, "content"));
+    for part in blocks.flat_map(|block| items(block, "content")) {
+        if part["type"] == "tool_reference" {
+            let name = text(part, "tool_name");
+            broken.unless(deferred.contains(name), || format!("a reference to {name:?}"));
+        }
+    }
 }
 
 /// The calls of a message that are ours to answer.

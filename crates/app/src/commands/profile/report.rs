@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -58,43 +59,55 @@ enum CallFate {
     Skipped,
 }
 
-impl ProfileReport {
-    /// Compares recorded calls, newest first, with a profile.
-    pub(super) async fn of(
-        profile: &str,
-        records: &[Record],
-        tools: &ToolManager,
-        visibility: &Visibility,
-    ) -> Self {
-        let mut report = Self { profile: profile.to_owned(), ..Self::default() };
-        let mut failures = BTreeMap::<(&str, String), FailureReason>::new();
-        let mut used = HashSet::new();
-        for record in records {
-            let outcome = replay_outcome(record, tools, visibility).await;
-            if !matches!(outcome, CallFate::Skipped) {
-                report.calls += 1;
-                used.extend(tools.get(&record.tool).map(|tool| tool.full_name().clone()));
+/// Compares recorded calls with a profile, one at a time.
+pub(super) struct ProfileComparison<'a> {
+    tools: &'a ToolManager,
+    visibility: &'a Visibility,
+    report: ProfileReport,
+    /// By tool and reason.
+    failures: BTreeMap<(String, String), FailureReason>,
+    /// The full names of the tools that were called.
+    used: HashSet<Arc<str>>,
+}
+
+impl<'a> ProfileComparison<'a> {
+    pub(super) fn new(profile: &str, tools: &'a ToolManager, visibility: &'a Visibility) -> Self {
+        let report = ProfileReport { profile: profile.to_owned(), ..ProfileReport::default() };
+        Self { tools, visibility, report, failures: BTreeMap::new(), used: HashSet::new() }
+    }
+
+    /// Compares a call that is older than those before it.
+    pub(super) async fn add(&mut self, record: &Record) {
+        let Self { tools, visibility, report, failures, used } = self;
+        let outcome = outcome(record, tools, visibility).await;
+        if !matches!(outcome, CallFate::SkippedEntries) {
+            report.calls += 1;
+            used.extend(tools.get(&record.tool).map(|tool| tool.full_name().clone()));
+        }
+        match outcome {
+            CallFate::SkippedEntries => report.skipped += 1,
+            CallFate::Same => report.ok += 1,
+            CallFate::Changed => {
+                report.ok += 1;
+                report.changed += 1;
             }
-            match outcome {
-                CallFate::Skipped => report.skipped += 1,
-                CallFate::Same => report.ok += 1,
-                CallFate::Changed => {
-                    report.ok += 1;
-                    report.changed += 1;
-                }
-                CallFate::Fails(reason) => {
-                    report.failed += 1;
-                    let first = || FailureReason {
-                        tool: record.tool.clone(),
-                        reason: reason.clone(),
-                        calls: 0,
-                        example: record.id,
-                    };
-                    let key = (record.tool.as_str(), reason.clone());
-                    failures.entry(key).or_insert_with(first).calls += 1;
-                }
+            CallFate::Fails(reason) => {
+                report.failed += 1;
+                let first = || FailureReason {
+                    tool: record.tool.clone(),
+                    reason: reason.clone(),
+                    calls: 0,
+                    example: record.id,
+                };
+                let key = (record.tool.clone(), reason.clone());
+                failures.entry(key).or_insert_with(first).calls += 1;
             }
         }
+    }
+
+    /// Returns what came of all calls.
+    pub(super) fn report(self) -> ProfileReport {
+        let Self { tools, visibility, mut report, failures, used } = self;
         report.failures = failures.into_values().collect();
         report.failures.sort_by_key(|failure| std::cmp::Reverse(failure.calls));
         let listed = tools.listed_for(visibility);
@@ -102,7 +115,9 @@ impl ProfileReport {
         report.unused = unused.map(|tool| tool.name().to_string()).collect();
         report
     }
+}
 
+impl ProfileReport {
     /// The report for people.
     pub(super) fn text(&self, paint: Paint) -> String {
         let mut lines = Vec::new();

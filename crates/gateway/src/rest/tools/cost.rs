@@ -12,7 +12,7 @@ use switchboard_access::Caller;
 use switchboard_audit::{FigureWindow, Filter, GroupBy};
 use switchboard_runtime::{
     RegisteredTool,
-    tool_cost::{ServerCost, ToolCost, ToolCosts},
+    tool_cost::{ProfileCost, ServerCost, ToolCost, ToolCosts},
 };
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
@@ -39,6 +39,17 @@ pub(crate) struct ShownCosts {
     unused_tokens: usize,
     /// The servers, in order.
     servers: Vec<ShownServerCost>,
+    /// The profiles, by name; empty for a caller who does not see all tools.
+    profiles: Vec<ShownProfileCost>,
+}
+
+/// What the definitions of a profile cost.
+#[derive(Serialize, ToSchema)]
+struct ShownProfileCost {
+    profile: String,
+    tokens: usize,
+    /// How many tools it has.
+    tools: usize,
 }
 
 /// What the definitions of a server cost.
@@ -77,11 +88,20 @@ pub(crate) async fn costs(
     let from = SystemTime::now().checked_sub(LATELY).unwrap_or(SystemTime::UNIX_EPOCH);
     // One more step than the window needs: calls that begin now count too.
     let window = FigureWindow { from, step: LATELY, steps: 2, by: GroupBy::Tool };
-    let in_profile = caller.visibility().profile().is_some();
+    let (in_profile, sees_all) =
+        (caller.visibility().profile().is_some(), !caller.visibility().hides_tools());
+    let executor = parts.executor.clone();
     let groups = figures(parts, caller, Filter::default(), window).await?.groups;
     let calls = groups.into_iter().filter_map(|(name, figure)| Some((name?, figure.calls)));
     let calls = by_own_names(calls.collect(), &tools, in_profile);
-    let counted = spawn_blocking(move || ToolCosts::count(&tools, &calls)).await;
+    let count = move || {
+        let mut costs = ToolCosts::count(&tools, &calls);
+        if sees_all {
+            costs.count_profiles(executor.tools());
+        }
+        costs
+    };
+    let counted = spawn_blocking(count).await;
     let counted = counted.map_err(|error| ApiError::Unavailable(error.to_string()))?;
     Ok(Json(counted.into()))
 }
@@ -107,7 +127,14 @@ impl From<ToolCosts> for ShownCosts {
             total_tokens: costs.total_tokens,
             unused_tokens: costs.unused_tokens(),
             servers: costs.servers.into_iter().map(ShownServerCost::from).collect(),
+            profiles: costs.profiles.into_iter().map(ShownProfileCost::from).collect(),
         }
+    }
+}
+
+impl From<ProfileCost> for ShownProfileCost {
+    fn from(ProfileCost { profile, tokens, tools, .. }: ProfileCost) -> Self {
+        Self { profile, tokens, tools }
     }
 }
 

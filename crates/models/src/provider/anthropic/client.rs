@@ -4,7 +4,7 @@ use switchboard_toolcall::BoxFuture;
 
 use crate::{
     Model, ModelConfig, ModelError, Price, Provider, Request, Turn, exchange::ModelExchange,
-    model::ModelEvents,
+    found_tools, model::ModelEvents,
 };
 
 /// The version of the API that we speak.
@@ -44,6 +44,10 @@ impl Model for AnthropicClient {
 
     fn known_window(&self) -> Option<u64> {
         self.0.known_window()
+    }
+
+    fn defers_found_tools(&self) -> bool {
+        found_tools::are_deferred(&self.0.config)
     }
 
     fn price(&self) -> Option<Price> {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use switchboard_toolcall::ToolSpec;
 
 use crate::{
-    AiMessage, Image, Message, ModelConfig, Provider, Request, ToolChoice, ToolReply,
+    AiMessage, FoundTools, Image, Message, ModelConfig, Provider, Request, ToolChoice, ToolReply,
     lower::{self, LoweredTools, Names},
 };
 
@@ -26,7 +26,8 @@ pub(crate) fn request(
         body.insert("temperature".to_owned(), json!(temperature));
     }
     if !request.tools.is_empty() {
-        body.insert("tools".to_owned(), Value::Array(tools(lowered, request.fixed_tools)));
+        let tools = tools(lowered, request.fixed_tools, |index| is_deferred(request, index));
+        body.insert("tools".to_owned(), Value::Array(tools));
         if let Some(choice) = choice(&request.choice, &lowered.names) {
             body.insert("tool_choice".to_owned(), choice);
         }
@@ -35,18 +36,36 @@ pub(crate) fn request(
     if let Some(system) = system_blocks(&system) {
         body.insert("system".to_owned(), system);
     }
-    body.insert("messages".to_owned(), Value::Array(messages(rest, &lowered.names)));
+    let converter = MessageConverter { names: &lowered.names, found: found(request) };
+    body.insert("messages".to_owned(), Value::Array(converter.messages(rest)));
     Value::Object(body)
 }
 
 /// Returns the tools in the provider's format, in the same order; empty if there are none.
 pub fn convert_tools(specs: &[&ToolSpec]) -> Vec<Value> {
-    tools(&lower::tools(Provider::Anthropic, specs), None)
+    tools(&lower::tools(Provider::Anthropic, specs), None, |_| false)
+}
+
+/// Returns what searches found, if tools are sent at all: a reference needs a definition.
+fn found<'a>(request: &Request<'a>) -> Option<&'a FoundTools> {
+    request.found.filter(|_| !request.tools.is_empty())
+}
+
+/// Returns whether the definition of the tool with this index is deferred.
+fn is_deferred(request: &Request<'_>, index: usize) -> bool {
+    let tool = request.tools.get(index);
+    let is_found = |found: &FoundTools| tool.is_some_and(|tool| found.contains(&tool.name));
+    request.found.is_some_and(is_found)
 }
 
 /// Marks a tool for caching, which covers those before it: the last one that every request has. Those that come later are
-/// covered by the mark of the system prompt; a mark that moves would change definitions that were sent before.
-fn tools(lowered: &LoweredTools, fixed: Option<usize>) -> Vec<Value> {
+/// covered by the mark of the system prompt; a mark that moves would change definitions that were sent before. A deferred tool
+/// cannot be marked, and is never among the fixed ones.
+fn tools(
+    lowered: &LoweredTools,
+    fixed: Option<usize>,
+    is_deferred: impl Fn(usize) -> bool,
+) -> Vec<Value> {
     let mut tools: Vec<_> = lowered
         .tools
         .iter()
@@ -55,6 +74,11 @@ fn tools(lowered: &LoweredTools, fixed: Option<usize>) -> Vec<Value> {
         })
         .collect();
     let fixed = fixed.unwrap_or(tools.len()).clamp(1, tools.len().max(1));
+    for (index, tool) in tools.iter_mut().enumerate().skip(fixed) {
+        if is_deferred(index) {
+            tool["defer_loading"] = json!(true);
+        }
+    }
     if let Some(last) = tools.get_mut(fixed - 1) {
         last["cache_control"] = json!({"type": "ephemeral"});
     }
@@ -90,30 +114,50 @@ fn system_blocks(texts: &[&str]) -> Option<Value> {
     Some(Value::Array(blocks))
 }
 
-/// Roles alternate: what follows an answer becomes one user message, results of tools first.
-fn messages(messages: &[Message], names: &Names) -> Vec<Value> {
-    let mut sent = Vec::new();
-    let mut user = UserTurn::default();
-    for message in messages {
-        match message {
-            Message::System(text) => user.say(text),
-            Message::User(message) => {
-                user.texts.extend(message.images.iter().map(image));
-                user.say(&message.content);
-            }
-            Message::Tool(reply) => user.results.push(result(reply)),
-            Message::Ai(message) => {
-                let blocks = assistant(message, names);
-                // The API rejects a message without content; its neighbours then become one.
-                if !blocks.is_empty() {
-                    sent.extend(std::mem::take(&mut user).into_message());
-                    sent.push(json!({"role": "assistant", "content": blocks}));
+/// Converts messages, with the names that tools have on the wire.
+struct MessageConverter<'a> {
+    names: &'a Names,
+    found: Option<&'a FoundTools>,
+}
+
+impl MessageConverter<'_> {
+    /// Roles alternate: what follows an answer becomes one user message, results of tools first.
+    fn messages(&self, messages: &[Message]) -> Vec<Value> {
+        let mut sent = Vec::new();
+        let mut user = UserTurn::default();
+        for message in messages {
+            match message {
+                Message::System(text) => user.say(text),
+                Message::User(message) => {
+                    user.texts.extend(message.images.iter().map(image));
+                    user.say(&message.content);
+                }
+                Message::Tool(reply) => user.results.push(self.result(reply)),
+                Message::Ai(message) => {
+                    let blocks = assistant(message, self.names);
+                    // The API rejects a message without content; its neighbours then become one.
+                    if !blocks.is_empty() {
+                        sent.extend(std::mem::take(&mut user).into_message());
+                        sent.push(json!({"role": "assistant", "content": blocks}));
+                    }
                 }
             }
         }
+        sent.extend(user.into_message());
+        sent
     }
-    sent.extend(user.into_message());
-    sent
+
+    /// Returns the result; that of a search refers to the tools that it found, which the API replaces by their definitions.
+    fn result(&self, reply: &ToolReply) -> Value {
+        let found = self.found.and_then(|found| found.of_call(&reply.tool_call_id));
+        let Some((tools, keeps_text)) = found.filter(|_| !reply.is_error) else {
+            return result(reply);
+        };
+        let text = keeps_text.then(|| json!({"type": "text", "text": reply.content}));
+        let reference = |tool: &String| json!({"type": "tool_reference", "tool_name": self.names.wire_name(tool)});
+        let content: Vec<_> = text.into_iter().chain(tools.iter().map(reference)).collect();
+        json!({"type": "tool_result", "tool_use_id": plain_id(&reply.tool_call_id), "content": content})
+    }
 }
 
 /// All that is said between two answers.
