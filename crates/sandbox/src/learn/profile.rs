@@ -185,6 +185,7 @@ pub(super) fn make(watch: &Watch, events: Vec<TraceEvent>, hosts: Vec<String>) -
         connect,
         connect_direct: needs.direct.into_keys().collect(),
         run: named(&needs.run),
+        ..SandboxAllow::default()
     };
     profile
 }
