@@ -299,3 +299,23 @@ sandbox = "learn"
     let called = place.run(&["call", "show", "open/a", "--json"]).json();
     assert_eq!(called["result"], "readable", "{called}");
 }
+
+// SB-2
+#[test]
+fn the_gateway_shows_how_a_server_is_confined_and_what_it_was_refused() {
+    if !can_confine() {
+        return;
+    }
+    let place = place(ALLOW);
+    let serving = crate::serve::Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let sandbox = || serving.ask("GET", "/api/servers/x", "", "").1["sandbox"].clone();
+    crate::fixture::wait_until("it is known", || sandbox()["mode"] == "on");
+    assert_eq!(sandbox()["refused"], serde_json::json!([]));
+    let closed = place.path().join("closed/a").display().to_string();
+    let arguments = serde_json::json!({"it": closed}).to_string();
+    let (_, refused) = serving.ask("POST", "/api/tools/x__read/call", "", &arguments);
+    assert_eq!(refused["success"], false, "{refused}");
+    let remedy = format!("to allow it: sandbox_allow.read += {closed:?}");
+    let expected = serde_json::json!([{"what": closed, "remedy": remedy}]);
+    assert_eq!(sandbox()["refused"], expected);
+}
