@@ -29,7 +29,9 @@ use switchboard_toolcall::HumanDuration;
 
 use crate::{completion, version::VERSION};
 
-pub(crate) use add::{AddArgs, ClientName, ConnectArgs, InitArgs, PlaceArgs, ServerNameArgs};
+pub(crate) use add::{
+    AddArgs, ClientName, ConnectArgs, InitArgs, PlaceArgs, SandboxChoice, ServerNameArgs,
+};
 pub(crate) use approve::ApproveArgs;
 pub(crate) use asking::{AskArgs, ChatArgs, ModelArgs};
 pub(crate) use calls::{

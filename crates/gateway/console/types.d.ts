@@ -173,6 +173,8 @@ export interface Server {
   waiting?: Waiting[];
   clients?: number;
   stderr?: string[] | null;
+  /** How its program is confined, if it is. */
+  sandbox?: { mode: string; refused: { what: string; remedy: string }[] };
   sign_in?: {
     /** As in the config: `shared`, `client`, `exchange`, or `user` if it is the caller's own. */
     auth: string;

@@ -179,7 +179,7 @@ impl ToolDefinition {
     pub fn sandbox(&self) -> SandboxConfig {
         SandboxConfig {
             mode: self.sandbox,
-            allow: self.sandbox_allow.clone(),
+            allow: self.sandbox_allow.with_presets(),
             limits: self.sandbox_limits.clone(),
         }
     }

@@ -1,8 +1,8 @@
 //! The canonical form of a definition: what counts, in one order, so that equal definitions have equal bytes.
 //!
-//! Keys are sorted, and so are lists whose order means nothing: those of a JSON Schema, a prompt's arguments, icons. `_meta`, which is
-//! for programs and may differ each time, is left out, as are fields without a value. Texts are taken as they are: no character is
-//! folded or normalised.
+//! Keys are sorted, and so are lists whose order means nothing: those of a JSON Schema, a prompt's arguments, icons. Fields without a
+//! value are left out, and so is `_meta`, which is for programs and may differ each time: it is locked beside the hash, and clients get
+//! it as it was locked. Texts are taken as they are: no character is folded or normalised.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -38,6 +38,11 @@ pub(crate) fn of_entry(entry: &Map<String, Value>, without: Option<&str>) -> Vec
         (key, value) => write_field(key, value, out),
     });
     out
+}
+
+/// Returns data with sorted keys.
+pub(crate) fn sorted(data: &Value) -> Value {
+    serde_json::from_slice(&bytes(data, write_data)).unwrap_or_default()
 }
 
 /// Returns whether a field of an entry says anything that counts.

@@ -38,6 +38,8 @@ pub enum ChangeKind {
     },
     /// It says something else than in the lock.
     Changed,
+    /// It says something else than in the lock in its `_meta` alone, which clients get as it is in the lock.
+    Meta,
     /// The lock's text and hash contradict each other, so that nothing can be compared.
     Unsound,
     /// The server no longer has it.
@@ -47,7 +49,7 @@ pub enum ChangeKind {
 impl ChangeKind {
     /// Returns whether it waits until somebody trusts it.
     pub fn waits(&self) -> bool {
-        *self != Self::Gone
+        !matches!(self, Self::Gone | Self::Meta)
     }
 
     /// Says it for people.
@@ -56,6 +58,10 @@ impl ChangeKind {
             Self::New => "is not in the lock".to_owned(),
             Self::Renamed { from } => format!("is not in the lock; it is `{from}`, renamed"),
             Self::Changed => "has changed".to_owned(),
+            Self::Meta => {
+                "has another `_meta`; clients get the one in the lock (`lock --update` takes it)"
+                    .to_owned()
+            }
             Self::Unsound => "is in the lock with a hash that is not that of its text".to_owned(),
             Self::Gone => "is gone".to_owned(),
         }
@@ -67,6 +73,7 @@ impl ChangeKind {
             Self::New => "new",
             Self::Renamed { .. } => "renamed",
             Self::Changed => "changed",
+            Self::Meta => "meta",
             Self::Unsound => "unsound",
             Self::Gone => "gone",
         }
@@ -117,7 +124,12 @@ pub fn compare(
     for definition in now {
         let known = locked.definitions.get(&(definition.kind, definition.name.clone()));
         match known {
-            Some(known) if known.is_sound && known.hash == definition.hash() => {}
+            Some(known) if known.is_sound && known.hash == definition.hash() => {
+                if known.definition.meta() != definition.meta() {
+                    let (change, known) = (ChangeKind::Meta, Some(&known.definition));
+                    changes.push(Change::new(change, known, definition, &mut budget));
+                }
+            }
             Some(known) => {
                 let change = match known.is_sound {
                     true => ChangeKind::Changed,

@@ -56,6 +56,9 @@ impl DefinitionKind {
 /// The name of [`DefinitionKind::Instructions`].
 const INSTRUCTIONS: &str = "instructions";
 
+/// The field of an entry that is for programs.
+pub(crate) const META: &str = "_meta";
+
 /// One definition, as the server gave it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockableDefinition {
@@ -93,10 +96,25 @@ impl LockableDefinition {
         canonical::hash(&canonical::of_entry(&self.entry, Some(self.kind.name_field())))
     }
 
-    /// Returns what counts of it, in canonical order.
+    /// Returns what counts of it, in canonical order, and after that its `_meta`.
     pub(crate) fn canonical(&self) -> Map<String, Value> {
         let bytes = canonical::of_entry(&self.entry, Some(self.kind.name_field()));
-        serde_json::from_slice(&bytes).unwrap_or_default()
+        let mut fields: Map<_, _> = serde_json::from_slice(&bytes).unwrap_or_default();
+        if let Some(meta) = self.meta() {
+            fields.insert(META.to_owned(), canonical::sorted(meta));
+        }
+        fields
+    }
+
+    /// Returns its `_meta`, which programs read; `None` if that says nothing.
+    pub(crate) fn meta(&self) -> Option<&Value> {
+        let is_empty = |meta: &Value| meta.as_object().is_none_or(Map::is_empty);
+        self.entry.get(META).filter(|meta| !is_empty(meta))
+    }
+
+    /// Returns whether another one says the same: by its hash, and in its `_meta`.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.meta() == other.meta() && self.hash() == other.hash()
     }
 
     /// Returns its description, or the text of instructions.

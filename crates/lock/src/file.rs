@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
-    definition::{DefinitionKind, LockableDefinition},
+    definition::{DefinitionKind, LockableDefinition, META},
     identity::Identity,
 };
 
@@ -61,6 +62,23 @@ impl LockedServer {
     pub fn hash(&self, kind: DefinitionKind, name: &str) -> Option<&str> {
         let locked = self.definitions.get(&(kind, name.to_owned()))?;
         locked.is_sound.then_some(&*locked.hash)
+    }
+
+    /// Returns the entry of a list whose hash is locked, with the `_meta` that is locked: what a server says there may differ each
+    /// time, and programs read it.
+    pub(crate) fn with_locked_meta(&self, kind: DefinitionKind, mut entry: Value) -> Value {
+        let name = entry.get(kind.name_field()).and_then(Value::as_str);
+        let Some(name) = name.map(str::to_owned) else { return entry };
+        let locked = self.definitions.get(&(kind, name));
+        let meta = locked.and_then(|locked| locked.definition.meta());
+        match (&mut entry, meta) {
+            (Value::Object(fields), Some(meta)) => {
+                fields.insert(META.to_owned(), meta.clone());
+            }
+            (Value::Object(fields), None) => _ = fields.shift_remove(META),
+            _ => {}
+        }
+        entry
     }
 
     /// Takes in a definition, or replaces the one of this name.

@@ -10,7 +10,7 @@ use switchboard_toolcall::text::is_hidden;
 
 use crate::{
     comments::FileComments,
-    definition::{DefinitionKind, LockableDefinition},
+    definition::{DefinitionKind, LockableDefinition, META},
     file::{LockFile, LockedDefinition, LockedServer, TrustStamp},
     identity::Identity,
 };
@@ -21,11 +21,12 @@ const HEADER: &str = "\
 ";
 
 /// The fields of a definition that have a key of their own in the file: their names in MCP, and in the file.
-const JSON_FIELDS: [(&str, &str); 4] = [
+const JSON_FIELDS: [(&str, &str); 5] = [
     ("inputSchema", "input"),
     ("outputSchema", "output"),
     ("annotations", "annotations"),
     ("arguments", "arguments"),
+    (META, "meta"),
 ];
 
 /// Why a lock file cannot be read.
@@ -74,6 +75,7 @@ struct DefinitionText {
     output: Option<String>,
     annotations: Option<String>,
     arguments: Option<String>,
+    meta: Option<String>,
     more: Option<String>,
 }
 
@@ -157,8 +159,8 @@ impl DefinitionText {
             is_readable &= value.is_ok();
             value.ok()
         };
-        let values =
-            [json(self.input), json(self.output), json(self.annotations), json(self.arguments)];
+        let values = [self.input, self.output, self.annotations, self.arguments, self.meta];
+        let values = values.map(&mut json);
         let more = json(self.more);
         let mut entry = Map::new();
         let name_field = kind.name_field();

@@ -377,7 +377,11 @@ impl InstanceGate {
         match mode {
             LockMode::Enforce => {
                 let kept = entries.into_iter().zip(same).filter(|(_, same)| *same);
-                kept.map(|(entry, _)| entry).collect()
+                let as_locked = |(entry, _)| match locked {
+                    Some(locked) => locked.with_locked_meta(kind, entry),
+                    None => entry,
+                };
+                kept.map(as_locked).collect()
             }
             LockMode::Warn | LockMode::Off => entries,
         }

@@ -162,32 +162,53 @@ impl LaunchedProgram<'_> {
 
 /// Returns the image of `docker run … IMAGE …`: the first word after `run` that is no flag and no flag's value.
 fn image(args: &[String]) -> Option<String> {
-    const WITH_VALUE: [&str; 14] = [
-        "-e",
-        "--env",
-        "-v",
-        "--volume",
-        "-p",
-        "--publish",
-        "--name",
-        "--mount",
-        "-w",
-        "--workdir",
-        "-u",
-        "--user",
-        "--network",
-        "--env-file",
-    ];
     let mut words = args.iter().skip_while(|word| *word != "run").skip(1);
     while let Some(word) = words.next() {
         if !word.starts_with('-') {
             return Some(word.clone());
         }
-        if WITH_VALUE.contains(&word.as_str()) {
+        if takes_value(word) {
             words.next();
         }
     }
     None
+}
+
+/// Returns whether the value of a flag of `docker run` is the next word. All long flags have one but for those that switch something
+/// on; of short flags in one word (`-it`) the last one counts.
+fn takes_value(flag: &str) -> bool {
+    const SWITCHES: [&str; 19] = [
+        "detach",
+        "disable-content-trust",
+        "help",
+        "init",
+        "interactive",
+        "no-healthcheck",
+        "no-hosts",
+        "oom-kill-disable",
+        "privileged",
+        "publish-all",
+        "quiet",
+        "read-only",
+        "replace",
+        "rm",
+        "rmi",
+        "sig-proxy",
+        "tls-verify",
+        "tty",
+        "use-api-socket",
+    ];
+    const SHORT_WITH_VALUE: &str = "acehlmpuvw";
+    if flag.contains('=') {
+        return false;
+    }
+    match flag.strip_prefix("--") {
+        Some(name) => !SWITCHES.contains(&name),
+        // In `-eNAME` the value follows at once.
+        None => {
+            flag[1..].find(|c| SHORT_WITH_VALUE.contains(c)).is_some_and(|at| at + 2 == flag.len())
+        }
+    }
 }
 
 fn hash_file(file: &Path) -> io::Result<String> {

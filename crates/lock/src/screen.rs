@@ -145,7 +145,7 @@ fn texts(definition: &LockableDefinition) -> Vec<ScreenedText<'_>> {
                 });
             }
             ("inputSchema" | "arguments", value) => parameters(None, value, &mut texts),
-            ("_meta" | "icons", _) => {}
+            ("icons", _) => {}
             (key, value) => others(&format!("its {}", visible(key)), value, &mut texts),
         }
     }

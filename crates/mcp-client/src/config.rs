@@ -249,7 +249,7 @@ impl ServerConfig {
     pub fn sandbox(&self) -> SandboxConfig {
         SandboxConfig {
             mode: self.sandbox,
-            allow: self.sandbox_allow.clone(),
+            allow: self.sandbox_allow.with_presets(),
             limits: self.sandbox_limits.clone(),
         }
     }

@@ -8,6 +8,7 @@
 //! Programs that run for one call read an end of input that means nothing: `controlled.rs` watches a socket instead.
 
 pub(crate) mod controlled;
+mod orphans;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -48,6 +49,9 @@ pub const STARTED: &str = "\u{1}switchboard guard: group ";
 /// The number of bytes of the input follows it.
 pub(crate) const CONTROLLED: &str = "--controlled";
 
+/// The argument, before any other, that makes a guard end all that descends from its command, also what has left its group.
+pub(crate) const ADOPTING: &str = "--adopting";
+
 /// How to start a guard: this program, with these arguments before the command and its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessGuard {
@@ -82,7 +86,14 @@ impl ProcessGuard {
 /// Runs a command, given with its arguments, in a process group of its own, and outlives it: no process of the group is left
 /// when this returns. Returns the command's status, or 128 plus the signal if it was killed.
 pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
-    let Some(command) = args.next() else {
+    let mut first = args.next();
+    if first.as_ref().is_some_and(|first| first == ADOPTING) {
+        if let Err(error) = orphans::adopt() {
+            return refuse(&format!("its processes cannot be watched: {error}"));
+        }
+        first = args.next();
+    }
+    let Some(command) = first else {
         return refuse("a guard needs a command to start");
     };
     if command == CONTROLLED {
@@ -120,6 +131,7 @@ fn outlive(mut child: Child, started: &mpsc::Sender<Pid>) -> io::Result<ExitStat
     let group = Pid::from_child(&child);
     // The watcher waits for this before it looks at anything, so it cannot be gone.
     let _ = started.send(group);
+    orphans::reap_while_running(group);
     let exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while waitid(WaitId::Pid(group), exited).err() == Some(Errno::INTR) {}
     // Not yet reaped, the command keeps its number: the signal cannot reach a stranger's group.
@@ -130,6 +142,7 @@ fn outlive(mut child: Child, started: &mpsc::Sender<Pid>) -> io::Result<ExitStat
         // Being killed takes a moment too.
         left(group, PATIENCE);
     }
+    orphans::end();
     status
 }
 
@@ -155,6 +168,7 @@ fn end_with_stdin(started: &mpsc::Receiver<Pid>) {
     let _ = kill_process_group(group, Signal::TERM);
     thread::sleep(PATIENCE);
     let _ = kill_process_group(group, Signal::KILL);
+    orphans::kill();
 }
 
 /// Returns when the other end of our stdin is closed; unread data does not matter.

@@ -31,7 +31,8 @@ pub struct Program {
     pub cwd: Option<PathBuf>,
     /// What ends it when we are killed.
     pub guard: Option<ProcessGuard>,
-    /// A program with its first arguments that becomes this one, such as one that confines itself first; none if empty.
+    /// A program with its first arguments that becomes this one, such as one that confines itself first; none if empty. With one,
+    /// a guard also ends processes that have left the program's group.
     pub entry: Vec<OsString>,
 }
 
@@ -93,7 +94,11 @@ impl Program {
         let mut command = match &self.guard {
             Some(guard) => {
                 let mut command = Command::new(guard.file());
-                command.args(&guard.args).args(for_guard);
+                command.args(&guard.args);
+                if !self.entry.is_empty() {
+                    command.arg(guard::ADOPTING);
+                }
+                command.args(for_guard);
                 command
             }
             None => Command::new(words.next().unwrap_or_default()),

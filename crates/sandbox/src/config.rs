@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use switchboard_toolcall::HumanSize;
 
-use crate::refusals::SandboxRefusal;
+use crate::{preset::SandboxPreset, refusals::SandboxRefusal};
 
 /// Whether a program is confined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -52,8 +52,32 @@ pub struct SandboxAllow {
     pub connect: Vec<String>,
     /// TCP ports that it may connect to at every host, for programs that know no proxy.
     pub connect_direct: Vec<u16>,
-    /// Further programs that it may run.
+    /// Further programs that it may run; `$TMPDIR` is what it writes to its folder for temporary files.
     pub run: Vec<String>,
+    /// Launchers whose caches and registries it may use.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub preset: Vec<SandboxPreset>,
+    /// Which folder is its home.
+    #[serde(skip_serializing_if = "SandboxHome::is_users")]
+    pub home: SandboxHome,
+}
+
+/// Which folder a confined program takes for its home.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SandboxHome {
+    /// The user's.
+    #[default]
+    User,
+    /// One of its own below the folder for temporary files, empty at each start.
+    Temporary,
+}
+
+impl SandboxHome {
+    /// Whether it is the user's.
+    pub fn is_users(&self) -> bool {
+        *self == Self::User
+    }
 }
 
 impl SandboxAllow {

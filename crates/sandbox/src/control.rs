@@ -1,6 +1,8 @@
 //! Our end of the socket from which the confining process fetches its policy, and over which it hands us the socket of the
 //! proxy.
 
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
 use std::{io, path::Path, path::PathBuf, sync::Arc};
 
 use tokio::{
@@ -21,7 +23,15 @@ const LARGEST: usize = 64 * 1024;
 /// Removes control groups when the program is gone.
 struct TaskGroupFolders(Vec<PathBuf>);
 
-/// Hands out the policy once, then serves the proxy until it is aborted.
+/// The processes of a confined program, once it has begun.
+#[cfg(target_os = "linux")]
+pub(crate) type SharedTree = Arc<OnceLock<crate::memory::ProcessTree>>;
+
+/// Nothing is known of processes on this system.
+#[cfg(not(target_os = "linux"))]
+pub(crate) type SharedTree = ();
+
+/// Hands out the policy once, then serves the proxy until it is aborted; `tree` is filled when the program begins.
 ///
 /// # Errors
 /// The socket cannot be made.
@@ -30,6 +40,7 @@ pub(crate) fn serve(
     owner: &str,
     policy: &BoxPolicy,
     mut proxy: EgressProxy,
+    tree: SharedTree,
 ) -> io::Result<AbortHandle> {
     let listener = UnixListener::bind(socket)?;
     let memory = policy.memory;
@@ -57,7 +68,7 @@ pub(crate) fn serve(
         };
         tokio::select! {
             () = serving => {}
-            () = watch_memory(process, memory, &refusals) => {}
+            () = watch_memory(process, memory, &refusals, tree) => {}
         }
     });
     Ok(serving.abort_handle())
@@ -65,9 +76,9 @@ pub(crate) fn serve(
 
 /// Ends the program when its processes have more memory than they may; returns never if they do not.
 #[cfg(target_os = "linux")]
-async fn watch_memory(process: Option<i32>, limit: u64, refusals: &RefusalLog) {
+async fn watch_memory(process: Option<i32>, limit: u64, refusals: &RefusalLog, tree: SharedTree) {
     let Some(process) = process else { return std::future::pending().await };
-    let taken = crate::memory::ProcessTree::of(process).exceeds(limit).await;
+    let taken = tree.get_or_init(|| crate::memory::ProcessTree::of(process)).exceeds(limit).await;
     let (taken, limit) = (taken >> 20, limit >> 20);
     let text = format!(
         "{taken} MiB of memory for all its processes, where {limit} MiB are allowed, and ended"
@@ -76,7 +87,7 @@ async fn watch_memory(process: Option<i32>, limit: u64, refusals: &RefusalLog) {
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn watch_memory(_: Option<i32>, _: u64, _: &RefusalLog) {
+async fn watch_memory(_: Option<i32>, _: u64, _: &RefusalLog, (): SharedTree) {
     std::future::pending().await
 }
 

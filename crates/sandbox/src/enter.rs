@@ -15,6 +15,7 @@ mod task_group;
 
 use std::{
     ffi::OsString,
+    fs,
     io::{self, Read},
     mem::MaybeUninit,
     net::TcpListener,
@@ -28,7 +29,7 @@ use rustix::{
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
 };
 
-use crate::policy::{BoxPolicy, BoxReport, FileAccess};
+use crate::policy::{BoxPolicy, BoxReport};
 
 pub(crate) use files::landlock_abi;
 use network::BoxNetwork;
@@ -85,25 +86,55 @@ fn confine(socket: &Path, command: &mut Command) -> Result<(), String> {
     let mut missing: Vec<_> = network.problem.iter().cloned().collect();
     missing.extend(tasks.problem);
     let is_protected = protect(&policy, &network, &mut missing)?;
-    let report = BoxReport { has_own_network: network.is_own, missing, task_groups: tasks.folders };
-    send(&link, &report, network.listener.as_ref()).map_err(failed)?;
+    // Only now: the folder for temporary files may be another one than before.
+    policy.home.as_ref().map(fs::create_dir_all).transpose().map_err(failed)?;
     for (name, value) in policy.env.iter().chain(&network.variables(&policy.network)) {
         if !policy.own_env.contains(name) {
             command.env(name, value);
         }
     }
-    let files = files::ruleset(&policy, &network.ports(&policy.network))?;
-    limits::set(&policy).map_err(failed)?;
-    privileges::drop_all().map_err(failed)?;
-    files::enforce(files, policy.is_required)?;
     let scope = FilterScope {
         has_unix_sockets: policy.unix_sockets,
         has_own_network: network.is_own,
         is_protected,
     };
-    match syscalls::filter(scope) {
-        Err(reason) if policy.is_required => Err(reason),
-        _ => Ok(()),
+    let confined = enforce(&policy, &network.ports(&policy.network), scope, &mut missing);
+    // Also if it failed, so that control groups are removed.
+    let report = BoxReport { has_own_network: network.is_own, missing, task_groups: tasks.folders };
+    send(&link, &report, network.listener.as_ref()).map_err(failed)?;
+    confined
+}
+
+/// Gives up what the program may not do, for good. What could not be given up, and is not required, is told.
+///
+/// # Errors
+/// It is not confined as it has to be.
+fn enforce(
+    policy: &BoxPolicy,
+    ports: &[u16],
+    scope: FilterScope,
+    missing: &mut Vec<String>,
+) -> Result<(), String> {
+    let failed = |error: io::Error| format!("its sandbox cannot be set up: {error}");
+    let files = files::ruleset(policy, ports)?;
+    limits::set(policy).map_err(failed)?;
+    privileges::drop_all().map_err(failed)?;
+    unless_required(files::enforce(files), policy.is_required, missing)?;
+    unless_required(syscalls::filter(scope), policy.is_required, missing)
+}
+
+/// Turns a failure into something that is told, unless the sandbox has to be whole.
+fn unless_required(
+    outcome: Result<(), String>,
+    is_required: bool,
+    missing: &mut Vec<String>,
+) -> Result<(), String> {
+    match outcome {
+        Err(problem) if !is_required => {
+            missing.push(problem);
+            Ok(())
+        }
+        outcome => outcome,
     }
 }
 
@@ -119,23 +150,16 @@ fn protect(
 ) -> Result<bool, String> {
     if let Err(reason) = &network.own_mounts {
         missing.push(format!(
-            "its temporary files may fill the disk, and it can change the times of files: {reason}"
+            "its temporary files may fill the disk, it can change the times of files, and a loader (`ld.so`, `dlopen`) runs \
+             what it has written: {reason}"
         ));
         return Ok(false);
     }
-    let writable = policy.files.iter().filter(|rule| rule.access == FileAccess::Write);
-    let writable: Vec<_> = writable.map(|rule| rule.path.as_path()).collect();
-    match own_mounts::protect(&writable, &policy.temp) {
-        Ok(()) => Ok(true),
-        Err(error) => {
-            let problem = format!("what it may not write cannot be made read-only: {error}");
-            if policy.is_required {
-                return Err(problem);
-            }
-            missing.push(problem);
-            Ok(false)
-        }
-    }
+    let outcome = own_mounts::protect(&policy.files, &policy.temp)
+        .map_err(|error| format!("what it may not write cannot be made read-only: {error}"));
+    let is_protected = outcome.is_ok();
+    unless_required(outcome, policy.is_required, missing)?;
+    Ok(is_protected)
 }
 
 /// Reads the policy, which its length precedes.
@@ -159,4 +183,21 @@ fn send(link: &UnixStream, report: &BoxReport, listener: Option<&TcpListener>) -
     // Far smaller than what a socket takes at once.
     sendmsg(link, &[IoSlice::new(&report)], &mut more, SendFlags::empty())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // SB-1: what `try` leaves out is a warning.
+    #[test]
+    fn what_fails_is_told_if_it_is_not_required() {
+        let failure = || Err("no seccomp".to_owned());
+        let mut missing = Vec::new();
+        assert_eq!(unless_required(Ok(()), false, &mut missing), Ok(()));
+        assert_eq!(unless_required(failure(), true, &mut missing), failure());
+        assert_eq!(missing, Vec::<String>::new());
+        assert_eq!(unless_required(failure(), false, &mut missing), Ok(()));
+        assert_eq!(missing, ["no seccomp"]);
+    }
 }

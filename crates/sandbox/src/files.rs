@@ -26,6 +26,9 @@ pub(crate) struct ProgramFiles<'a> {
     pub(crate) search: &'a [PathBuf],
 }
 
+/// The entry of `run` that stands for the folder for temporary files: what the program writes there may be run.
+const OWN_TEMP: &str = "$TMPDIR";
+
 /// Returns what the program may do with files. `temp` is the folder of its own.
 pub(crate) fn rules(
     program: &ProgramFiles<'_>,
@@ -46,6 +49,7 @@ pub(crate) fn rules(
     }
     for named in &allow.run {
         let found = match named.contains('/') || named.starts_with('~') {
+            _ if named == OWN_TEMP => vec![temp.to_owned()],
             true => places.expand(named),
             false => find_program(named, program.search, places.cwd()).into_iter().collect(),
         };

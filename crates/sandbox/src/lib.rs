@@ -15,15 +15,17 @@ mod learn;
 #[cfg(target_os = "linux")]
 mod memory;
 mod policy;
+mod preset;
 mod proxy;
 mod refusals;
 mod start;
 mod support;
 
-pub use config::{SandboxAllow, SandboxConfig, SandboxLimits, SandboxMode};
+pub use config::{SandboxAllow, SandboxConfig, SandboxHome, SandboxLimits, SandboxMode};
 #[cfg(target_os = "linux")]
 pub use enter::{ARGUMENT, run as enter};
 pub use learn::{LearnedProfile, ProfileOwner};
+pub use preset::SandboxPreset;
 pub use refusals::{RefusalObserver, SandboxRefusal};
 pub use start::{ProfileObserver, Sandbox, SandboxDeps, SandboxedProgram, missing};
 pub use support::{SandboxSupport, network_problem};

@@ -1,10 +1,13 @@
 //! The memory of all processes of a program together. `RLIMIT_DATA` is that of one process, and does not see memory that
-//! processes share, so what they have is added up twice a second; a program that has more than it may is ended.
+//! processes share, so what they have is added up twice a second, also what is on a disk (swap); a program that has more than it may
+//! is ended. So is what a program leaves behind.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
-    path::PathBuf,
+    fs::{self, File},
+    os::unix::fs::MetadataExt,
+    sync::Arc,
+    thread,
     time::Duration,
 };
 
@@ -16,19 +19,66 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// How often processes are ended that were started meanwhile.
 const ROUNDS: usize = 16;
 
+/// How long what is left may take to end by itself when the program's sandbox is closed: longer than a guard waits.
+const PATIENCE: Duration = Duration::from_secs(4);
+
 /// The processes that began with this one.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessTree {
     first: i32,
-    /// The mounts that they alone have; `None` if they have those of everybody.
-    mounts: Option<PathBuf>,
+    /// When the first process began, by which it is told from a later one of the same number.
+    began: Option<u64>,
+    /// The mounts that they alone have; `None` if they have those of everybody. Open, so that nobody else's get their number.
+    mounts: Option<Arc<OwnMounts>>,
+}
+
+/// A namespace of mounts.
+#[derive(Debug)]
+struct OwnMounts {
+    number: u64,
+    _open: File,
 }
 
 impl ProcessTree {
     /// The process, which has its own mounts by now if it will ever have them, and those that it starts.
     pub(crate) fn of(first: i32) -> Self {
-        let own = mounts_of(std::process::id().cast_signed());
-        Self { first, mounts: mounts_of(first).filter(|mounts| Some(mounts) != own.as_ref()) }
+        let ours = mounts_of(std::process::id().cast_signed());
+        let open = || {
+            let open = File::open(mounts_file(first)).ok()?;
+            Some(OwnMounts { number: open.metadata().ok()?.ino(), _open: open })
+        };
+        let mounts = open().filter(|mounts| Some(mounts.number) != ours).map(Arc::new);
+        Self { first, began: Relations::of(first).map(|first| first.began), mounts }
+    }
+
+    /// Waits on a thread of its own until all of them have ended, and ends those that do not: also a process that has left the
+    /// program's group, if it has mounts of its own.
+    pub(crate) fn end_left(self) {
+        let end = move || {
+            let step = PATIENCE / 40;
+            for _ in 0..40 {
+                if self.members().is_empty() {
+                    return;
+                }
+                wait(step);
+            }
+            self.kill();
+        };
+        // Without the thread they go on; the guard ends them.
+        let _ = thread::Builder::new().spawn(end);
+    }
+
+    fn kill(&self) {
+        for _ in 0..ROUNDS {
+            let members = self.members();
+            if members.is_empty() {
+                break;
+            }
+            for member in members.into_iter().filter_map(Pid::from_raw) {
+                // It may have ended by itself.
+                let _ = kill_process(member, Signal::KILL);
+            }
+        }
     }
 
     /// Waits until they have more memory than `limit`, ends them and returns how much it was. Goes on for ever if they never do.
@@ -49,16 +99,7 @@ impl ProcessTree {
         if taken <= limit {
             return None;
         }
-        for _ in 0..ROUNDS {
-            let members = self.members();
-            if members.is_empty() {
-                break;
-            }
-            for member in members.into_iter().filter_map(Pid::from_raw) {
-                // It may have ended by itself.
-                let _ = kill_process(member, Signal::KILL);
-            }
-        }
+        self.kill();
         Some(taken)
     }
 
@@ -68,8 +109,15 @@ impl ProcessTree {
         let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let all: BTreeMap<i32, Relations> =
             numbers.filter_map(|pid| Some((pid, Relations::of(pid)?))).collect();
+        // The number of the first process may be somebody else's by now.
+        let is_other = all.get(&self.first).is_some_and(|first| Some(first.began) != self.began);
+        let is_first = |pid, of: &Relations| pid == self.first || of.group == self.first;
+        let is_member = |pid: i32, of: &Relations| {
+            !is_other && is_first(pid, of)
+                || self.mounts.as_ref().is_some_and(|own| mounts_of(pid) == Some(own.number))
+        };
         let mut members: BTreeSet<i32> =
-            all.keys().copied().filter(|&pid| self.is_of_tree(pid, &all[&pid])).collect();
+            all.iter().filter(|(pid, of)| is_member(**pid, of)).map(|(pid, _)| *pid).collect();
         loop {
             let children = all.iter().filter(|(_, of)| members.contains(&of.parent));
             let found: Vec<_> = children.map(|(pid, _)| *pid).collect();
@@ -82,16 +130,20 @@ impl ProcessTree {
         members.retain(|pid| all[pid].is_alive);
         members
     }
-
-    fn is_of_tree(&self, pid: i32, relations: &Relations) -> bool {
-        pid == self.first
-            || relations.group == self.first
-            || self.mounts.is_some() && mounts_of(pid) == self.mounts
-    }
 }
 
-fn mounts_of(pid: i32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/ns/mnt")).ok()
+#[expect(clippy::disallowed_methods, reason = "a thread of its own, which serves nobody")]
+fn wait(time: Duration) {
+    thread::sleep(time);
+}
+
+fn mounts_file(pid: i32) -> String {
+    format!("/proc/{pid}/ns/mnt")
+}
+
+/// The number of a process's namespace of mounts.
+fn mounts_of(pid: i32) -> Option<u64> {
+    fs::metadata(mounts_file(pid)).ok().map(|mounts| mounts.ino())
 }
 
 /// What `/proc/PID/stat` says of a process.
@@ -99,6 +151,8 @@ struct Relations {
     parent: i32,
     group: i32,
     is_alive: bool,
+    /// In ticks since the system's start.
+    began: u64,
 }
 
 impl Relations {
@@ -108,7 +162,9 @@ impl Relations {
         let mut words = text.rsplit_once(") ")?.1.split(' ');
         let state = words.next()?;
         let (parent, group) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        Some(Self { parent, group, is_alive: !matches!(state, "Z" | "X") })
+        // The 22nd field of all.
+        let began = words.nth(16)?.parse().ok()?;
+        Some(Self { parent, group, is_alive: !matches!(state, "Z" | "X"), began })
     }
 }
 
@@ -124,8 +180,11 @@ fn memory(members: &BTreeSet<i32>, limit: u64) -> u64 {
         members.iter().filter_map(|pid| figure(&format!("/proc/{pid}/{file}"), key)).sum()
     };
     // Quickly read, but it counts what a process has in common with its children once for each.
-    let most = shared + own("status", "RssAnon:");
-    if most <= limit { most } else { shared + own("smaps_rollup", "Pss_Anon:") }
+    let most = shared + own("status", "RssAnon:") + own("status", "VmSwap:");
+    if most <= limit {
+        return most;
+    }
+    shared + own("smaps_rollup", "Pss_Anon:") + own("smaps_rollup", "SwapPss:")
 }
 
 /// A line of `/proc/PID/maps` about memory that processes share, without a file: which, and how large.

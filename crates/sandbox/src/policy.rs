@@ -43,6 +43,8 @@ pub(crate) struct BoxPolicy {
     pub(crate) files: Vec<FileRule>,
     /// The folder for its temporary files.
     pub(crate) temp: PathBuf,
+    /// Its home folder, if that has to be made.
+    pub(crate) home: Option<PathBuf>,
     pub(crate) network: NetworkRule,
     /// Whether any Unix socket may be opened.
     pub(crate) unix_sockets: bool,

@@ -13,6 +13,7 @@ use tokio::task::AbortHandle;
 
 use crate::{
     config::{SandboxAllow, SandboxConfig, SandboxMode},
+    control::SharedTree,
     files::{self, ProgramFiles, SandboxPlaces, SecretPaths},
     hints::AllowedFiles,
     learn::{self, LearnedProfile, StraceRun},
@@ -76,12 +77,14 @@ pub struct SandboxedProgram<'a> {
     pub cwd: Option<&'a Path>,
 }
 
-/// A sandbox for one run of a program; its proxy ends and its temporary folder goes when this is dropped.
+/// A sandbox for one run of a program; its proxy ends and its temporary folder goes when this is dropped, and what is left of the
+/// program is ended a few seconds later.
 pub struct Sandbox {
     entry: Vec<OsString>,
     refusals: Arc<RefusalLog>,
     allowed: Option<AllowedFiles>,
     serving: Option<AbortHandle>,
+    processes: SharedTree,
     watch: Option<WatchedRun>,
     _folder: TempDir,
 }
@@ -116,7 +119,7 @@ impl Sandbox {
         if is_required && !missing.is_empty() {
             return Err(format!("it cannot be confined: {}", missing.join("; ")));
         }
-        for problem in &missing {
+        for problem in missing.into_iter().chain(SandboxSupport::current().gaps()) {
             tracing::warn!("'{owner}' is not fully confined: {problem}");
         }
         if SandboxSupport::current().landlock_abi == 0 {
@@ -139,6 +142,7 @@ impl Sandbox {
         let (places, search) = environment(program, deps).map_err(failed)?;
         let secrets = SecretPaths::new(deps.home.as_deref(), &deps.secrets);
         let files = ProgramFiles { command: program.command, args: program.args, search: &search };
+        make_caches(&config.allow, &places).map_err(failed)?;
         let rules = files::rules(&files, &config.allow, &places, &secrets, &temp);
         for path in places.missing(&config.allow.write) {
             let owner = program.owner;
@@ -157,6 +161,7 @@ impl Sandbox {
             false => NetworkRule::Direct { token: token.clone(), ports },
         };
         let own_env = program.env.keys().cloned().collect();
+        let home = (!config.allow.home.is_users()).then(|| temp.join("home"));
         let policy = BoxPolicy {
             files: rules.clone(),
             temp: temp.clone(),
@@ -166,7 +171,11 @@ impl Sandbox {
             processes: config.limits.processes,
             open_files: config.limits.files,
             is_required,
-            env: temp_variables(&temp).into(),
+            env: temp_variables(&temp)
+                .into_iter()
+                .chain(home.iter().flat_map(|home| home_variables(home)))
+                .collect(),
+            home,
             own_env,
         };
         let refusals = Arc::new(RefusalLog::new(program.owner, deps.observer.clone()));
@@ -177,12 +186,15 @@ impl Sandbox {
             refusals: Arc::clone(&refusals),
         };
         let socket = folder.path().join("s");
-        let serving =
-            crate::control::serve(&socket, program.owner, &policy, proxy).map_err(failed)?;
+        let processes = SharedTree::default();
+        let of_program = SharedTree::clone(&processes);
+        let serving = crate::control::serve(&socket, program.owner, &policy, proxy, of_program)
+            .map_err(failed)?;
         let mut entry = deps.entry.clone();
         entry.push(socket.into());
         let allowed = Some(AllowedFiles { rules, places, secrets });
-        Ok(Self { entry, refusals, allowed, serving: Some(serving), watch: None, _folder: folder })
+        let serving = Some(serving);
+        Ok(Self { entry, refusals, allowed, serving, processes, watch: None, _folder: folder })
     }
 
     /// Watches a program instead of confining it.
@@ -229,8 +241,9 @@ impl Sandbox {
         let own_folders = folders.chain(places.cwd().canonicalize()).collect();
         let strace_run = StraceRun { trace, proxy_port, own_folders, usual, places, secrets, seen };
         let owner = program.owner.to_owned();
-        let watch = Some(WatchedRun { owner, strace_run, learner: deps.learner.clone() });
-        Ok(Self { entry, refusals, allowed: None, serving: Some(serving), watch, _folder: folder })
+        let strace_run = Some(WatchedRun { owner, strace_run, learner: deps.learner.clone() });
+        let (serving, processes) = (Some(serving), SharedTree::default());
+        Ok(Self { entry, refusals, allowed: None, serving, processes, strace_run, _folder: folder })
     }
 
     /// Returns what a watched program needs, by what it did so far; `None` if it is not watched.
@@ -246,6 +259,15 @@ impl Sandbox {
     /// How much it was refused so far; what comes later is asked for with [`hint`](Self::hint).
     pub fn refusals(&self) -> u64 {
         self.refusals.count()
+    }
+
+    /// Returns what it was refused so far, as far as that is known: the last of each.
+    pub fn refused(&self) -> Vec<SandboxRefusal> {
+        match self.watch {
+            // What is seen of a watched program is no refusal.
+            Some(_) => Vec::new(),
+            None => self.refusals.after(0),
+        }
     }
 
     /// Returns what the program was refused after so many refusals, as far as it is known: by the proxy, or by its own words.
@@ -274,6 +296,10 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         if let Some(serving) = &self.serving {
             serving.abort();
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(processes) = self.processes.get() {
+            processes.clone().end_left();
         }
         if let Some(run) = &self.watch
             && let Some(learner) = &run.learner
@@ -330,6 +356,28 @@ fn environment(
 fn temp_variables(temp: &Path) -> [(String, String); 3] {
     let temp = temp.display().to_string();
     ["TMPDIR", "TMP", "TEMP"].map(|name| (name.to_owned(), temp.clone()))
+}
+
+/// The variables that lead programs to a home folder.
+fn home_variables(home: &Path) -> Vec<(String, String)> {
+    let below = [
+        ("HOME", ""),
+        ("XDG_CONFIG_HOME", ".config"),
+        ("XDG_CACHE_HOME", ".cache"),
+        ("XDG_DATA_HOME", ".local/share"),
+        ("XDG_STATE_HOME", ".local/state"),
+    ];
+    let path = |folder: &str| match folder {
+        "" => home.display().to_string(),
+        folder => home.join(folder).display().to_string(),
+    };
+    below.map(|(name, folder)| (name.to_owned(), path(folder))).into()
+}
+
+/// Makes the caches of presets, which can be allowed only if they are there.
+fn make_caches(allow: &SandboxAllow, places: &Places) -> io::Result<()> {
+    let folders = allow.preset.iter().flat_map(|preset| preset.folders());
+    folders.into_iter().try_for_each(|folder| fs::create_dir_all(places.absolute(folder)))
 }
 
 /// The variables that lead programs to a proxy.

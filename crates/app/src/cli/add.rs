@@ -12,6 +12,7 @@ use crate::completion;
   switchboard add npm:@modelcontextprotocol/server-filesystem -- ~/notes
   switchboard add pypi:mcp-server-git
   switchboard add npm:@modelcontextprotocol/server-github --env GITHUB_TOKEN=…
+  switchboard add time --sandbox on -- uvx mcp-server-time
 
 The server is started or asked once, and written into the config only if it answers. A value that looks like a \
 secret goes into the vault; the config gets ${secret:NAME}.
@@ -50,6 +51,10 @@ pub(crate) struct AddArgs {
     #[arg(long)]
     pub(crate) plain_secrets: bool,
 
+    /// Confine its program; on a terminal you are asked
+    #[arg(long, value_name = "MODE")]
+    pub(crate) sandbox: Option<SandboxChoice>,
+
     /// Replace a server of this name
     #[arg(long)]
     pub(crate) replace: bool,
@@ -60,6 +65,19 @@ pub(crate) struct AddArgs {
     /// Print {name, config, settings, tools, notes}
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How the program of a new server is confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SandboxChoice {
+    /// Confined; where this system cannot do that, it does not start
+    On,
+    /// Confined as far as this system can
+    Try,
+    /// Not confined, but watched: what it needs is written down
+    Learn,
+    /// Not confined
+    Off,
 }
 
 /// Which config is written.

@@ -2,6 +2,7 @@
 
 mod source;
 mod check;
+mod sandbox;
 
 use std::process::ExitCode;
 
@@ -22,13 +23,16 @@ use crate::{
 
 pub(super) fn run(add: &AddArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let mut config = edit_servers::open(&add.place, cli)?;
-    let tried = match try_server(add, &config, SecretChoice::of_terminal(add.plain_secrets))? {
+    let mut tried = match try_server(add, &config, SecretChoice::of_terminal(add.plain_secrets))? {
         Ok(tried) => tried,
         Err(NoAnswer { name, reason }) => {
             tell_failure(&name, &reason, Paint::stderr(cli.color));
             return Ok(ExitCode::FAILURE);
         }
     };
+    if add.sandbox.is_none() && !add.json && ask::is_possible() {
+        sandbox::ask_for(&tried.name, &mut tried.settings)?;
+    }
     let notes = tried.write(&mut config)?;
     let TriedServer { name, settings, tools, wants_sign_in, .. } = tried;
     let shown = config.file().display().to_string();
@@ -130,6 +134,7 @@ impl TriedServer {
     /// A file cannot be written.
     pub(super) fn write(&self, config: &mut ConfigEditor) -> anyhow::Result<Vec<String>> {
         let mut notes = self.secrets.store()?;
+        notes.extend(sandbox::note(&self.name, &self.settings));
         config.set(&self.name, &self.settings)?;
         edit_servers::save(config)?;
         if LockStore::beside(config.file()).file().exists() {

@@ -196,7 +196,11 @@ fn put(
     for definition in now {
         let key = (definition.kind, definition.name.clone());
         match before.get(&key) {
-            Some(same) if same.is_sound && same.hash == definition.hash() => {
+            Some(same)
+                if same.is_sound
+                    && same.hash == definition.hash()
+                    && (!is_update || same.definition.is_same(definition)) =>
+            {
                 locked.definitions.insert(key, same.clone());
             }
             Some(_) if !is_update => {}

@@ -244,3 +244,44 @@ fn clients_get_a_line_of_ours() {
     assert!(place.refusal(&["connect", "gemini"]).contains("was not changed"));
     assert_eq!(read(&place, ".gemini/settings.json"), "{ broken");
 }
+
+// SB-2: with what its launcher needs; the rights of root are for a person to give.
+#[test]
+fn a_server_is_added_in_a_sandbox() {
+    let place = home();
+    let preset = |name: &str| format!("sandbox_allow = {{ preset = [\"{name}\"] }}\n");
+    for (name, mode, command, allow) in [
+        ("a", "on", &["npx", "-y", "x"][..], preset("npx")),
+        ("b", "try", &["uvx", "x"], preset("uvx")),
+        ("c", "learn", &["npx", "x"], String::new()),
+        ("d", "on", &["docker", "run", "x"], String::new()),
+        ("e", "off", &["npx", "x"], String::new()),
+    ] {
+        let words = [&["add", name, "--sandbox", mode, "--no-check", "--"], command].concat();
+        let ran = place.run(&words);
+        assert_eq!(ran.status, 0, "{ran:?}");
+        let config = read(&place, OWN);
+        let (_, section) = config.split_once(&format!("[servers.{name}]\n")).unwrap();
+        let sandbox =
+            if mode == "off" { String::new() } else { format!("sandbox = \"{mode}\"\n{allow}") };
+        assert!(section.ends_with(&format!("]\n{sandbox}")), "{config}");
+        assert_eq!(ran.stderr.contains("switchboard sandbox learn"), mode != "off", "{ran:?}");
+    }
+    let ran = place.run(&["add", "u", "http://127.0.0.1:9/mcp", "--sandbox", "on"]);
+    assert!(ran.status == 2 && ran.stderr.contains("servers that are started"), "{ran:?}");
+}
+
+// SB-2
+#[cfg(target_os = "linux")]
+#[test]
+fn somebody_at_a_terminal_is_asked_for_the_sandbox() {
+    for (typed, expected) in
+        [("learn", "sandbox = \"learn\"\n"), ("", ""), ("on", "sandbox = \"on\"\n")]
+    {
+        let place = home();
+        let add = place.command(&["add", "x", "--no-check", "--", "true"]);
+        let shown = crate::pty::run(add, &[("[on/learn/N]", &format!("{typed}\n"))]);
+        assert_eq!(shown.status, 0, "{shown:?}");
+        assert_eq!(read(&place, OWN), format!("[servers.x]\ncommand = \"true\"\n{expected}"));
+    }
+}

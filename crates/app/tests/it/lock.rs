@@ -19,6 +19,9 @@ while read -r line; do
   say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
   case $line in
     *'"method":"initialize"'*) say "$(cat initialize.json)" ;;
+    *'"method":"server/discover"'*'2026-07-28'*)
+      if [ -e discover.json ]; then say "$(cat discover.json)"; else say null; fi ;;
+    *'"method":"tools/list"'*'2026-07-28'*) say "{\"resultType\":\"complete\",\"tools\":$(cat modern.json)}" ;;
     *'"method":"tools/list"'*) say "{\"tools\":$(cat tools.json)}" ;;
     *'"method":"prompts/list"'*) say "{\"prompts\":$(cat prompts.json)}" ;;
     *'"method":"resources/templates/list"'*) say "{\"resourceTemplates\":$(cat templates.json)}" ;;

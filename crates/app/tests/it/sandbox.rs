@@ -48,9 +48,18 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
 "#;
 
-/// Whether this kernel can confine; where it cannot, `doctor` says so.
+/// Whether this kernel can confine; where it cannot, `doctor` says so. With real parts it has to.
 fn can_confine() -> bool {
-    switchboard_sandbox::SandboxSupport::current().missing().is_empty()
+    let missing = switchboard_sandbox::SandboxSupport::current().missing();
+    assert!(missing.is_empty() || !cfg!(feature = "real-parts"), "{missing:?}");
+    missing.is_empty()
+}
+
+/// Whether programs can be watched. With real parts they have to.
+fn can_watch() -> bool {
+    let is_there = std::path::Path::new("/usr/bin/strace").exists();
+    assert!(is_there || !cfg!(feature = "real-parts"), "`strace` is not installed");
+    is_there
 }
 
 /// A place with the server in a sandbox, a folder that it may read, one that it may write, and one that is neither.
@@ -222,7 +231,7 @@ fn what_a_server_needs_is_learned_and_is_enough() {
          {\"tool\": \"write\", \"arguments\": {\"it\": \"work/new\"}}\n",
     );
     let ran = place.run(&["sandbox", "learn", "x", "--calls", "calls.jsonl"]);
-    if !std::path::Path::new("/usr/bin/strace").exists() {
+    if !can_watch() {
         assert!(ran.status == 1 && ran.stderr.contains("needs `strace`"), "{ran:?}");
         return;
     }
@@ -272,7 +281,7 @@ sandbox = "learn"
     let ran = place.run(&["sandbox", "learn", "show"]);
     assert!(ran.status == 2 && ran.stderr.contains("`show` is a tool"), "{ran:?}");
     let called = place.run(&["call", "show", "open/a", "--json"]).json();
-    if !std::path::Path::new("/usr/bin/strace").exists() {
+    if !can_watch() {
         assert!(called.to_string().contains("needs `strace`"), "{called}");
         return;
     }
@@ -289,4 +298,24 @@ sandbox = "learn"
     fs::write(place.path().join("switchboard.toml"), config).unwrap();
     let called = place.run(&["call", "show", "open/a", "--json"]).json();
     assert_eq!(called["result"], "readable", "{called}");
+}
+
+// SB-2
+#[test]
+fn the_gateway_shows_how_a_server_is_confined_and_what_it_was_refused() {
+    if !can_confine() {
+        return;
+    }
+    let place = place(ALLOW);
+    let serving = crate::serve::Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let sandbox = || serving.ask("GET", "/api/servers/x", "", "").1["sandbox"].clone();
+    crate::fixture::wait_until("it is known", || sandbox()["mode"] == "on");
+    assert_eq!(sandbox()["refused"], serde_json::json!([]));
+    let closed = place.path().join("closed/a").display().to_string();
+    let arguments = serde_json::json!({"it": closed}).to_string();
+    let (_, refused) = serving.ask("POST", "/api/tools/x__read/call", "", &arguments);
+    assert_eq!(refused["success"], false, "{refused}");
+    let remedy = format!("to allow it: sandbox_allow.read += {closed:?}");
+    let expected = serde_json::json!([{"what": closed, "remedy": remedy}]);
+    assert_eq!(sandbox()["refused"], expected);
 }

@@ -49,8 +49,31 @@ export function more(server) {
     ['Over', server.kind],
     ['Protocol', server.protocol && `${server.protocol}${server.era ? ` (${server.era})` : ''}`],
     ...starts(server),
+    ['Sandbox', server.sandbox ? (MODES[server.sandbox.mode] ?? server.sandbox.mode) : null],
     ['Since', server.since && day(server.since)],
   ]);
+}
+
+/** How a program is confined. @type {Record<string, string>} */
+const MODES = { on: 'on', try: 'as far as this system can', learn: 'off, watched' };
+
+/**
+ * What its sandbox refused, with what would allow it.
+ * @param {Server} server
+ */
+export function refused(server) {
+  const refusals = server.sandbox?.refused ?? [];
+  if (!refusals.length) return null;
+  return h(
+    'div',
+    { class: 'set-aside' },
+    h('h3', {}, 'Refused by its sandbox'),
+    h(
+      'ul',
+      {},
+      refusals.map((refusal) => h('li', {}, `${refusal.what} (${refusal.remedy})`)),
+    ),
+  );
 }
 
 /**

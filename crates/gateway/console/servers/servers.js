@@ -8,7 +8,7 @@ import { mayAddServers, mayAdminister } from '../session.js';
 import { chip, copy, empty, head, loading, toast, trouble } from '../widgets.js';
 import { addServer } from './add.js';
 import { beside } from './beside.js';
-import { hasMore, isMcp, lastWords, more, summary } from './facts.js';
+import { hasMore, isMcp, lastWords, more, refused, summary } from './facts.js';
 import { skippedOtherwise, waiting } from './waiting.js';
 
 /** @import { Figures, Route, Server, Stats, View } from '../types' */
@@ -176,6 +176,7 @@ class Servers {
         ),
       server.check && server.state !== 'ready' && h('p', { class: 'note' }, server.check),
       lastWords(server),
+      refused(server),
       waiting(server, () => this.#look()),
       skipped.length > 0 &&
         h(

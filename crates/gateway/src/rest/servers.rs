@@ -4,6 +4,7 @@ mod actions;
 mod edit;
 mod group;
 mod lists;
+mod sandbox;
 mod sign_in;
 mod stderr;
 mod waiting;
@@ -32,6 +33,7 @@ use crate::{
 };
 
 use group::ShownWorker;
+use sandbox::ShownSandbox;
 use sign_in::ShownSignIn;
 use waiting::ShownPending;
 
@@ -96,6 +98,11 @@ pub(crate) struct ShownServer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     sign_in: Option<ShownSignIn>,
+    /// How its program is confined, and what it was refused; none if it is not confined, and for who neither administers nor
+    /// watches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    sandbox: Option<ShownSandbox>,
     /// The workers, if it is a group of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     workers: Option<Vec<ShownWorker>>,
@@ -176,6 +183,7 @@ impl ShownServer {
                 lines.iter().map(|line| redact::text(&line.text).into_owned()).collect()
             }),
             sign_in: ShownSignIn::shared(server).filter(|_| sees_errors),
+            sandbox: sees_errors.then(|| ShownSandbox::of(server)).flatten(),
             workers: None,
         }
     }
@@ -202,6 +210,7 @@ impl ShownServer {
             waiting: Vec::new(),
             clients: 0,
             stderr: None,
+            sandbox: None,
             workers: None,
         }
     }

@@ -135,6 +135,39 @@ fn what_matters_comes_first() {
     assert_eq!(notes, ["it now says that it only reads, which may spare it an approval"]);
 }
 
+// LK-2: wherever a schema may hide it.
+#[test]
+fn what_matters_is_found_in_lists_alternatives_and_shared_schemas() {
+    let with = |schema: Value| json!({"name": "t", "inputSchema": schema});
+    let choice = json!({"type": "string", "enum": ["a", "b"]});
+    let text = json!({"type": "string"});
+    let list = |item: &Value| json!({"properties": {"tags": {"type": "array", "items": item}}});
+    let optional =
+        |item: &Value| json!({"properties": {"tag": {"anyOf": [item, {"type": "null"}]}}});
+    let shared = |item: &Value| json!({"properties": {"tag": {"$ref": "#/$defs/Tag"}}, "$defs": {"Tag": item}});
+    let (few, more) = (json!({"a": choice}), json!({"a": choice, "note": text}));
+    let branch = |own: &Value| json!({"oneOf": [{"properties": few}, {"properties": own}]});
+    let object = |own: &Value| json!({"properties": {"of": {"type": "array", "items": {"properties": own}}}});
+    for (before, now, expected) in [
+        (list(&choice), list(&text), "`tags[]` now takes any text"),
+        (optional(&choice), optional(&text), "`tag` now takes any text"),
+        (shared(&choice), shared(&text), "`$defs.Tag` now takes any text"),
+        (branch(&few), branch(&more), "`note` is a new parameter that takes any text"),
+        (object(&few), object(&more), "`of[].note` is a new parameter that takes any text"),
+    ] {
+        assert_eq!(
+            told(&with(before.clone()), &with(now.clone())).1.first().map(String::as_str),
+            Some(expected),
+            "{now}"
+        );
+        assert_eq!(told(&with(now), &with(before)).1, Vec::<String>::new());
+    }
+    // One that may be left out takes any text all the same.
+    let now = with(json!({"properties": {"note": {"anyOf": [text, {"type": "null"}]}}}));
+    let notes = told(&with(json!({"properties": {}})), &now).1;
+    assert_eq!(notes, ["`note` is a new parameter that takes any text"]);
+}
+
 // LK-2
 #[test]
 fn a_twin_under_another_name_is_told_as_a_rename() {

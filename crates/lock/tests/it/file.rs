@@ -47,6 +47,7 @@ description = """
 Returns a page.
 Or \"\""none\u200B."""
 input = '{{"type":"object"}}'
+meta = '{{"seen":1}}'
 "#
     );
     assert_eq!(body, expected);

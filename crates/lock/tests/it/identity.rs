@@ -113,6 +113,17 @@ fn containers_and_addresses_are_told() {
     ];
     let image = identity(here, "docker", &args).image;
     assert_eq!(image.as_deref(), Some("ghcr.io/org/server@sha256:ab"));
+    // The values of flags are no images.
+    for flags in [
+        "-h name --entrypoint sh -l a=b --platform linux/amd64",
+        "-it -m 1g --cpus 2 --pull always --read-only --init",
+        "-itv /a:/b -eA --env=B --rm -P --cap-drop ALL --security-opt x",
+    ] {
+        let words = format!("--context far run {flags} org/server:1 -h");
+        let words: Vec<_> = words.split(' ').collect();
+        let image = identity(here, "docker", &words).image;
+        assert_eq!(image.as_deref(), Some("org/server:1"), "{flags}");
+    }
     let url = Identity::of_url("https://ada:secret@mcp.example.com/mcp?key=secret#top").url;
     assert_eq!(url.as_deref(), Some("https://mcp.example.com/mcp"));
     assert_eq!(Identity::of_url("nonsense").url, None);

@@ -16,7 +16,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{NOT_STARTED, PATIENCE, cannot_start, code, outlive, wait_for_hangup};
+use super::{NOT_STARTED, PATIENCE, cannot_start, code, orphans, outlive, wait_for_hangup};
 
 /// Begins the line that says which process group was started.
 pub(crate) const GROUP: &str = "group ";
@@ -90,4 +90,5 @@ fn end_with_socket(started: &mpsc::Receiver<Pid>) {
     let _ = kill_process_group(group, Signal::TERM);
     thread::sleep(PATIENCE);
     let _ = kill_process_group(group, Signal::KILL);
+    orphans::kill();
 }

@@ -64,3 +64,40 @@ async fn a_program_whose_guard_is_killed_is_ended() {
     assert_eq!(running.await.unwrap().unwrap().ending, ProcessEnd::Unguarded);
     gone(&pids).await;
 }
+
+// SB-1, MC-7: a process with a session of its own, whose parent has ended, has no limits but those of its sandbox.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn nothing_of_a_confined_program_is_left_that_has_left_its_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = "(trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & )";
+    for (number, rest) in ["", "sleep 1000"].into_iter().enumerate() {
+        let file = folder.path().join(number.to_string());
+        let script = format!("{daemon} > {}; {rest}", file.display());
+        let [mut program, _] = both("sh", &["-c", &script]);
+        program.entry = vec!["env".into()];
+        let running = tokio::spawn(async move { run(&program, b"").await });
+        let pids = lines_in(&file, 1).await;
+        if rest.is_empty() {
+            assert_eq!(running.await.unwrap().unwrap().ending, exited(0));
+        } else {
+            assert!(is_running(&pids[0]));
+            running.abort();
+        }
+        gone(&pids).await;
+    }
+}
+
+// SB-1: orphans that have ended count as processes until somebody waits for them.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn orphans_of_a_confined_program_are_reaped_while_it_runs() {
+    let orphan = "(sh -c 'echo $$; exec sleep 0.05' &)";
+    let script = format!(
+        "pid=$( {orphan} ); while [ -e /proc/$pid ]; do sleep 0.02; done; echo reaped; exit 3"
+    );
+    let [mut program, _] = both("sh", &["-c", &script]);
+    program.entry = vec!["env".into()];
+    let finished = timeout(Duration::from_secs(60), run(&program, b"")).await.unwrap().unwrap();
+    assert_eq!((finished.ending, text(finished.stdout).as_str()), (exited(3), "reaped\n"));
+}

@@ -67,10 +67,10 @@ fn build(policy: &BoxPolicy, ports: &[u16]) -> Result<RulesetCreated, RulesetErr
 /// Confines this process for good.
 ///
 /// # Errors
-/// It was not confined, and has to be.
-pub(super) fn enforce(rules: RulesetCreated, is_required: bool) -> Result<(), String> {
+/// It was not confined.
+pub(super) fn enforce(rules: RulesetCreated) -> Result<(), String> {
     match rules.restrict_self() {
-        Ok(status) if status.ruleset != RulesetStatus::NotEnforced || !is_required => Ok(()),
+        Ok(status) if status.ruleset != RulesetStatus::NotEnforced => Ok(()),
         Ok(_) => Err("Landlock does not confine it".to_owned()),
         Err(error) => Err(format!("Landlock does not confine it: {error}")),
     }

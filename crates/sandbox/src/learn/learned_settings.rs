@@ -190,6 +190,7 @@ pub(super) fn make(
         connect,
         connect_direct: needs.direct.into_keys().collect(),
         run: named(&needs.run),
+        ..SandboxAllow::default()
     };
     profile
 }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use switchboard_sandbox::{Sandbox, SandboxAllow, SandboxConfig, SandboxMode, SandboxedProgram};
+use switchboard_sandbox::{
+    Sandbox, SandboxAllow, SandboxConfig, SandboxHome, SandboxMode, SandboxedProgram,
+};
 
 use crate::{
     boxed::{can_confine, deps, on, python, run, texts},
@@ -34,6 +36,7 @@ async fn what_is_allowed_works() {
         ("import subprocess; print(subprocess.check_output('echo hi | cat', shell=True).decode())".to_owned(), "hi"),
         ("import ssl; print(ssl.create_default_context() is not None)".to_owned(), "True"),
         ("import threading; t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()".to_owned(), "thread"),
+        ("import os; os.nice(1); os.sched_setaffinity(0, os.sched_getaffinity(0)); print('own')".to_owned(), "own"),
         (format!("import urllib.request as r; print(r.urlopen('http://127.0.0.1:{http}/').read())"), "b'hello'"),
     ] {
         let (stdout, stderr) = python_in(&place, &script, place.allowed()).await;
@@ -108,5 +111,46 @@ async fn try_starts_what_on_refuses() {
     if switchboard_sandbox::SandboxSupport::current().landlock_abi < 9 {
         let refused = open(SandboxMode::On).unwrap_err();
         assert!(refused.contains("Unix sockets cannot be told apart"), "{refused}");
+    }
+}
+
+// SB-1: `run` opens what may be written too.
+#[tokio::test]
+async fn what_is_written_runs_where_run_says_so() {
+    if !can_confine() {
+        return;
+    }
+    let place = Place::new().await;
+    std::fs::create_dir(place.path("work/bin")).unwrap();
+    let script = "import os, shutil, subprocess, sys, tempfile\n\
+                  for folder in ['.', 'bin', tempfile.gettempdir()]:\n  \
+                  path = os.path.join(folder, 'true')\n  shutil.copyfile('/bin/true', path)\n  os.chmod(path, 0o755)\n  \
+                  try:\n    print(subprocess.run([os.path.abspath(path)]).returncode)\n  \
+                  except PermissionError:\n    print('refused')";
+    let bin = place.path("work/bin").display().to_string();
+    for (run, expected) in [
+        (vec![], "refused refused refused"),
+        (vec![bin], "refused 0 refused"),
+        (vec!["$TMPDIR".to_owned()], "refused refused 0"),
+    ] {
+        let allow = SandboxAllow { run, ..place.allowed() };
+        let (stdout, stderr) = python_in(&place, script, allow).await;
+        assert_eq!(stdout.split_whitespace().collect::<Vec<_>>().join(" "), expected, "{stderr}");
+    }
+}
+
+// SB-1: whoever looks for settings in a home finds an empty one.
+#[tokio::test]
+async fn a_home_may_be_temporary() {
+    if !can_confine() {
+        return;
+    }
+    let place = Place::new().await;
+    let script = "import os; home = os.path.expanduser('~'); open(home + '/.x', 'w').write('x'); \
+                  print(home.startswith(os.environ['TMPDIR']), os.listdir(home), os.environ['XDG_CONFIG_HOME'].startswith(home))";
+    let allow = SandboxAllow { home: SandboxHome::Temporary, ..SandboxAllow::default() };
+    for _ in 0..2 {
+        let (stdout, stderr) = python_in(&place, script, allow.clone()).await;
+        assert_eq!(stdout.trim(), "True ['.x'] True", "{stderr}");
     }
 }

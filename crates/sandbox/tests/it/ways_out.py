@@ -1,6 +1,6 @@
 """Tries ways out of a sandbox, each in a process of its own, and prints which of them led out."""
 
-import ctypes, json, os, platform, resource, signal, socket, struct, subprocess, sys, time
+import ctypes, json, os, platform, resource, signal, socket, struct, subprocess, sys, tempfile, time
 
 place = json.loads(sys.argv[1])
 libc = ctypes.CDLL(None, use_errno=True)
@@ -8,10 +8,10 @@ X86 = {"ptrace": 101, "process_vm_readv": 310, "io_uring_setup": 425, "bpf": 321
        "perf_event_open": 298, "userfaultfd": 323, "open_by_handle_at": 304, "memfd_create": 319, "mount": 165,
        "kexec_load": 246, "init_module": 175, "unshare": 272, "setns": 308, "pidfd_open": 434,
        "pidfd_send_signal": 424, "pidfd_getfd": 438, "fchmodat2": 452, "clone": 56, "clone3": 435, "execveat": 322,
-       "fsopen": 430, "open_tree": 428, "getpid": 39, "openat2": 437, "capget": 125, "sethostname": 170, "prlimit64": 302, "shmget": 29}
+       "fsopen": 430, "open_tree": 428, "getpid": 39, "openat2": 437, "capget": 125, "sethostname": 170, "prlimit64": 302, "ioprio_set": 251, "shmget": 29}
 ARM = dict(X86, ptrace=117, process_vm_readv=270, bpf=280, add_key=217, keyctl=219, perf_event_open=241,
            userfaultfd=282, open_by_handle_at=265, memfd_create=279, mount=40, kexec_load=104, init_module=105,
-           unshare=97, setns=268, clone=220, execveat=281, getpid=172, capget=90, sethostname=161, prlimit64=261, shmget=194)
+           unshare=97, setns=268, clone=220, execveat=281, getpid=172, capget=90, sethostname=161, prlimit64=261, ioprio_set=30, shmget=194)
 NUMBERS = ARM if platform.machine() == "aarch64" else X86
 
 
@@ -99,6 +99,36 @@ def executable(path):
     os.write(handle, data)
     os.close(handle)
     subprocess.run([path], check=True)
+
+
+def written(folder, source, mode):
+    """A copy of a file in a folder that may be written."""
+    path = os.path.join(folder, f"written-{os.getpid()}-{os.path.basename(source)}")
+    with open(source, "rb") as original:
+        data = original.read()
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    return path
+
+
+def mapped_file(has):
+    """A library that this process has; its children may not look."""
+    with open("/proc/self/maps") as maps:
+        paths = {line.split()[-1] for line in maps if line.rstrip().endswith(".so") or ".so." in line}
+    return next(path for path in sorted(paths) if has(os.path.basename(path)))
+
+
+LOADER = mapped_file(lambda name: name.startswith("ld-"))
+LIBRARY = mapped_file(lambda name: name.startswith(("libm.", "libm-", "libz.", "_ctypes.", "libdl")))
+
+
+def by_loader(folder):
+    subprocess.run([LOADER, written(folder, "/bin/true", 0o755)], check=True)
+
+
+def by_loading(folder):
+    ctypes.CDLL(written(folder, LIBRARY, 0o644))
 
 
 def memory_file():
@@ -261,6 +291,10 @@ WAYS = {
     "set an attribute": lambda: os.setxattr(f"{shared}/readable", "user.x", b"x"),
     # Programs.
     "run what was written": lambda: executable(f"{work}/written"),
+    "run what was written by the loader": lambda: by_loader(work),
+    "run what is in the temporary folder by the loader": lambda: by_loader(tempfile.gettempdir()),
+    "load what was written as a library": lambda: by_loading(work),
+    "load what is in the temporary folder as a library": lambda: by_loading(tempfile.gettempdir()),
     "run from memory": memory_file,
     "run a program elsewhere": lambda: subprocess.run([f"{outside}/program"], check=True),
     "have capabilities": capabilities,
@@ -273,6 +307,11 @@ WAYS = {
     "signal by handle": traced_by_signal_handle,
     "take another's file": stolen_handle,
     "limit another": lambda: resource.prlimit(place["other"], resource.RLIMIT_CORE, (0, 0)),
+    "priority of another": lambda: os.setpriority(os.PRIO_PROCESS, place["other"], 5),
+    "priority of all": lambda: os.setpriority(os.PRIO_USER, 0, 5),
+    "scheduling of another": lambda: os.sched_setscheduler(place["other"], os.SCHED_BATCH, os.sched_param(0)),
+    "processors of another": lambda: os.sched_setaffinity(place["other"], os.sched_getaffinity(0)),
+    "order of another's disk requests": lambda: call("ioprio_set", 1, place["other"], 2 << 13 | 7),
     "shared memory": lambda: mapped("shmget", 0, 4096, 0o1600),
     # The kernel.
     "mount": lambda: mapped("mount", b"none", f"{work}".encode(), b"tmpfs", 0, 0),

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Ways that lead somewhere on every machine without a sandbox, so that it is the sandbox that closes them.
-const OPEN_OUTSIDE: [&str; 28] = [
+const OPEN_OUTSIDE: [&str; 36] = [
     "read ssh key",
     "read ssh key by symlink",
     "read ssh key through /proc/self/root",
@@ -32,6 +32,14 @@ const OPEN_OUTSIDE: [&str; 28] = [
     "memory that is a file",
     "hide from /proc",
     "run what was written",
+    "run what was written by the loader",
+    "run what is in the temporary folder by the loader",
+    "load what was written as a library",
+    "load what is in the temporary folder as a library",
+    "priority of another",
+    "scheduling of another",
+    "processors of another",
+    "order of another's disk requests",
     "run from memory",
     "run a program elsewhere",
     "signal another",
@@ -123,5 +131,36 @@ async fn a_program_that_takes_more_memory_than_it_may_is_ended() {
                 "{hint}"
             );
         }
+    }
+}
+
+// SB-1: without a parent and in a session of its own, a process is still the sandbox's.
+#[tokio::test]
+async fn nothing_outlives_its_sandbox() {
+    if !can_confine() {
+        return;
+    }
+    let place = Place::new().await;
+    let script = "import os, signal, time\n\
+                  if os.fork() == 0:\n  os.setsid()\n  if os.fork() == 0:\n    \
+                  signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    os.closerange(0, 3)\n    \
+                  open('daemon', 'w').write('begun')\n    time.sleep(600)\n  os._exit(0)\n\
+                  while not os.path.exists('daemon'): time.sleep(0.02)";
+    let deps = deps(&place.path("home"), &[]);
+    let args = ["-c".to_owned(), script.to_owned()];
+    let finished = run(python(), &args, &place.path("work"), &on(place.allowed()), &deps).await;
+    assert!(finished.output.status.success(), "{}", finished.stderr());
+    // The number that it has for us; in its folder, which no other process is in.
+    let work = place.path("work").canonicalize().unwrap();
+    let is_there = || {
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        entries
+            .into_iter()
+            .any(|entry| std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == work))
+    };
+    assert!(is_there());
+    drop(finished);
+    while is_there() {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use anyhow::{bail, ensure};
 use serde_json::{Map, Value, json};
 
-use super::ServerEntry;
+use super::{ServerEntry, sandbox};
 use crate::cli::AddArgs;
 
 /// How a server is started, or where it is.
@@ -109,6 +109,11 @@ impl<'a> RequestedServer<'a> {
             if !values.is_empty() {
                 settings.insert(key.to_owned(), Value::Object(values));
             }
+        }
+        if let Some(choice) = add.sandbox {
+            let is_program = settings.contains_key("command");
+            ensure!(is_program, "--sandbox is for servers that are started");
+            sandbox::choose(&mut settings, choice);
         }
         Ok(settings)
     }

@@ -139,6 +139,7 @@ fn add_args(server: NewServer) -> Result<AddArgs, EditError> {
         sse,
         no_check: false,
         plain_secrets: false,
+        sandbox: None,
         replace: false,
         place: PlaceArgs { here: false },
         json: true,

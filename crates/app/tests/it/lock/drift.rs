@@ -193,3 +193,26 @@ fn findings_are_told_when_first_locked_and_when_changed() {
     let doctor = library.run(&["doctor"]);
     assert_eq!(doctor.stdout.matches(line.trim()).count(), 1, "{doctor:?}");
 }
+
+// LK-1: what programs read may differ each time; it is told, and only an update takes it in.
+#[test]
+fn another_meta_is_told_and_taken_by_an_update() {
+    let with = |text: &str| {
+        let mut tools = tools();
+        tools[0]["_meta"] = json!({"ui": {"resourceUri": text}});
+        tools
+    };
+    let library = Library::new(&["books"], "");
+    library.says("books", "tools", &with("ui://one"));
+    assert_eq!(library.run(&["lock"]).status, 0);
+    assert!(library.lock().contains("\nmeta = '{\"ui\":{\"resourceUri\":\"ui://one\"}}'\n"));
+    library.says("books", "tools", &with("ui://two"));
+    let check = library.run(&["lock", "--check"]);
+    assert_eq!(check.status, 0, "{check:?}");
+    assert!(check.stdout.contains("books__read_file has another `_meta`"), "{check:?}");
+    assert!(check.stdout.contains("_meta.ui.resourceUri: ui://[-one-]{+two+}"), "{check:?}");
+    assert_eq!(library.run(&["lock"]).status, 0);
+    assert!(library.lock().contains("ui://one"));
+    assert_eq!(library.run(&["lock", "--update", "books"]).status, 0);
+    assert!(library.lock().contains("ui://two") && !library.lock().contains("ui://one"));
+}

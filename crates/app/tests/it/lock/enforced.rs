@@ -198,3 +198,23 @@ fn a_lock_that_is_written_while_serve_runs_applies() {
     fs::write(library.lock_file(), lock).unwrap();
     wait_until("it is there again", || has("books__read_file"));
 }
+
+// LK-2: what a server says to clients of one era alone.
+#[test]
+fn what_is_said_in_one_era_only_is_held_back() {
+    let library = Library::new(&["books"], "protocol = \"legacy\"\n");
+    let discovered = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "speaker", "version": "1.0"}}});
+    library.says("books", "discover", &discovered);
+    library.says("books", "modern", &changed());
+    assert_eq!(library.run(&["lock"]).status, 0);
+    assert_eq!(offered(&library), ["books__read_file", "books__list_files"]);
+    let config = library.place.path().join("switchboard.toml");
+    let legacy = fs::read_to_string(&config).unwrap();
+    fs::write(&config, legacy.replace("\"legacy\"", "\"2026-07-28\"")).unwrap();
+    assert_eq!(offered(&library), ["books__list_files"]);
+    let check = library.run(&["lock", "--check"]);
+    assert!(check.status == 1 && check.stdout.contains("[-Reads-]{+Deletes+}"), "{check:?}");
+    fs::write(config, legacy).unwrap();
+    assert_eq!(offered(&library), ["books__read_file", "books__list_files"]);
+}

@@ -98,6 +98,7 @@ fn shown(server: &KnownServer, parts: &Parts, caller: &Caller) -> Option<ShownSe
         clients: 0,
         stderr: None,
         sign_in: None,
+        sandbox: None,
         workers: (kind == "workers" && sees_errors(caller)).then(|| workers(&status["workers"])),
     })
 }

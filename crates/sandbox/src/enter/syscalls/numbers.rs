@@ -126,6 +126,20 @@ pub(super) const CHANGES_HERE: &[c_long] = &[libc::SYS_chmod, libc::SYS_chown, l
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const CHANGES_HERE: &[c_long] = &[];
 
+/// Calls whose first argument is a process, or 0 for the caller.
+pub(super) const OF_PROCESS: &[c_long] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setaffinity,
+];
+
+/// Calls whose second argument is a process, a group or a user, or 0 for that of the caller, each with the first argument that
+/// means all processes of a user.
+pub(super) const OF_PROCESSES: [(c_long, u64); 2] =
+    [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
+
 /// Calls that programs can do without.
 pub(super) const ABSENT: &[c_long] = &[
     libc::SYS_io_uring_setup,

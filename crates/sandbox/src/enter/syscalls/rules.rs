@@ -78,9 +78,14 @@ pub(super) fn forbidden(scope: FilterScope) -> Result<RefusedCalls> {
     let controls = CONTROLS.iter().map(|&control| is(1, control));
     calls.insert(libc::SYS_ioctl, controls.collect::<Result<_>>()?);
     calls.insert(libc::SYS_prctl, vec![is(0, SET_DUMPABLE)?]);
-    // The limits of other processes.
-    let other = rule(&[argument(0, SeccompCmpOp::Ne, 0)?])?;
-    calls.insert(libc::SYS_prlimit64, vec![other]);
+    // The limits and the scheduling of other processes; 0 is the caller itself.
+    let other = |index| rule(&[argument(index, SeccompCmpOp::Ne, 0)?]);
+    for &call in numbers::OF_PROCESS {
+        calls.insert(call, vec![other(0)?]);
+    }
+    for (call, all_of_user) in numbers::OF_PROCESSES {
+        calls.insert(call, vec![other(1)?, is(0, all_of_user)?]);
+    }
     Ok(calls)
 }
 
