@@ -99,3 +99,37 @@ impl RunWriter {
         self.state().file.take()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{io, os::fd::OwnedFd};
+
+    use super::*;
+    use crate::runs::RunLine;
+
+    /// Commits a line to a pipe, which cannot be synced, and returns whether that worked and what arrived.
+    async fn committed(syncs: bool) -> (bool, String) {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let writer = RunWriter::new(File::from(OwnedFd::from(writer)), syncs);
+        let began = |position| RunLine::Began { position, honours_keys: false, at: 7 };
+        writer.add(&began(0)).unwrap();
+        writer.add(&began(1)).unwrap();
+        let is_well = writer.commit().await.is_ok();
+        // After a failure nothing more is written.
+        writer.add(&began(2)).unwrap();
+        writer.flush().unwrap();
+        drop(writer);
+        let mut text = String::new();
+        io::Read::read_to_string(&mut reader, &mut text).unwrap();
+        (is_well, text)
+    }
+
+    // RC-1, RN-2
+    #[tokio::test]
+    async fn a_line_waits_for_the_disk_if_it_must() {
+        let line = |n| format!("{{\"began\":{{\"position\":{n},\"honours_keys\":false,\"at\":7}}}}\n");
+        let [zero, one, two] = [0, 1, 2].map(line);
+        assert_eq!(committed(false).await, (true, format!("{zero}{one}{two}")));
+        assert_eq!(committed(true).await, (false, format!("{zero}{one}")));
+    }
+}
