@@ -1,6 +1,6 @@
 //! A model, the tools it may call, and how far it may go.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use switchboard_models::{Model, ModelCall, ModelError, StopReason, ToolChoice, Usage};
 use switchboard_runtime::{RegisteredTool, SpanOperation, ToolExecutor};
@@ -81,6 +81,14 @@ pub struct AgentOutcome {
     pub error: Option<ModelError>,
     /// The run's id in the records, if it was recorded (RN-1).
     pub run_id: Option<CallId>,
+}
+
+/// What a run did before it was interrupted.
+#[derive(Default)]
+struct RunBefore {
+    turns: Vec<RecordedTurn>,
+    edits: Vec<Edit>,
+    spent: Duration,
 }
 
 impl AgentOutcome {
@@ -249,7 +257,7 @@ impl Agent {
         let id = recording.and_then(|recording| recording.id).unwrap_or_else(CallId::generate);
         // The calls of a run belong together, in the records too.
         cx.conversation.get_or_insert_with(|| id.to_string().into());
-        let live = self.begin_recording(id, conversation, events, &cx);
+        let live = self.begin_recording(id, conversation, events, &cx).await;
         let outcome = self.finish(live, Default::default(), conversation, events, &cx).await;
         traced.end(SpanOperation::Run, outcome.usage, outcome.failure(), &cx);
         outcome
@@ -263,15 +271,16 @@ impl Agent {
         cx: &CallContext,
     ) -> (Conversation, AgentOutcome) {
         let UnfinishedRun { recorded, live } = run;
-        let RecordedRun { start, turns, edits } = recorded;
-        live.go_on();
+        let spent = recorded.spent();
+        let RecordedRun { start, turns, edits, .. } = recorded;
+        live.go_on(switchboard_toolcall::time::unix_milliseconds());
         let traced = ModelSpan::begin(self, cx.trace.as_ref());
         let mut cx = CallContext { trace: traced.place(), ..self.in_profile(cx) };
         cx.conversation = Some(live.id.to_string().into());
         self.model.skip_turns(start.skip + turns.len());
         let mut conversation = Conversation::from(start.messages);
         let live = Some(live);
-        let recorded = (turns, edits);
+        let recorded = RunBefore { turns, edits, spent };
         let outcome = self.finish(live, recorded, &mut conversation, events, &cx).await;
         traced.end(SpanOperation::Run, outcome.usage, outcome.failure(), &cx);
         (conversation, outcome)
@@ -280,7 +289,7 @@ impl Agent {
     async fn finish(
         &self,
         live: Option<LiveRun>,
-        (recorded, edits): (Vec<RecordedTurn>, Vec<ConversationEdit>),
+        before: RunBefore,
         conversation: &mut Conversation,
         events: &AgentEvents,
         cx: &CallContext,
@@ -288,9 +297,10 @@ impl Agent {
         let agent = self.clone().seeing(cx.visibility.clone());
         let mut run = AgentRun::new(&agent, events, cx);
         run.live = live.map(Arc::new);
-        let mut outcome = run.finish(conversation, recorded, edits).await;
+        run.already_took(before.spent);
+        let mut outcome = run.finish(conversation, before.turns, before.edits).await;
         outcome.run_id = run.live.as_ref().map(|live| live.id);
-        run.end_recording(&outcome);
+        run.end_recording(&outcome).await;
         outcome
     }
 
@@ -311,7 +321,7 @@ impl Agent {
     }
 
     /// Begins to write a run down; if that fails, warns and lets it run.
-    fn begin_recording(
+    async fn begin_recording(
         &self,
         id: CallId,
         conversation: &Conversation,
@@ -319,7 +329,7 @@ impl Agent {
         cx: &CallContext,
     ) -> Option<LiveRun> {
         let recording = self.recording.as_ref()?;
-        let begun = recording.begin(id, self, conversation, cx);
+        let begun = recording.begin(id, self, conversation, cx).await;
         begun
             .inspect_err(|cause| {
                 let text = format!("this run is not recorded and cannot be resumed: {cause}");

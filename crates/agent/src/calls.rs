@@ -33,7 +33,7 @@ impl AgentRun<'_> {
         let mut running = FuturesUnordered::new();
         let mut over = pin!(self.over());
         let mut given_up = pin!(sleep_until(Instant::now()));
-        let mut ending = false;
+        let (mut ending, mut is_written) = (false, false);
         loop {
             while running.len() < most
                 && let Some(lane) = ready.pop_front()
@@ -51,6 +51,11 @@ impl AgentRun<'_> {
                     }
                     None => break,
                 },
+                // Now every call has begun, or waits for something.
+                () = std::future::ready(()), if !is_written => {
+                    is_written = true;
+                    self.write_record();
+                }
                 () = &mut over, if !ending => {
                     ending = true;
                     given_up.as_mut().reset(Instant::now() + GRACE);

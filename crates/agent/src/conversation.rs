@@ -74,13 +74,16 @@ impl Conversation {
         }
     }
 
-    /// Replaces the text of a reply. Returns `false` if this call has no reply.
+    /// Replaces what a reply has by a line. Returns `false` if this call has no reply.
     pub(crate) fn shorten(&mut self, tool_call_id: &str, line: String) -> bool {
         let reply = self.messages.iter_mut().rev().find_map(|message| match message {
             Message::Tool(reply) if reply.tool_call_id == tool_call_id => Some(reply),
             _ => None,
         });
-        reply.map(|reply| reply.content = line).is_some()
+        let Some(reply) = reply else { return false };
+        reply.content = line;
+        reply.images.clear();
+        true
     }
 
     /// Replaces messages, whose positions are in order, by one of the user, which stands where the first of them was.

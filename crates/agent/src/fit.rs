@@ -128,6 +128,8 @@ pub(crate) struct ContextFit {
     pub(crate) summarised: Vec<SummarisedMessages>,
     /// What summaries cost.
     pub(crate) usage: Usage,
+    /// The same in money, by the price of the model that made them.
+    pub(crate) cost: f64,
 }
 
 /// How many tokens a request may have.

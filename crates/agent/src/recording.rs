@@ -19,8 +19,11 @@ use crate::{
     offered_tools::SearchOffer,
     plan::CallStep,
     run::AgentRun,
-    runs::{LiveRun, RecordedTurn, RunLine},
+    runs::{BegunCall, LiveRun, RecordedTurn, RunLine},
 };
+
+/// For how long tools remember the keys that they honour, unless they say so: payment services keep them for a day.
+const KEYS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Where an agent's runs are written, and what is written of them beside the conversation.
 #[derive(Clone, Debug)]
@@ -45,7 +48,7 @@ pub struct RunRecording {
 
 impl RunRecording {
     /// Begins the file of a run.
-    pub(crate) fn begin(
+    pub(crate) async fn begin(
         &self,
         id: CallId,
         agent: &Agent,
@@ -73,12 +76,13 @@ impl RunRecording {
             request: self.request.clone(),
             messages: conversation.messages().to_vec(),
         };
-        LiveRun::create(&self.store, start)
+        let store = self.store.clone();
+        unblocked(store.syncs(), move || LiveRun::create(&store, start)).await
     }
 }
 
 impl AgentRun<'_> {
-    /// Writes what the model said, before its calls run.
+    /// Records what the model said. It is written before its calls run, with the lines that say so, or at the end of the run.
     pub(crate) fn record_turn(&self, turn: &Turn) {
         let message = Message::Ai(turn.message.clone());
         let (stop, usage) = (turn.stop.clone(), turn.usage);
@@ -90,7 +94,14 @@ impl AgentRun<'_> {
         });
     }
 
-    /// Writes how a call ended that did not run.
+    /// Writes what is recorded and not yet written.
+    pub(crate) fn write_record(&self) {
+        if let Some(live) = &self.live {
+            self.warn_of(live.flush());
+        }
+    }
+
+    /// Records how a call ended that did not run. It is written with the next lines: without it, the same follows.
     pub(crate) fn record_reply(&self, position: usize, reply: &ToolReply, outcome: &str) {
         self.record(|| reply_line(position, reply.clone(), outcome, None));
     }
@@ -98,6 +109,7 @@ impl AgentRun<'_> {
     /// Writes how the conversation was made shorter.
     pub(crate) fn record_edit(&self, edit: &ConversationEdit) {
         self.record(|| RunLine::ConversationEdit(edit.clone()));
+        self.write_record();
     }
 
     /// Writes the reply to a call before its record is closed: a call that has ended for others has ended for the run.
@@ -107,15 +119,13 @@ impl AgentRun<'_> {
         BeforeClose::to(move |result| {
             let reply = replies.of(result);
             let line = reply_line(position, reply, result.outcome_code(), Some(result));
-            if let Err(cause) = live.write(&line) {
-                tracing::warn!(run = %live.id, %cause, "a run can no longer be resumed");
-            }
+            Box::pin(commit(live.clone(), line))
         })
     }
 
     /// Replaces the file by what people are shown.
-    pub(crate) fn end_recording(&self, outcome: &AgentOutcome) {
-        let Some(live) = &self.live else { return };
+    pub(crate) async fn end_recording(&self, outcome: &AgentOutcome) {
+        let Some(live) = self.live.clone() else { return };
         let state = match (outcome.stop, &outcome.answer) {
             (StopCause::Cancelled, _) => RunState::Cancelled,
             (_, Some(_)) | (StopCause::Foreign, _) => RunState::Ended,
@@ -126,7 +136,8 @@ impl AgentRun<'_> {
             (None, _) if outcome.answer.is_some() => None,
             (None, stop) => stop.failure(outcome.invalid_answer.as_deref()),
         };
-        if let Err(cause) = live.end(state, error.as_deref()) {
+        let syncs = live.syncs();
+        if let Err(cause) = unblocked(syncs, move || live.end(state, error.as_deref())).await {
             let text = format!("the end of this run could not be recorded: {cause}");
             (self.events)(AgentEvent::Warning(text));
         }
@@ -143,9 +154,8 @@ impl AgentRun<'_> {
         let Some(live) = self.live.clone() else { return BeforeRun::default() };
         let honours_keys = self.honours_keys(name);
         BeforeRun::to(move || {
-            if let Err(cause) = live.write(&RunLine::CallBegun { position, honours_keys }) {
-                tracing::warn!(run = %live.id, %cause, "a run can no longer be resumed");
-            }
+            let line = RunLine::CallBegun { position, honours_keys, at: unix_milliseconds() };
+            Box::pin(commit(live.clone(), line))
         })
     }
 
@@ -167,8 +177,8 @@ impl AgentRun<'_> {
             let position = step.position;
             if let Some(reply) = recorded.replies.get(&position) {
                 slots.fill(position, reply.clone());
-            } else if let Some(honoured) = recorded.begun_calls.get(&position).copied()
-                && !self.may_repeat(&step.call.name, honoured)
+            } else if let Some(begun) = recorded.begun_calls.get(&position)
+                && !self.may_repeat(&step.call.name, begun)
             {
                 let name = &step.call.name;
                 let content = format!(
@@ -184,12 +194,17 @@ impl AgentRun<'_> {
         left
     }
 
-    /// Whether a call that may have run can be run again without a second effect. `honoured` says whether its key was honoured
-    /// where it ran: that is not so everywhere where it would run now.
-    fn may_repeat(&self, name: &str, honoured: bool) -> bool {
-        let tool = self.agent.tool(name);
-        let is_harmless = tool.is_some_and(|tool| durable::may_repeat(tool.spec()));
-        is_harmless || honoured && self.honours_keys(name)
+    /// Whether a call that may have run can be run again without a second effect. That its key was honoured where it ran is not
+    /// enough: it must be so where it would run now, and the key not be forgotten there.
+    fn may_repeat(&self, name: &str, begun: &BegunCall) -> bool {
+        let Some(tool) = self.agent.tool(name) else { return false };
+        let settings = &tool.spec().settings;
+        let kept = settings.keys_kept.unwrap_or(KEYS_KEPT);
+        // A tenth is left for what the call waits for before it reaches the tool.
+        let kept = u64::try_from((kept / 10 * 9).as_millis()).unwrap_or(u64::MAX);
+        let is_known = unix_milliseconds().checked_sub(begun.at).is_some_and(|age| age < kept);
+        durable::may_repeat(tool.spec())
+            || begun.honours_keys && settings.honours_keys && is_known
     }
 
     fn honours_keys(&self, name: &str) -> bool {
@@ -199,10 +214,36 @@ impl AgentRun<'_> {
 
     fn record(&self, line: impl FnOnce() -> RunLine) {
         let Some(live) = &self.live else { return };
-        if let Err(cause) = live.write(&line()) {
+        self.warn_of(live.add(&line()));
+    }
+
+    fn warn_of(&self, written: io::Result<()>) {
+        if let Err(cause) = written {
             let text = format!("this run can no longer be resumed: {cause}");
             (self.events)(AgentEvent::Warning(text));
         }
+    }
+}
+
+/// Writes a line, with those that other calls of the turn add at the same time.
+async fn commit(live: Arc<LiveRun>, line: RunLine) {
+    let written = match live.add(&line) {
+        Ok(()) => live.commit().await,
+        failed => failed,
+    };
+    if let Err(cause) = written {
+        tracing::warn!(run = %live.id, %cause, "a run can no longer be resumed");
+    }
+}
+
+/// Does something with files, on another thread if it waits for the disk.
+async fn unblocked<T: Send + 'static>(
+    waits: bool,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    match waits {
+        true => tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?,
+        false => work(),
     }
 }
 

@@ -1,6 +1,9 @@
 //! One run of the loop.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use switchboard_models::{AiMessage, FailureKind, ModelError, StopReason, Turn, Usage};
 use switchboard_toolcall::{CallContext, CancellationToken};
@@ -48,13 +51,15 @@ impl<'a> AgentRun<'a> {
             live: None,
             fit: ContextFit::default(),
             invalid_answer: None,
-            deadline: agent
-                .config
-                .time_budget
-                .and_then(|budget| Instant::now().checked_add(budget.0)),
+            deadline: deadline(agent, Duration::ZERO),
             turns: Vec::new(),
             reason: None,
         }
+    }
+
+    /// Counts the time that the run took before it was interrupted.
+    pub(crate) fn already_took(&mut self, spent: Duration) {
+        self.deadline = deadline(self.agent, spent);
     }
 
     /// Asks and runs calls until there is a reason to stop.
@@ -194,7 +199,8 @@ impl<'a> AgentRun<'a> {
 
     /// The same in money, if the model has a price.
     fn cost(&self) -> Option<f64> {
-        self.agent.model.price().map(|price| price.cost(self.total()))
+        let of_turns: Usage = self.turns.iter().copied().sum();
+        self.agent.model.price().map(|price| rounded(price.cost(of_turns) + self.fit.cost))
     }
 
     /// Warns of a budget that nothing can be measured by.
@@ -299,6 +305,17 @@ impl<'a> AgentRun<'a> {
     fn failed(&self, error: ModelError) -> AgentOutcome {
         AgentOutcome { error: Some(error), ..self.stopped(StopCause::ModelFailed) }
     }
+}
+
+/// Returns when the time of a run is over that took `spent` so far.
+fn deadline(agent: &Agent, spent: Duration) -> Option<Instant> {
+    let budget = agent.config.time_budget?;
+    Instant::now().checked_add(budget.0.saturating_sub(spent))
+}
+
+/// Returns a sum of money without the noise of binary fractions.
+pub(crate) fn rounded(cost: f64) -> f64 {
+    (cost * 1e9).round() / 1e9
 }
 
 /// Keeps what the user has read of a turn that was stopped, so that both remember the same. Every provider takes a message

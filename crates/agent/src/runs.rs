@@ -4,6 +4,7 @@
 //! ends, `ID.json` takes its place: what people are shown, with secrets redacted.
 
 mod live;
+mod writer;
 mod saved;
 mod keys;
 mod retention;
@@ -11,13 +12,14 @@ mod retention;
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::Value;
 use switchboard_toolcall::CallId;
 
 pub use keys::{RequestClaim, RequestKey};
-pub(crate) use live::{LiveRun, RecordedRun, RecordedTurn, RunLine};
+pub(crate) use live::{BegunCall, LiveRun, RecordedRun, RecordedTurn, RunLine};
 pub use live::{RunStart, UnfinishedRun};
 pub use retention::RunLimits;
 pub use saved::{RunDetail, RunSettings, RunState, RunSummary};
@@ -29,6 +31,8 @@ const NEAREST: usize = 200;
 #[derive(Clone, Debug)]
 pub struct RunStore {
     folder: PathBuf,
+    /// Whether what is written must reach the disk before a run goes on.
+    syncs: bool,
 }
 
 /// Why a run cannot be read or resumed.
@@ -68,7 +72,27 @@ pub enum Resumable {
 impl RunStore {
     /// The runs of a store's folder.
     pub fn within(store: &Path) -> Self {
-        Self { folder: store.join("runs") }
+        Self { folder: store.join("runs"), syncs: false }
+    }
+
+    /// The same runs; with `syncs`, what is written of them reaches the disk before a call runs, and so survives a power loss.
+    #[must_use]
+    pub fn syncing(mut self, syncs: bool) -> Self {
+        self.syncs = syncs;
+        self
+    }
+
+    /// Whether what is written must reach the disk before a run goes on.
+    pub(crate) fn syncs(&self) -> bool {
+        self.syncs
+    }
+
+    /// Waits until the names of the files have reached the disk, if they must.
+    fn sync_folder(&self) -> io::Result<()> {
+        match self.syncs {
+            true => fs::File::open(&self.folder)?.sync_all(),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn live(&self, id: CallId) -> PathBuf {
@@ -99,6 +123,27 @@ impl RunStore {
         let is_of_chat = |run: &RunSummary| run.chat.as_deref() == Some(chat);
         let mut interrupted = summaries.filter(|run| run.state == RunState::Interrupted);
         Ok(interrupted.find(is_of_chat).map(|run| run.id))
+    }
+
+    /// Returns the newest interrupted run that this client program of the owner began no longer than `age` ago.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn interrupted_of(
+        &self,
+        client: &str,
+        age: Duration,
+    ) -> Result<Option<CallId>, RunError> {
+        let oldest = SystemTime::now().checked_sub(age).unwrap_or(UNIX_EPOCH);
+        let oldest = oldest.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        // The first 48 bits of an id are the time in milliseconds.
+        let young = self.live_ids()?.into_iter().rev().take_while(|id| id.number() >> 80 >= oldest);
+        let mut interrupted = young.filter_map(|id| {
+            let (run, is_held) = live::peek(&self.live(id)).ok()?;
+            let is_meant = run.start.client.as_deref() == Some(client) && run.start.is_of_owner();
+            (is_meant && !is_held).then_some(id)
+        });
+        Ok(interrupted.next())
     }
 
     /// Finds a run by its id, or the beginning of one.
@@ -138,7 +183,9 @@ impl RunStore {
         let names_it = |id: &CallId| {
             let text =
                 fs::read_to_string(self.saved(*id)).or_else(|_| fs::read_to_string(self.live(*id)));
+            // The text of a message may name the call, too.
             text.is_ok_and(|text| text.contains(&wanted))
+                && self.show(*id).is_ok_and(|run| run.made(&wanted))
         };
         let ids = self.ids().ok()?;
         ids.into_iter().rev().filter(|id| *id <= call).take(NEAREST).find(names_it)

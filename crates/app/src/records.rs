@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use switchboard_agent::{RunLimits, RunRecording, RunStore};
-use switchboard_audit::{Store, StoreFolder};
+use switchboard_audit::{Durability, Store, StoreFolder};
 use switchboard_runtime::{
     CallEnd, CallHistory, CallObserver, CallStart, ExecutorBuilder, RecordClose, RecordOpen,
     RecordedCall, Recorder,
@@ -65,7 +65,8 @@ pub(crate) fn folder(loaded: &LoadedConfig) -> Option<PathBuf> {
 
 /// Returns the runs of the store; `None` if there is no place for them.
 pub(crate) fn runs(loaded: &LoadedConfig) -> Option<RunStore> {
-    folder(loaded).map(|folder| RunStore::within(&folder))
+    let durability = loaded.run_records().map(|config| config.durability).unwrap_or_default();
+    folder(loaded).map(|folder| RunStore::within(&folder).syncing(durability == Durability::Disk))
 }
 
 /// Returns how long runs are kept: as long as calls, in a quarter of their space.

@@ -98,6 +98,8 @@ pub struct CallDetail {
     pub result: Option<String>,
     /// Whether the result was content parts.
     pub is_content: bool,
+    /// Whether the result is only the beginning of what the caller got: the whole of it was deleted.
+    pub(crate) is_head: bool,
     /// A person's decision, if one was asked.
     pub approval: Option<Approval>,
     /// The failure as the model read it.
@@ -123,6 +125,7 @@ impl CallDetail {
             record,
             result: None,
             is_content: false,
+            is_head: false,
             approval: None,
             error: None,
             hint: None,
@@ -145,6 +148,7 @@ impl CallDetail {
     pub(crate) fn end(&mut self, end: EndLine<'_>, whole: Option<String>) {
         // If the whole was collected, its head is shown as text.
         let head = || end.result_head.as_ref().map(|head| serde_json::json!(head).to_string());
+        self.is_head = end.result.is_none() && whole.is_none() && end.result_head.is_some();
         self.result = end.result.map(|json| json.get().to_owned()).or(whole).or_else(head);
         self.is_content = end.content;
         self.approval = end.approval;

@@ -125,6 +125,9 @@ pub struct ServerConfig {
     pub sandbox_allow: SandboxAllow,
     /// How much it may take.
     pub sandbox_limits: SandboxLimits,
+    /// For how long it remembers the keys that it honours, if that is known.
+    #[serde(skip)]
+    pub keys_kept: Option<HumanDuration>,
     /// Why it is skipped although it is enabled, such as a variable that is not set: it is known and never connected to.
     #[serde(skip)]
     pub skipped: Option<String>,
@@ -319,6 +322,7 @@ impl ServerConfig {
             per_caller: self.is_per_caller(),
             durable: false,
             honours_keys: own.honours_keys.unwrap_or(self.honours_keys),
+            keys_kept: self.keys_kept.map(|time| time.0),
             strictness: match (self.validate, self.strict) {
                 (Some(false), _) => Strictness::Off,
                 (_, Some(true)) => Strictness::Strict,

@@ -123,7 +123,7 @@ impl ToolExecutor {
     ) -> ToolResult {
         record.ended();
         let result = normalise::shape(&record, outcome, &*self.artifacts).await;
-        cx.before_close.notify(&result);
+        cx.before_close.notify(&result).await;
         record.close(&result).await; // closes itself as cancelled where the caller walks away before this
         result
     }

@@ -103,7 +103,7 @@ where
     let work = pin!(async {
         let permits = slots.take(&tool).await?;
         record.dispatched();
-        cx.before_run.notify();
+        cx.before_run.notify().await;
         let cancel = own.cancel.clone();
         spawn(work(tool.clone(), own), cancel, permits).answer(&tool).await
     });

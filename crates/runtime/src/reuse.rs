@@ -166,6 +166,13 @@ impl<'a> LeaderCall<'a> {
                      whether it happened is not known"
                 ),
             ),
+            Ok(ClaimOutcome::NotKept(id)) => ToolError::new(
+                ErrorKind::OutcomeUnknown,
+                format!(
+                    "The call with idempotency key '{key}' has ended ({id}); its result is not kept as it was"
+                ),
+            )
+            .with_hint("Its record has what is kept: the outcome, and the result without secrets."),
             Ok(ClaimOutcome::Other(_)) => key_conflict(key),
             Err(error) => store_unreachable(tool.name(), error, cx),
         };

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallId, CallerChannel, CallerToken, Principal, ToolResult, TraceContext, Visibility};
+use crate::{BoxFuture, CallId, CallerChannel, CallerToken, Principal, ToolResult, TraceContext, Visibility};
 
 /// The context of one call. Cheap to clone.
 ///
@@ -115,18 +115,20 @@ pub fn client_name(name: &str) -> Option<Arc<str>> {
 
 /// Notified by the executor when a call has passed all checks and its tool runs next; does nothing without a listener.
 #[derive(Clone, Default)]
-pub struct BeforeRun(Option<Arc<dyn Fn() + Send + Sync>>);
+pub struct BeforeRun(Option<Arc<RunListener>>);
+
+type RunListener = dyn Fn() -> BoxFuture<'static, ()> + Send + Sync;
 
 impl BeforeRun {
-    /// Calls `listener`. It must not block for long: the call waits for it.
-    pub fn to(listener: impl Fn() + Send + Sync + 'static) -> Self {
+    /// Calls `listener`. The call waits for what it returns.
+    pub fn to(listener: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listener)))
     }
 
-    /// Notifies the listener, if there is one.
-    pub fn notify(&self) {
+    /// Notifies the listener, if there is one, and waits for it.
+    pub async fn notify(&self) {
         if let Some(listener) = &self.0 {
-            listener();
+            listener().await;
         }
     }
 }
@@ -137,7 +139,7 @@ impl fmt::Debug for BeforeRun {
     }
 }
 
-type ResultListener = dyn Fn(&ToolResult) + Send + Sync;
+type ResultListener = dyn Fn(&ToolResult) -> BoxFuture<'static, ()> + Send + Sync;
 
 /// Notified by the executor of a result before the record of the call is closed, so that nobody finds the end of a call in
 /// the records that its caller has not written down; does nothing without a listener.
@@ -145,15 +147,17 @@ type ResultListener = dyn Fn(&ToolResult) + Send + Sync;
 pub struct BeforeClose(Option<Arc<ResultListener>>);
 
 impl BeforeClose {
-    /// Calls `listener`. It must not block for long: the call waits for it.
-    pub fn to(listener: impl Fn(&ToolResult) + Send + Sync + 'static) -> Self {
+    /// Calls `listener`. The record waits for what it returns.
+    pub fn to(
+        listener: impl Fn(&ToolResult) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
         Self(Some(Arc::new(listener)))
     }
 
-    /// Notifies the listener, if there is one.
-    pub fn notify(&self, result: &ToolResult) {
+    /// Notifies the listener, if there is one, and waits for it.
+    pub async fn notify(&self, result: &ToolResult) {
         if let Some(listener) = &self.0 {
-            listener(result);
+            listener(result).await;
         }
     }
 }

@@ -123,6 +123,8 @@ pub struct ToolSettings {
     pub durable: bool,
     /// Whether a call with the same [`call_key`](crate::CallContext::call_key) has no second effect (SPEC RN-2).
     pub honours_keys: bool,
+    /// For how long it remembers such a key, if that is known.
+    pub keys_kept: Option<Duration>,
     /// How its arguments are validated.
     pub strictness: Strictness,
     /// How the names of its arguments are changed.

@@ -1,12 +1,13 @@
 //! The assistant: an agent with tools, a system prompt and a memory.
 
-use std::{error::Error, iter, sync::Arc};
+use std::{error::Error, iter, sync::Arc, time::Duration};
 
 use switchboard_agent::{
-    Agent, AgentEvent, AgentEvents, AgentOutcome, Conversation, RequestOptions, StopCause,
+    Agent, AgentEvent, AgentEvents, AgentOutcome, Conversation, RequestOptions, Resumable,
+    StopCause,
 };
 use switchboard_models::{Message, Model};
-use switchboard_toolcall::{BoxFuture, CallContext};
+use switchboard_toolcall::{BoxFuture, CallContext, CallId};
 use tokio::sync::Mutex;
 
 use crate::{Config, memory, speakable};
@@ -18,6 +19,11 @@ const HOUSEHOLD: &str = "You are the voice of a household. You hear what people 
 const SPOKEN: &str = "Your answer is spoken aloud. Answer in one or two short sentences of plain words: no Markdown, no lists, \
     no code, no links, no emoji. What people say reaches you through speech recognition, which mishears; act on what was most \
     likely meant.";
+
+/// Who asks, in records.
+const CLIENT: &str = "voice";
+/// For how long somebody waits for the answer to a question.
+const STILL_AWAITED: Duration = Duration::from_secs(10 * 60);
 
 /// Answers questions.
 pub struct Assistant {
@@ -94,8 +100,46 @@ impl Assistant {
         let before = memory::trimmed(&conversation, self.memory - 1);
         let mut during = before.clone();
         during.say(question);
-        let cx = CallContext::for_owner("voice").with_client("voice");
-        let outcome = self.agent.run(&mut during, &events, &cx).await;
+        let outcome = self.agent.run(&mut during, &events, &context()).await;
+        Self::keep(&mut conversation, before, during, &outcome)
+    }
+
+    /// Finishes a question whose process ended before it was answered, if it was asked just now: after that nobody waits for the
+    /// answer, and what was asked for may be wrong by then. Returns `None` if there is no such question.
+    pub(crate) async fn finish(
+        &self,
+        events: impl Fn(AgentEvent) + Send + Sync + 'static,
+    ) -> Option<(String, Result<AssistantReply, String>)> {
+        let found = self.unanswered()?;
+        // Another process may have taken it over.
+        let taken = self.agent.recording()?.store.take(found);
+        let Ok(Resumable::Unfinished(run)) = taken else { return None };
+        let events: AgentEvents = Arc::new(events);
+        let mut conversation = self.conversation.lock().await;
+        let before = conversation.clone();
+        let question = run.start().question().to_owned();
+        tracing::info!(run = %run.start().id, "an interrupted question is answered");
+        let (during, outcome) = self.agent.resume(*run, &events, &context()).await;
+        Some((question, Self::keep(&mut conversation, before, during, &outcome)))
+    }
+
+    /// Whether there is a question for [`finish`](Self::finish).
+    pub(crate) fn has_unanswered(&self) -> bool {
+        self.unanswered().is_some()
+    }
+
+    fn unanswered(&self) -> Option<CallId> {
+        let found = self.agent.recording()?.store.interrupted_of(CLIENT, STILL_AWAITED);
+        found.inspect_err(|error| tracing::warn!(%error, "runs cannot be read")).ok()?
+    }
+
+    /// Remembers a question with its answer, if there is one.
+    fn keep(
+        conversation: &mut Conversation,
+        before: Conversation,
+        during: Conversation,
+        outcome: &AgentOutcome,
+    ) -> Result<AssistantReply, String> {
         let answer = outcome.answer.as_deref().map(speakable).filter(|text| !text.is_empty());
         // A question without an answer is not remembered, unless a tool was called for it.
         let has_acted = |message: &Message| matches!(message, Message::Tool(_));
@@ -103,9 +147,14 @@ impl Assistant {
         let new = during.messages().get(before.messages().len()..).unwrap_or(during.messages());
         let is_kept = answer.is_some() || new.iter().any(has_acted);
         *conversation = if is_kept { during } else { before };
-        let turns = memory::turns(&conversation);
-        answer.map(|answer| AssistantReply { answer, turns }).ok_or_else(|| no_answer(&outcome))
+        let turns = memory::turns(conversation);
+        answer.map(|answer| AssistantReply { answer, turns }).ok_or_else(|| no_answer(outcome))
     }
+}
+
+/// Returns the context of every question.
+fn context() -> CallContext {
+    CallContext::for_owner(CLIENT).with_client(CLIENT)
 }
 
 /// Returns why there is no answer.

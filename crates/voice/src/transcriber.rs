@@ -117,6 +117,9 @@ impl BackgroundTranscriber {
     /// Runs until it is stopped, or until the source has ended and everything is answered.
     pub async fn run(mut self, stop: &CancellationToken) -> VoiceSummary {
         self.notifier.recording(false);
+        if self.pipeline.assistant.has_unanswered() {
+            self.waiting.push_back(QueuedTurn { question: TurnInput::Interrupted, answered: None });
+        }
         loop {
             self.begin_turn();
             if self.is_over && self.turn.is_none() {

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     AnswerEvent, Clip, Recogniser, Stage, Synthesiser, Transcription, VoiceEvent, VoiceState,
-    assistant::Assistant,
+    assistant::{Assistant, AssistantReply},
     error::chain,
     event::{now, seconds},
     notifier::Notifier,
@@ -28,6 +28,8 @@ pub(crate) enum TurnInput {
     },
     /// Text.
     Typed(String),
+    /// No request: the one that a process before this did not answer, if there is one.
+    Interrupted,
     /// No request: a text that we say by ourselves.
     Notice(&'static str),
 }
@@ -83,19 +85,47 @@ impl TurnPipeline {
                 (text, source)
             }
             TurnInput::Typed(text) => (text, "request".to_owned()),
+            TurnInput::Interrupted => return self.finish(began).await,
             TurnInput::Notice(text) => return Ok(Some(text.to_owned())),
         };
         self.wait_for_tools().await;
+        let reply = self.assistant.answer(&text, self.events()).await;
+        self.tell(text, source, reply, began).map(Some)
+    }
+
+    /// Answers the question that a process before this did not answer; returns `None` if there is none.
+    async fn finish(&self, began: Instant) -> Result<Option<String>, (Stage, String)> {
+        if !self.assistant.has_unanswered() {
+            return Ok(None);
+        }
+        self.wait_for_tools().await;
+        match self.assistant.finish(self.events()).await {
+            Some((text, reply)) => self.tell(text, "resumed".to_owned(), reply, began).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns what tells people of the calls of a turn.
+    fn events(&self) -> impl Fn(AgentEvent) + Send + Sync + 'static {
         let notifier = self.notifier.clone();
-        let events = move |event| match event {
+        move |event| match event {
             AgentEvent::CallStarted { name, .. } => notifier.notify(VoiceEvent::Calling(name)),
             AgentEvent::CallFinished { name, outcome, content, .. } if outcome != "ok" => {
                 notifier.fail(Stage::Tool, format!("{name}: {content}"));
             }
             _ => {}
-        };
-        let reply =
-            self.assistant.answer(&text, events).await.map_err(|error| (Stage::Model, error))?;
+        }
+    }
+
+    /// Publishes the answer to a question, and returns it.
+    fn tell(
+        &self,
+        text: String,
+        source: String,
+        reply: Result<AssistantReply, String>,
+        began: Instant,
+    ) -> Result<String, (Stage, String)> {
+        let reply = reply.map_err(|error| (Stage::Model, error))?;
         self.notifier.notify(VoiceEvent::Answer(AnswerEvent {
             question: text,
             answer: reply.answer.clone(),
@@ -106,7 +136,7 @@ impl TurnPipeline {
             conversation_turns: reply.turns,
             duration: seconds(began.elapsed()),
         }));
-        Ok(Some(reply.answer))
+        Ok(reply.answer)
     }
 
     /// Waits for the tools of servers that are connecting, and says so.

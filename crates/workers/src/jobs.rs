@@ -28,9 +28,20 @@ pub use figures::QueueFigures;
 pub use job::Job;
 pub use payload::JobPayload;
 pub use queue::JobQueue;
+pub(crate) use state::{JobEntry, JobOutcome, JobState};
 pub use runner::JobRunner;
 
-use crate::Cluster;
+use switchboard_toolcall::{CallId, ToolPatterns};
+
+use crate::{Cluster, Error};
+
+/// Returns the state of a call, `None` if there is no such call.
+///
+/// # Errors
+/// The servers cannot be reached.
+pub(crate) async fn state_of(jobs: &Jobs, id: CallId) -> Result<Option<JobEntry>, Error> {
+    enqueue::within(state::get(jobs.cluster(), id)).await
+}
 
 /// The durable calls of a cluster. Cheap to clone.
 #[derive(Clone)]
@@ -39,12 +50,21 @@ pub struct Jobs(Arc<JobsInner>);
 struct JobsInner {
     cluster: Cluster,
     config: Config,
+    /// The tools whose calls are queued if they have a key.
+    keyed: ToolPatterns,
 }
 
 impl Jobs {
     /// Creates a handle to the durable calls of this cluster.
     pub fn new(cluster: Cluster, config: Config) -> Self {
-        Self(Arc::new(JobsInner { cluster, config }))
+        // Checked when the settings were read.
+        let keyed = ToolPatterns::new(&config.keyed).unwrap_or_default();
+        Self(Arc::new(JobsInner { cluster, config, keyed }))
+    }
+
+    /// Whether calls of this tool are queued if they have a key.
+    pub(crate) fn queues(&self, tool: &str) -> bool {
+        self.0.keyed.matches(tool)
     }
 
     /// Returns the cluster.

@@ -194,6 +194,7 @@ impl OfferedTool {
                 per_caller: false,
                 durable: true,
                 honours_keys: self.honours_keys,
+                keys_kept: None,
                 strictness: match self.check {
                     OfferedStrictness::Usual => Strictness::Inherit,
                     OfferedStrictness::Nothing => Strictness::Off,

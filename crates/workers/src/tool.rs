@@ -5,6 +5,7 @@
 //! before that it certainly did not run, after that it is never sent again.
 
 mod attempt;
+mod queued;
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,6 +18,7 @@ use switchboard_toolcall::{
 use tokio::time::sleep;
 
 use crate::{
+    Bucket,
     groups::Group,
     sign::WINDOW,
     wire::{self, WorkerRefusal, WorkerRequest},
@@ -38,6 +40,8 @@ pub struct WorkerTool {
     /// Its name at the workers.
     tool: String,
     group: Arc<Group>,
+    /// Whether its calls are queued if they have a key.
+    is_queued: bool,
 }
 
 impl Tool for WorkerTool {
@@ -56,7 +60,10 @@ impl Tool for WorkerTool {
                 // The executor passes objects only.
                 _ => Map::new(),
             };
-            self.run(args, cx).await
+            match self.queue_key(cx) {
+                Some(key) => self.run_queued(args, key, cx).await,
+                None => self.run(args, cx).await,
+            }
         })
     }
 
@@ -70,8 +77,14 @@ impl Tool for WorkerTool {
 }
 
 impl WorkerTool {
-    pub(crate) fn new(spec: ToolSpec, tool: &str, group: Arc<Group>) -> Self {
-        Self { spec, tool: tool.to_owned(), group }
+    pub(crate) fn new(mut spec: ToolSpec, tool: &str, group: Arc<Group>) -> Self {
+        let is_queued = group.jobs().queues(&spec.name);
+        if is_queued {
+            // Who calls again with the same key waits for the first call.
+            spec.settings.honours_keys = true;
+            spec.settings.keys_kept = Bucket::Keys.max_age();
+        }
+        Self { spec, tool: tool.to_owned(), group, is_queued }
     }
 
     async fn run(

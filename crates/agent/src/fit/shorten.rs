@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use serde::{Deserialize, Serialize};
-use switchboard_models::Message;
+use switchboard_models::{Message, ToolReply};
 use switchboard_runtime::{ArtifactSource, artifacts::ArtifactContent};
 
 use super::{ConversationEdit, ShortenedResult, estimate};
@@ -11,6 +11,9 @@ use crate::{Conversation, offered_tools, run::AgentRun};
 
 /// A result stays unless this many characters are saved: a line about a short one would not be shorter.
 const LEAST: usize = 400;
+
+/// What an image counts as: its tokens, in characters.
+const OF_IMAGE: usize = 4_000;
 
 /// How many characters of a result its line shows.
 const SHOWN: usize = 80;
@@ -88,17 +91,35 @@ impl AgentRun<'_> {
         let Some(Message::Tool(reply)) = messages.get(place) else { return };
         let name = name_of_call(messages, place, &reply.tool_call_id);
         let is_search = self.search.is_some() && name == offered_tools::SEARCH;
-        let saved = reply.content.chars().count().saturating_sub(shown);
-        if is_search || is_line(&name, &reply.content) || saved < LEAST {
+        // Its images go with the text, which names them.
+        let images = reply.images.len();
+        let saved = reply.content.chars().count().saturating_sub(shown) + images * OF_IMAGE;
+        if is_search || saved < LEAST || self.is_line(&name, reply).await {
             return;
         }
         let id = reply.tool_call_id.clone();
         let (content, failed) = (reply.content.clone(), reply.is_error);
         let Some(artifact) = self.keep_whole(&id, &name, &content).await else { return };
-        let line = line(&name, failed, &content, shown, &artifact);
+        let line = line(&name, failed, &content, images, shown, &artifact);
         let edit = ShortenedReply { tool_call_id: id, artifact, line };
         self.record_edit(&ConversationEdit::Shortened(edit.clone()));
         self.redo_shortened(edit, conversation);
+    }
+
+    /// Returns whether a reply is the line that stands for a result: of this run, or of an earlier one of the chat. A tool can say
+    /// anything, so a text that looks like such a line is none unless the artifact that it names says the same.
+    async fn is_line(&self, name: &str, reply: &ToolReply) -> bool {
+        if self.fit.shortened.iter().any(|entry| entry.tool_call_id == reply.tool_call_id) {
+            return true;
+        }
+        let Some(LineParts { images, shown, artifact }) = parts_of_line(&reply.content) else {
+            return false;
+        };
+        let kept = self.agent.executor.artifacts().get(artifact).await.ok().flatten();
+        let Some(whole) = kept.as_ref().and_then(|kept| str::from_utf8(&kept.bytes).ok()) else {
+            return false;
+        };
+        line(name, reply.is_error, whole, images, shown, artifact) == reply.content
     }
 
     /// Returns the artifact that has the whole of a result; stores it if none does yet.
@@ -149,20 +170,47 @@ fn name_of_call(messages: &[Message], place: usize, id: &str) -> String {
 /// The end of every line that stands for a result.
 const END: &str = " has the whole]";
 
-/// Returns whether a result is such a line already.
-fn is_line(name: &str, content: &str) -> bool {
-    let rest = content.strip_prefix('[').and_then(|rest| rest.strip_prefix(name));
-    let rest = rest.filter(|_| content.ends_with(END)).unwrap_or_default();
-    rest.starts_with(" succeeded; ") || rest.starts_with(" failed; ")
+/// What a line says of the result that it stands for.
+#[derive(Debug, PartialEq)]
+struct LineParts<'a> {
+    images: usize,
+    /// How many characters of it are shown.
+    shown: usize,
+    artifact: &'a str,
+}
+
+/// Reads such a line; returns `None` if it is none.
+fn parts_of_line(content: &str) -> Option<LineParts<'_>> {
+    let (before, rest) = content.split_once(" left out to fit, beginning: ")?;
+    let (_, images) = before.rsplit_once(" characters")?;
+    let images = match images.strip_prefix(" and ") {
+        Some(images) => images.split_once(" image")?.0.parse().ok()?,
+        None => 0,
+    };
+    let (shown, rest) = rest.rsplit_once("; read_result {\"id\":\"")?;
+    let (artifact, end) = rest.split_once("\"}")?;
+    (end == END).then_some(LineParts { images, shown: shown.chars().count(), artifact })
 }
 
 /// Returns the line that stands for a result (SPEC §12).
-fn line(name: &str, failed: bool, content: &str, shown: usize, artifact: &str) -> String {
+fn line(
+    name: &str,
+    failed: bool,
+    content: &str,
+    images: usize,
+    shown: usize,
+    artifact: &str,
+) -> String {
     let outcome = if failed { "failed" } else { "succeeded" };
     let many = content.chars().count();
+    let images = match images {
+        0 => String::new(),
+        1 => " and 1 image".to_owned(),
+        many => format!(" and {many} images"),
+    };
     let beginning = beginning(content, shown);
     format!(
-        "[{name} {outcome}; {many} characters left out to fit, beginning: {beginning}; \
+        "[{name} {outcome}; {many} characters{images} left out to fit, beginning: {beginning}; \
          read_result {{\"id\":\"{artifact}\"}}{END}"
     )
 }
@@ -198,10 +246,15 @@ mod tests {
             "[fs__read succeeded; {many} characters left out to fit, beginning: The first words of many; \
              read_result {{\"id\":\"a1\"}} has the whole]"
         );
-        assert_eq!(line("fs__read", false, &content, 24, "a1"), expected);
-        assert!(is_line("fs__read", &expected) && !is_line("read", &expected));
-        let failed = line("f", true, &content, 24, "a1");
-        assert!(failed.starts_with("[f failed; ") && is_line("f", &failed));
+        assert_eq!(line("fs__read", false, &content, 0, 24, "a1"), expected);
+        let shown = "The first words of many".len();
+        let parts = |images| Some(LineParts { images, shown, artifact: "a1" });
+        assert_eq!(parts_of_line(&expected), parts(0));
+        assert_eq!(parts_of_line(&expected.replace(END, "")), None);
+        let failed = line("f", true, &content, 2, 24, "a1");
+        let begins = format!("[f failed; {many} characters and 2 images left out to fit, ");
+        assert!(failed.starts_with(&begins), "{failed}");
+        assert_eq!(parts_of_line(&failed), parts(2));
         assert_eq!(beginning(&"ä".repeat(200), 80), "ä".repeat(80));
         assert_eq!(beginning(" \n ", 80), "");
     }

@@ -39,6 +39,9 @@ pub(crate) struct SummarisedTurns {
     pub(crate) text: String,
     pub(crate) artifact: String,
     pub(crate) usage: Usage,
+    /// What it cost, if the model that made it has a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cost: Option<f64>,
 }
 
 impl SummarisedTurns {
@@ -78,8 +81,11 @@ impl AgentRun<'_> {
             "{BEGINNING}{} earlier messages, left out to fit; read_result {{\"id\":\"{artifact}\"}} has them whole]\n{summary}",
             messages.len()
         );
-        let edit = SummarisedTurns { removed, text, artifact, usage };
-        self.record_edit(&ConversationEdit::Summarised(edit.clone()));
+        let model = self.agent.summariser.as_ref().unwrap_or(&self.agent.model);
+        let price = model.price().or_else(|| self.agent.model.price());
+        let cost = price.map(|price| price.cost(usage));
+        let edit = SummarisedTurns { removed, text, artifact, usage, cost };
+        self.record_edit(&ConversationEdit::SummarisedMessages(edit.clone()));
         self.redo_summarised(edit, conversation);
     }
 
@@ -90,6 +96,7 @@ impl AgentRun<'_> {
     ) {
         self.fit.summarised.push(edit.entry());
         self.fit.usage += edit.usage;
+        self.fit.cost += edit.cost.unwrap_or_default();
         conversation.summarise(&edit.removed, edit.text);
     }
 

@@ -64,7 +64,7 @@ impl RunStore {
             // A second process fails here, and never reads half a file.
             let linked = fs::hard_link(&new, &path);
             fs::remove_file(&new)?;
-            linked
+            linked.and_then(|()| self.sync_keys())
         };
         match write() {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -84,6 +84,7 @@ impl RunStore {
     pub fn renew(&self, key: &RequestKey) -> Result<CallId, RunError> {
         let (id, path) = (CallId::generate(), self.key_file(key));
         let renewed = self.write_new(key, id).and_then(|new| fs::rename(new, &path));
+        let renewed = renewed.and_then(|()| self.sync_keys());
         renewed.map_err(failed("write", &path))?;
         Ok(id)
     }
@@ -92,8 +93,20 @@ impl RunStore {
     fn write_new(&self, key: &RequestKey, id: CallId) -> io::Result<PathBuf> {
         private_files::create_dir(&self.keys())?;
         let new = self.key_file(key).with_extension(id.to_string());
-        private_files::create(&new)?.write_all(format!("{id} {}\n", key.fingerprint).as_bytes())?;
+        let mut file = private_files::create(&new)?;
+        file.write_all(format!("{id} {}\n", key.fingerprint).as_bytes())?;
+        if self.syncs {
+            file.sync_all()?;
+        }
         Ok(new)
+    }
+
+    /// Waits until the names of the keys have reached the disk, if they must.
+    fn sync_keys(&self) -> io::Result<()> {
+        match self.syncs {
+            true => fs::File::open(self.keys())?.sync_all(),
+            false => Ok(()),
+        }
     }
 
     /// Returns whose request the key stands for; `None` if nobody has it.

@@ -3,23 +3,21 @@
 use std::{
     collections::HashMap,
     fs::{self, File, TryLockError},
-    io::{self, Read, Write},
+    io::{self, Read},
     path::Path,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
 };
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_models::{AiMessage, Message, Price, StopReason, ToolReply, Usage};
 use switchboard_runtime::private_files;
 use switchboard_toolcall::CallId;
 
-use super::{RunDetail, RunState, RunStore, saved};
+use super::{RunDetail, RunState, RunStore, saved, writer::RunWriter};
 use crate::{RunSettings, fit::ConversationEdit};
 
 /// The first line: what was asked, and how.
@@ -63,6 +61,15 @@ pub struct RunStart {
 }
 
 impl RunStart {
+    /// Returns what was asked.
+    pub fn question(&self) -> &str {
+        let said = self.messages.iter().rev().find_map(|message| match message {
+            Message::User(said) => Some(&*said.content),
+            _ => None,
+        });
+        said.unwrap_or_default()
+    }
+
     /// Whether the user who runs this process asked, whose rights the run had.
     pub fn is_of_owner(&self) -> bool {
         self.principal.is_none()
@@ -89,6 +96,9 @@ pub(crate) enum RunLine {
         position: usize,
         /// Whether it has no second effect if it runs again with the same key.
         honours_keys: bool,
+        /// In milliseconds since 1970.
+        #[serde(default)]
+        at: u64,
     },
     /// The call at this position has ended.
     Reply {
@@ -105,6 +115,11 @@ pub(crate) enum RunLine {
     /// The conversation was made shorter.
     #[serde(rename = "edited")]
     ConversationEdit(ConversationEdit),
+    /// A process goes on with the run.
+    Resumed {
+        /// In milliseconds since 1970.
+        at: u64,
+    },
 }
 
 /// A turn with what became of its calls, by position.
@@ -116,10 +131,19 @@ pub(crate) struct RecordedTurn {
     pub(crate) stop: StopReason,
     pub(crate) usage: Usage,
     pub(crate) completed_at_ms: u64,
-    /// The calls that began, and whether each has no second effect if it runs again with the same key.
-    pub(crate) begun_calls: HashMap<usize, bool>,
+    /// The calls that began.
+    pub(crate) begun_calls: HashMap<usize, BegunCall>,
     pub(crate) replies: HashMap<usize, ToolReply>,
     pub(crate) outcomes: HashMap<usize, RecordedOutcome>,
+}
+
+/// A call that began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BegunCall {
+    /// Whether it has no second effect if it runs again with the same key.
+    pub(crate) honours_keys: bool,
+    /// When it began, in milliseconds since 1970.
+    pub(crate) at: u64,
 }
 
 /// How a call ended.
@@ -138,6 +162,40 @@ pub(crate) struct RecordedRun {
     pub(crate) turns: Vec<RecordedTurn>,
     /// How the conversation was made shorter after the last turn.
     pub(crate) edits: Vec<ConversationEdit>,
+    /// How long it took in each process that had it.
+    times: RunTimes,
+}
+
+/// When a run was under way, in milliseconds since 1970.
+#[derive(Debug)]
+struct RunTimes {
+    /// When the last process began with it, and the last that is known of that process.
+    began: u64,
+    last: u64,
+    /// How long it took in the processes before.
+    spent: u64,
+}
+
+impl RunTimes {
+    fn of(start: &RunStart) -> Self {
+        let began = start.started.parse::<Timestamp>().ok();
+        let began = began.and_then(|began| u64::try_from(began.as_millisecond()).ok());
+        let began = began.unwrap_or_default();
+        Self { began, last: began, spent: 0 }
+    }
+
+    fn is_known_at(&mut self, at: u64) {
+        self.last = self.last.max(at);
+    }
+
+    fn goes_on_at(&mut self, at: u64) {
+        self.spent = self.spent();
+        (self.began, self.last) = (at, at);
+    }
+
+    fn spent(&self) -> u64 {
+        self.spent.saturating_add(self.last.saturating_sub(self.began))
+    }
 }
 
 /// An interrupted run that this process has taken over.
@@ -160,8 +218,7 @@ impl UnfinishedRun {
 pub(crate) struct LiveRun {
     store: RunStore,
     pub(crate) id: CallId,
-    /// `None` once the run has ended, or its file could not be written.
-    file: Mutex<Option<File>>,
+    file: RunWriter,
     /// Whether this process goes on with it.
     goes_on: AtomicBool,
     /// Whether a client may ask for its answer again, so that it is not over if this process stops.
@@ -182,54 +239,67 @@ impl LiveRun {
         // Its own name: another process may begin the same run.
         let new = store.folder.join(format!("{id}.{}.new", CallId::generate()));
         let mut options = File::options();
-        let mut file = private_files::open(options.create_new(true).append(true), &new)?;
-        let begun = lock(&file)
-            .and_then(|_| write_line(&mut file, &RunLine::Start(Box::new(start))))
+        let file = private_files::open(options.create_new(true).append(true), &new)?;
+        let file = RunWriter::new(file, store.syncs);
+        let begun = file
+            .add(&RunLine::Start(Box::new(start)))
+            .and_then(|()| file.begin())
             .and_then(|()| fs::hard_link(&new, store.live(id)));
         fs::remove_file(&new)?;
         begun?;
-        let file = Mutex::new(Some(file));
+        store.sync_folder()?;
         Ok(Self { store: store.clone(), id, file, goes_on: true.into(), stays })
     }
 
     /// This process goes on with the run.
-    pub(crate) fn go_on(&self) {
+    pub(crate) fn go_on(&self, at: u64) {
         self.goes_on.store(true, Ordering::Relaxed);
+        // Written with the first line that matters.
+        _ = self.add(&RunLine::Resumed { at });
     }
 
-    /// Writes a line in one write. After a failure the file is removed, because a run whose calls are not all written down
-    /// must not be resumed.
-    pub(crate) fn write(&self, line: &RunLine) -> io::Result<()> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(open) = &mut *file else { return Ok(()) };
-        let written = write_line(open, line);
-        if written.is_err() {
-            *file = None;
-            _ = fs::remove_file(self.store.live(self.id));
-        }
-        written
+    /// Adds a line, which is written with the next [`flush`](Self::flush) or [`commit`](Self::commit). After a failure the file is
+    /// removed, because a run whose calls are not all written down must not be resumed.
+    pub(crate) fn add(&self, line: &RunLine) -> io::Result<()> {
+        self.file.add(line).inspect_err(|_| self.remove())
     }
 
-    /// Replaces the file by what people are shown.
+    /// Writes the lines that were added.
+    pub(crate) fn flush(&self) -> io::Result<()> {
+        self.file.flush().map(drop).inspect_err(|_| self.remove())
+    }
+
+    /// Writes the lines that were added, and waits until they have reached what `[audit] durability` says.
+    pub(crate) async fn commit(&self) -> io::Result<()> {
+        self.file.commit().await.inspect_err(|_| self.remove())
+    }
+
+    fn remove(&self) {
+        _ = fs::remove_file(self.store.live(self.id));
+    }
+
+    /// Whether its end waits for the disk.
+    pub(crate) fn syncs(&self) -> bool {
+        self.store.syncs()
+    }
+
+    /// Replaces the file by what people are shown. Blocks, if lines must reach the disk.
     pub(crate) fn end(&self, state: RunState, error: Option<&str>) -> io::Result<()> {
-        let held = self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(_held) = held else { return Ok(()) };
+        self.flush()?;
+        let Some(_held) = self.file.end() else { return Ok(()) };
         let path = self.store.live(self.id);
         let run = read(&fs::read(&path)?)?.0;
-        saved::write(&self.store.saved(self.id), &RunDetail::of(&run, state, error))?;
+        let detail = RunDetail::of(&run, state, error);
+        saved::write(&self.store.saved(self.id), &detail, self.store.syncs)?;
+        self.store.sync_folder()?;
         fs::remove_file(&path)
     }
-}
-
-fn write_line(file: &mut File, line: &RunLine) -> io::Result<()> {
-    let mut text = serde_json::to_vec(line)?;
-    text.push(b'\n');
-    file.write_all(&text)
 }
 
 impl Drop for LiveRun {
     fn drop(&mut self) {
         if self.stays || !*self.goes_on.get_mut() {
+            _ = self.flush();
             return;
         }
         if let Err(cause) = self.end(RunState::Cancelled, None) {
@@ -254,7 +324,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// Locks a file. Returns `false` if another process has it.
 #[expect(clippy::disallowed_methods, reason = "waits only while somebody looks at the file")]
-fn lock(file: &File) -> io::Result<bool> {
+pub(super) fn lock(file: &File) -> io::Result<bool> {
     let mut tries = 0;
     while let Err(error) = file.try_lock() {
         tries += 1;
@@ -290,7 +360,7 @@ pub(super) fn take(store: &RunStore, id: CallId) -> io::Result<Option<Unfinished
     let live = LiveRun {
         store: store.clone(),
         id,
-        file: Mutex::new(Some(file)),
+        file: RunWriter::new(file, store.syncs),
         goes_on: false.into(),
         stays: recorded.start.request.is_some(),
     };
@@ -321,7 +391,8 @@ fn read(text: &[u8]) -> io::Result<(RecordedRun, u64)> {
     let Some(RunLine::Start(start)) = first else {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not begin like a run"));
     };
-    let mut run = RecordedRun { start: *start, turns: Vec::new(), edits: Vec::new() };
+    let times = RunTimes::of(&start);
+    let mut run = RecordedRun { start: *start, turns: Vec::new(), edits: Vec::new(), times };
     for line in lines {
         run.add(serde_json::from_slice(line)?);
     }
@@ -330,6 +401,13 @@ fn read(text: &[u8]) -> io::Result<(RecordedRun, u64)> {
 
 impl RecordedRun {
     fn add(&mut self, line: RunLine) {
+        match line {
+            RunLine::Turn { at, .. } | RunLine::Began { at, .. } | RunLine::Reply { at, .. } => {
+                self.times.is_known_at(at);
+            }
+            RunLine::Resumed { at } => self.times.goes_on_at(at),
+            _ => {}
+        }
         match (line, self.turns.last_mut()) {
             (RunLine::Turn { message: Message::Ai(message), stop, usage, completed_at_ms }, _) => {
                 self.turns.push(RecordedTurn {
@@ -343,8 +421,8 @@ impl RecordedRun {
                     outcomes: HashMap::new(),
                 });
             }
-            (RunLine::CallBegun { position, honours_keys }, Some(turn)) => {
-                turn.begun_calls.insert(position, honours_keys);
+            (RunLine::CallBegun { position, honours_keys, at }, Some(turn)) => {
+                turn.begun_calls.insert(position, BegunCall { honours_keys, at });
             }
             (
                 RunLine::Reply {
@@ -365,6 +443,11 @@ impl RecordedRun {
             // Lines of other versions.
             _ => {}
         }
+    }
+
+    /// Returns how long the run took, as far as its processes recorded it.
+    pub(crate) fn spent(&self) -> Duration {
+        Duration::from_millis(self.times.spent())
     }
 
     /// Returns every change that made the conversation shorter.

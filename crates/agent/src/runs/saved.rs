@@ -16,7 +16,7 @@ use switchboard_toolcall::CallId;
 use super::live::{RecordedRun, RunStart};
 use crate::{
     AnswerSchema, InvalidSchema, RequestOptions, ShortenedResult, SummarisedMessages,
-    fit::ConversationEdit,
+    fit::ConversationEdit, run::rounded,
 };
 
 /// How far a run is (SPEC RN-1).
@@ -143,12 +143,15 @@ impl RunDetail {
         let start = &run.start;
         let (mut shortened, mut summarised) = (Vec::new(), Vec::new());
         let mut usage: Usage = run.turns.iter().map(|turn| turn.usage).sum();
+        let mut cost = start.price.map(|price| price.cost(usage));
         for edit in run.all_edits() {
             match edit {
                 ConversationEdit::Shortened(edit) => shortened.push(edit.entry()),
                 ConversationEdit::Summarised(edit) => {
                     summarised.push(edit.entry());
                     usage += edit.usage;
+                    let of_edit = edit.cost.or(start.price.map(|price| price.cost(edit.usage)));
+                    cost = cost.map(|cost| rounded(cost + of_edit.unwrap_or_default()));
                 }
             }
         }
@@ -161,7 +164,7 @@ impl RunDetail {
             calls: run.turns.iter().map(|turn| turn.message.tool_calls.len()).sum(),
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
-            cost: start.price.map(|price| price.cost(usage)),
+            cost,
             client: start.client.clone(),
             caller: start.caller.clone(),
             chat: start.chat.clone(),
@@ -180,6 +183,13 @@ impl RunDetail {
             summarised,
             timeline: timeline(run),
         }
+    }
+
+    /// Whether the run made the call with this id.
+    pub(super) fn made(&self, call: &str) -> bool {
+        let turns = self.timeline.as_array().into_iter().flatten();
+        let mut calls = turns.flat_map(|turn| turn["calls"].as_array()).flatten();
+        calls.any(|made| made["call_id"] == call)
     }
 
     /// Returns the entry of the list with `answer`, `messages`, `shortened` and `timeline`.
@@ -259,14 +269,18 @@ struct SavedRest {
     timeline: Value,
 }
 
-/// Writes the file of a run that has ended, atomically.
-pub(super) fn write(path: &Path, run: &RunDetail) -> io::Result<()> {
+/// Writes the file of a run that has ended, atomically; with `syncs`, it reaches the disk before it has its name.
+pub(super) fn write(path: &Path, run: &RunDetail, syncs: bool) -> io::Result<()> {
     let RunDetail { summary, settings, answer, messages, shortened, summarised, timeline } =
         run.clone();
     let rest = SavedRest { settings, answer, messages, shortened, summarised, timeline };
     let text = format!("{}\n{}\n", serde_json::to_string(&summary)?, serde_json::to_string(&rest)?);
     let new = path.with_extension("new");
-    private_files::create(&new)?.write_all(text.as_bytes())?;
+    let mut file = private_files::create(&new)?;
+    file.write_all(text.as_bytes())?;
+    if syncs {
+        file.sync_all()?;
+    }
     fs::rename(&new, path)
 }
 

@@ -1,6 +1,11 @@
 //! Runs that were interrupted, by the lines that they left (SPEC RN-1, RN-2).
 
-use std::{fs, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use serde_json::{Value, json};
 use switchboard_agent::{
@@ -33,6 +38,17 @@ fn interrupted(
     began: &[(usize, bool)],
     more: &[Value],
 ) -> UnfinishedRun {
+    interrupted_before(folder, tools, began, more, Some(Duration::ZERO))
+}
+
+/// The same; the calls began this long ago, or nobody wrote down when.
+fn interrupted_before(
+    folder: &Path,
+    tools: &[&str],
+    began: &[(usize, bool)],
+    more: &[Value],
+    age: Option<Duration>,
+) -> UnfinishedRun {
     let id = CallId::generate();
     let calls: Vec<_> = tools
         .iter()
@@ -47,9 +63,10 @@ fn interrupted(
         json!({"start": start}),
         json!({"turn": {"message": message, "stop": "tool_use", "usage": usage}}),
     ];
-    lines.extend(began.iter().map(
-        |(position, honours)| json!({"began": {"position": position, "honours_keys": honours}}),
-    ));
+    let at = age.map(|age| u64::try_from((SystemTime::now() - age).duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap());
+    lines.extend(began.iter().map(|(position, honours)| {
+        json!({"began": {"position": position, "honours_keys": honours, "at": at.unwrap_or(0)}})
+    }));
     lines.extend_from_slice(more);
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     fs::create_dir_all(folder.join("runs")).unwrap();
@@ -74,11 +91,16 @@ fn stage(script: impl IntoIterator<Item = ScriptedReply>) -> TestAgent {
     tools.add(keyed("look").read_only()).unwrap();
     tools.add(keyed("set").with(|spec| spec.annotations.idempotent = Some(true))).unwrap();
     tools.add(keyed("keyed").with(|spec| spec.settings.honours_keys = true)).unwrap();
+    let short = keyed("short").with(|spec| {
+        spec.settings.honours_keys = true;
+        spec.settings.keys_kept = Some(Duration::from_secs(3600));
+    });
+    tools.add(short).unwrap();
     stage
 }
 
 async fn resume(stage: &TestAgent, run: UnfinishedRun) -> Vec<String> {
-    let (_, messages) = resumed(stage, run).await;
+    let (_, messages) = resumed_run(stage, run).await;
     let reply = |message: &Message| match message {
         Message::Tool(reply) => Some(reply.content.clone()),
         _ => None,
@@ -86,7 +108,7 @@ async fn resume(stage: &TestAgent, run: UnfinishedRun) -> Vec<String> {
     messages.iter().filter_map(reply).collect()
 }
 
-async fn resumed(stage: &TestAgent, run: UnfinishedRun) -> (Option<String>, Vec<Message>) {
+async fn resumed_run(stage: &TestAgent, run: UnfinishedRun) -> (Option<String>, Vec<Message>) {
     let events = stage.watcher();
     let (conversation, outcome) = stage.agent().resume(run, &events, &stage.cx).await;
     check(conversation.messages());
@@ -109,6 +131,82 @@ async fn only_calls_that_may_run_twice_do() {
     // The fifth began where keys were not heeded; the sixth had not begun.
     let expected = [unknown("charge"), key(1), key(2), key(3), unknown("keyed"), key(5)];
     assert_eq!(texts, expected);
+}
+
+// RN-2: who honours a key forgets it after a while, and a run can be resumed for longer.
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_key_may_be_forgotten_is_not_made_again() {
+    const MINUTE: Duration = Duration::from_secs(60);
+    for (age, expected) in [
+        (Some(Duration::ZERO), [true, true, true]),
+        (Some(50 * MINUTE), [true, true, true]),
+        (Some(56 * MINUTE), [true, false, true]),
+        (Some(21 * 60 * MINUTE), [true, false, true]),
+        (Some(22 * 60 * MINUTE), [false, false, true]),
+        (Some(29 * 24 * 60 * MINUTE), [false, false, true]),
+        // A record of an earlier version does not say when.
+        (None, [false, false, true]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (tools, began) = (["keyed", "short", "look"], [(0, true), (1, true), (2, false)]);
+        let run = interrupted_before(folder.path(), &tools, &began, &[], age);
+        let texts = resume(&stage([says("Done.")]), run).await;
+        let ran: Vec<_> = texts.iter().map(|text| !text.contains("may or may not")).collect();
+        assert_eq!(ran, expected, "{age:?}: {texts:?}");
+    }
+}
+
+// RN-2: the time before the crash counts.
+#[tokio::test(start_paused = true)]
+async fn a_time_budget_survives_a_crash() {
+    let at = |seconds: u64| 1_795_003_200_000 + seconds * 1000;
+    let reply = json!({"role": "tool", "content": "seen", "tool_call_id": "c0", "is_error": false});
+    let lines = |resumed: &[u64]| {
+        let mut lines = vec![
+            json!({"reply": {"position": 0, "reply": reply, "outcome": "ok", "call_id": null, "at": at(50)}}),
+        ];
+        // It was resumed a day later, and was killed ten seconds after that.
+        if let [begin, end] = resumed {
+            lines.push(json!({"resumed": {"at": at(*begin)}}));
+            lines.push(json!({"began": {"position": 1, "honours_keys": false, "at": at(*end)}}));
+        }
+        lines
+    };
+    for (resumed, budget, is_over) in [
+        (&[][..], "51s", false),
+        (&[], "50s", true),
+        (&[86_400, 86_410], "61s", false),
+        (&[86_400, 86_410], "60s", true),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let run = interrupted(folder.path(), &["look", "look"], &[], &lines(resumed));
+        let stage = stage([says("Done.")]).configured(&format!("time_budget = '{budget}'"));
+        let (answer, _) = resumed_run(&stage, run).await;
+        assert_eq!(answer.is_none(), is_over, "{budget} {resumed:?}");
+    }
+}
+
+// RN-1: a text that names a call is no call.
+#[tokio::test(start_paused = true)]
+async fn a_call_is_found_by_its_id_and_not_in_texts() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RunStore::within(folder.path());
+    let mut stage = stage([calls(&[("look", "{}")]), says("Done.")]);
+    let agent = stage.agent().with_recording(recording(folder.path()));
+    let (events, cx) = (stage.watcher(), stage.cx.clone());
+    let made = agent.run(&mut stage.conversation, &events, &cx).await.run_id.unwrap();
+    let call = store.show(made).unwrap().timeline[0]["calls"][0]["call_id"].clone();
+    let call = CallId::parse(call.as_str().unwrap()).unwrap();
+    assert_eq!(store.of_call(call), Some(made));
+    // Began before the call by its id, and only speaks of it.
+    let mut other = TestAgent::new([says(&format!("I know {call}."))]);
+    let id = CallId::parse("00000000000000000000000001").unwrap();
+    let recording = RunRecording { id: Some(id), ..recording(folder.path()) };
+    let agent = other.agent().with_recording(recording);
+    let (events, cx) = (other.watcher(), other.cx.clone());
+    agent.run(&mut other.conversation, &events, &cx).await;
+    fs::remove_file(folder.path().join(format!("runs/{made}.json"))).unwrap();
+    assert_eq!(store.of_call(call), None);
 }
 
 // RN-2: the key is the same if the call runs again.
@@ -272,4 +370,41 @@ async fn runs_are_forgotten_by_age_and_size() {
     assert_eq!(left, [held.start().id]);
     // A file that was just written may yet get its name.
     assert!(runs.join(format!("{}.x.new", ids[0])).exists());
+}
+
+/// How often this process has written to anything.
+#[cfg(target_os = "linux")]
+fn writes() -> u64 {
+    let io = fs::read_to_string("/proc/self/io").unwrap();
+    io.lines().find_map(|line| line.strip_prefix("syscw: ")).unwrap().parse().unwrap()
+}
+
+// RN-1: the calls of a turn that begin at the same time are written with the turn, and their results together.
+#[cfg(target_os = "linux")]
+#[tokio::test(start_paused = true)]
+async fn a_turn_is_written_down_in_few_writes() {
+    const TURNS: u64 = 40;
+    let folder = tempfile::tempdir().unwrap();
+    let mut counted = Vec::new();
+    for is_recorded in [false, true] {
+        let number = |turn| json!({"turn": turn}).to_string();
+        let args: Vec<_> = (0..TURNS).map(number).collect();
+        let turns = args.iter().map(|args| calls(&[("look", &**args); 8]));
+        let mut stage = stage(turns.chain([says("Done.")])).configured(
+            "max_iterations = 100\npolling_tools = ['*']\ntool_budget = 'off'\nmax_parallel = 8",
+        );
+        let mut agent = stage.agent();
+        if is_recorded {
+            agent = agent.with_recording(recording(folder.path()));
+        }
+        let (events, cx) = (stage.watcher(), stage.cx.clone());
+        let before = writes();
+        let outcome = agent.run(&mut stage.conversation, &events, &cx).await;
+        counted.push(writes() - before);
+        assert_eq!(outcome.answer.as_deref(), Some("Done."), "{outcome:?}");
+        assert_eq!(outcome.run_id.is_some(), is_recorded);
+    }
+    // Written line by line, there would be seventeen for each turn.
+    let more = counted[1].saturating_sub(counted[0]);
+    assert!(more <= 3 * TURNS, "{more} writes more in {TURNS} turns: {counted:?}");
 }

@@ -2,16 +2,23 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use serde_json::{Value, json};
 use switchboard_agent::{Agent, Config, Conversation};
-use switchboard_models::{Message, ModelConfig, Provider, connect};
+use switchboard_models::{
+    AiMessage, Arguments, Message, Model, ModelCall, ModelConfig, ModelError, Provider, Request,
+    StopReason, Turn, Usage, connect, model,
+};
 use switchboard_runtime::{
     ToolExecutor,
-    toolcall::{CallContext, HumanDuration, ToolOutput},
+    services,
+    toolcall::{BoxFuture, CallContext, HumanDuration, ToolOutput},
 };
 use switchboard_testkit::{Cassette, Fake, Scrub, SmallModel};
 
@@ -106,4 +113,117 @@ async fn a_real_model_calls_a_tool_and_hears_of_its_result() {
         let result = json!({"type": "tool_result", "tool_use_id": id, "content": RESULT});
         assert_eq!(sent["messages"][2]["content"], json!([result]), "{sent}");
     }
+}
+
+/// How many pages are read.
+const PAGES: usize = 40;
+
+/// Reads page after page, and lets the real model say something to what came of it in the middle and in the end.
+struct Reader {
+    real: Arc<dyn Model>,
+    turns: AtomicUsize,
+}
+
+impl Model for Reader {
+    fn provider(&self) -> Provider {
+        self.real.provider()
+    }
+
+    fn name(&self) -> &str {
+        self.real.name()
+    }
+
+    fn known_window(&self) -> Option<u64> {
+        self.real.known_window()
+    }
+
+    fn window(&self) -> BoxFuture<'_, Option<u64>> {
+        self.real.window()
+    }
+
+    fn summarises(&self) -> bool {
+        false
+    }
+
+    fn ask<'a>(
+        &'a self,
+        request: &'a Request<'a>,
+        events: model::ModelEvents<'a>,
+    ) -> BoxFuture<'a, Result<Turn, ModelError>> {
+        Box::pin(async move {
+            let number = self.turns.load(Ordering::Relaxed);
+            if number == PAGES || number == PAGES / 2 {
+                // A refusal is asked again with less.
+                let said = self.real.ask(request, events).await?;
+                assert!(said.usage.input_tokens < 4_096, "{:?}", said.usage);
+                if number == PAGES {
+                    return Ok(Turn { message: AiMessage::text("Read."), ..said });
+                }
+            }
+            self.turns.fetch_add(1, Ordering::Relaxed);
+            let call = ModelCall {
+                id: format!("c{number}"),
+                name: "page".to_owned(),
+                args: Arguments::from_value(json!({"n": number})),
+                recovered: false,
+            };
+            let message = AiMessage { tool_calls: vec![call], ..AiMessage::default() };
+            Ok(Turn { message, stop: StopReason::ToolUse, usage: Usage::default() })
+        })
+    }
+}
+
+/// A page of 8 KB.
+fn page(number: u64) -> String {
+    let line = format!("Page {number} tells of ships and harbours, number after number. ");
+    line.repeat(8_000 / line.len() + 1)
+}
+
+// RN-3: forty results of 8 KB, and a window of 4096 tokens that nobody named.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forty_large_results_fit_a_real_small_window() {
+    let parts = std::env::var_os("SWITCHBOARD_PARTS").map(PathBuf::from);
+    let model =
+        SmallModel::start(&parts.expect("SWITCHBOARD_PARTS is not set: run `cargo xtask test`"));
+    let mut config = ModelConfig::new(Provider::OpenAi, SmallModel::NAME);
+    config.base_url = Some(format!("{}/v1", model.url()));
+    config.temperature = Some(0.0);
+    config.max_tokens = Some(16);
+    config.idle_timeout = Some(HumanDuration(Duration::from_secs(600)));
+    let executor = ToolExecutor::default();
+    let read = Fake::new("page", |args: Value, _| {
+        let text = page(args["n"].as_u64().unwrap_or_default());
+        std::future::ready(Ok(ToolOutput::Value(json!(text))))
+    });
+    executor.tools().add(read.read_only()).unwrap();
+    for service in services::all(&executor) {
+        executor.tools().add_shared(service).unwrap();
+    }
+    let config_of_loop: Config =
+        toml::from_str("max_iterations = 60\ntool_budget = 'off'\nstream = false").unwrap();
+    let reader = Reader { real: connect(&config).unwrap(), turns: AtomicUsize::new(0) };
+    let agent = Agent::new(Arc::new(reader), executor.clone(), config_of_loop);
+    let mut conversation = Conversation::new();
+    conversation.say("Read all pages");
+    let watcher: switchboard_agent::AgentEvents = Arc::new(|_| {});
+    let outcome = agent.run(&mut conversation, &watcher, &CallContext::default()).await;
+    assert_eq!(outcome.answer.as_deref(), Some("Read."), "{outcome:?}");
+    // Every page is in the conversation whole, or its line was told and it is read back byte for byte.
+    let told: Vec<_> = outcome.shortened.iter().map(|entry| entry.tool_call_id.clone()).collect();
+    for number in 0..PAGES {
+        let (id, whole) = (format!("c{number}"), page(number as u64));
+        let reply = conversation.messages().iter().find_map(|message| match message {
+            Message::Tool(reply) if reply.tool_call_id == id => Some(reply.content.clone()),
+            _ => None,
+        });
+        match told.iter().position(|told| *told == id) {
+            Some(place) => {
+                let artifact = &outcome.shortened[place].artifact;
+                let read = executor.call("read_result", json!({"id": artifact})).await;
+                assert_eq!(read.text(), whole);
+            }
+            None => assert_eq!(reply, Some(whole), "{id}"),
+        }
+    }
+    assert!(told.len() >= PAGES - 1, "{}", told.len());
 }

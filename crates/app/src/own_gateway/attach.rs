@@ -35,8 +35,10 @@ impl OwnGateway {
         if let Some(budget) = rules.and_then(|rules| rules.tool_budget) {
             settings.agent.tool_budget = budget;
         }
-        settings.servers =
-            IndexMap::from([(SERVER_NAME.to_owned(), self.server(is_command_line, profile))]);
+        // The gateway has the same config.
+        let keys_kept = settings.executor.idempotency;
+        let server = self.server(is_command_line, profile, keys_kept);
+        settings.servers = IndexMap::from([(SERVER_NAME.to_owned(), server)]);
         settings.policy = Default::default();
         loaded.attached_audit = Some(settings.audit.clone());
         settings.audit.enabled = false;
@@ -51,7 +53,12 @@ impl OwnGateway {
         loaded.is_attached = true;
     }
 
-    fn server(&self, is_command_line: bool, profile: Option<&str>) -> ServerConfig {
+    fn server(
+        &self,
+        is_command_line: bool,
+        profile: Option<&str>,
+        keys_kept: HumanDuration,
+    ) -> ServerConfig {
         let profile = profile.map(|name| format!("/{name}")).unwrap_or_default();
         // An MCP client lists what the gateway or the profile says; models get all tools, and search here.
         let listed = if is_command_line { "?tools=list" } else { "" };
@@ -68,6 +75,7 @@ impl OwnGateway {
             max_concurrent: Some(1024),
             // It takes the key of a call for an idempotency key.
             honours_keys: true,
+            keys_kept: Some(keys_kept),
             ..ServerConfig::default()
         }
     }

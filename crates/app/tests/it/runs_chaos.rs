@@ -3,10 +3,15 @@
 //!
 //! `SWITCHBOARD_RUN_KILLS` sets how often; the default is what fits into CI.
 
+mod conversations;
+#[cfg(feature = "real-parts")]
+mod workers;
+
 use std::{
     collections::HashMap,
     fs::{self, File},
     io::{ErrorKind, Read},
+    path::Path,
     process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -14,7 +19,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{ask::scripted, place::Place, serving::Serving};
+use crate::{ask::scripted, fixture::wait_until, place::Place, serving::Serving};
 
 /// How many turns a run has, with one call or two each.
 const TURNS: usize = 6;
@@ -228,6 +233,7 @@ fn effects(place: &Place) -> HashMap<String, usize> {
 
 /// Compares what the model was told with what happened, and with the records of calls.
 fn judge(place: &Place, messages: &[Value]) -> usize {
+    conversations::check(messages);
     let effects = effects(place);
     let recorded = place.run(&["calls", "--json", "--limit", "1000"]).json();
     let (mut unknown, mut is_uncertain) = (0, false);
@@ -280,10 +286,9 @@ fn whenever_a_run_is_killed_nothing_happens_twice() {
     eprintln!("{runs} runs, {killed} kills, {unknown} calls of which nobody knows");
 }
 
-/// Where notifications go: the tool of a gateway that lives on.
-fn post(place: &Place) -> (Place, Serving) {
-    let written = place.path().join("written");
-    let config = format!(
+/// The tool `notify` of another process, as it stands in a config: it writes where the other tools write.
+fn notify_tool(written: &Path) -> String {
+    format!(
         r#"
 [[tools]]
 name = "notify"
@@ -292,8 +297,12 @@ parameters = {{ type = "object", properties = {{ n = {{ type = "integer" }} }} }
 implementation = {{ type = "command", program = "sh", args = ["-c", "if ! grep -qx \"refund $0\" {0}; then echo no refund >&2; exit 3; fi; echo post__notify $0 >> {0}; sleep 0.02; echo notified", "{{n}}"] }}
 "#,
         written.display()
-    );
-    let post = Place::with_config(&config);
+    )
+}
+
+/// Where notifications go: the tool of a gateway that lives on.
+fn post(place: &Place) -> (Place, Serving) {
+    let post = Place::with_config(&notify_tool(&place.path().join("written")));
     let serving = Serving::start(&post, &["--listen", "127.0.0.1:0"]);
     (post, serving)
 }
@@ -328,4 +337,55 @@ fn a_chain_of_effects_survives_every_kill() {
             );
         }
     }
+}
+
+/// Returns the id of the one call that waits for a person, as soon as there is one.
+fn held(place: &Place) -> String {
+    let waiting = || place.run(&["approve", "--json"]).json().as_array().unwrap().clone();
+    wait_until("a call waits", || waiting().len() == 1);
+    waiting()[0]["id"].as_str().unwrap().to_owned()
+}
+
+// RN-2: a call that waited for a person had not begun; a person is asked again, and it runs once.
+#[test]
+fn a_call_that_was_held_is_asked_for_again() {
+    let script = json!([
+        {"tool_calls": [{"id": "c0", "name": "refund", "args": {"n": 1}}]},
+        {"tool_calls": [{"id": "c1", "name": "charge", "args": {"n": 2}}]},
+        {"text": "Done."},
+    ]);
+    let config = format!("[policy]\nask = [\"charge\"]\n{TOOLS}");
+    let place = scripted(&config, script);
+    let mut child = place.command(&["ask", "-m", "m", "Pay"]).spawn().unwrap();
+    let first = held(&place);
+    // The turn is written down although none of its calls has begun.
+    let shown = |place: &Place| {
+        let runs = place.run(&["runs", "--json"]).json();
+        place.run(&["runs", "show", runs[0]["id"].as_str().unwrap(), "--json"]).json()
+    };
+    let call = shown(&place)["timeline"][1]["calls"][0].clone();
+    assert_eq!((&call["tool"], &call["outcome"]), (&json!("charge"), &json!("not begun")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = shown(&place);
+    assert_eq!(run["state"], "interrupted", "{run}");
+    // Nobody waits for that decision any more.
+    place.run(&["approve", &first]);
+    assert_eq!(effects(&place), HashMap::from([("refund 1".to_owned(), 1)]));
+    let id = run["id"].as_str().unwrap();
+    let mut resumed = place.command(&["runs", "resume", id, "--json"]).spawn().unwrap();
+    wait_until("another call waits", || {
+        let waiting = place.run(&["approve", "--json"]).json();
+        waiting.as_array().unwrap().iter().any(|call| call["id"] != first)
+    });
+    let waiting = place.run(&["approve", "--json"]).json();
+    let second = waiting.as_array().unwrap().iter().find(|call| call["id"] != first).unwrap();
+    let allowed = place.run(&["approve", second["id"].as_str().unwrap()]);
+    assert_eq!(allowed.status, 0, "{allowed:?}");
+    assert!(resumed.wait().unwrap().success());
+    let run = shown(&place);
+    assert_eq!((&run["state"], &run["answer"]), (&json!("ended"), &json!("Done.")), "{run}");
+    let expected = ["refund 1", "charge 2"].map(|effect| (effect.to_owned(), 1));
+    assert_eq!(effects(&place), HashMap::from(expected));
+    assert_eq!(judge(&place, run["messages"].as_array().unwrap()), 0);
 }

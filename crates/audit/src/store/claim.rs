@@ -3,7 +3,10 @@
 use std::sync::PoisonError;
 
 use serde_json::{Map, Value};
-use switchboard_runtime::record::{Claim, ClaimOutcome};
+use switchboard_runtime::{
+    record::{Claim, ClaimOutcome},
+    redact::REDACTED,
+};
 use switchboard_toolcall::{Content, ErrorKind, ToolError, ToolOutput};
 use tracing::warn;
 
@@ -42,7 +45,8 @@ impl StoreInner {
             CallOutcome::Failed(ErrorKind::OutcomeUnknown) if detail.error.is_none() => {
                 ClaimOutcome::Unknown(id)
             }
-            _ => ClaimOutcome::Ended(id, outcome(detail)),
+            _ => outcome(detail)
+                .map_or(ClaimOutcome::NotKept(id), |outcome| ClaimOutcome::Ended(id, outcome)),
         })
     }
 
@@ -67,25 +71,30 @@ impl StoreInner {
     }
 }
 
-/// Returns the outcome of a record.
-fn outcome(detail: CallDetail) -> Result<ToolOutput, ToolError> {
+/// Returns the outcome of a record; `None` if the record does not have it as it was: a text with secrets redacted looks like the
+/// tool's own, and a model would use it.
+fn outcome(detail: CallDetail) -> Option<Result<ToolOutput, ToolError>> {
+    let texts = [&detail.result, &detail.error, &detail.hint];
+    let is_redacted = texts.into_iter().flatten().any(|text| text.contains(REDACTED));
+    if is_redacted || detail.is_head {
+        return None;
+    }
     let Some(kind) = detail.record.outcome.error_kind() else {
-        let json = detail.result.as_deref();
-        let value = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-        return Ok(match value {
+        let value = serde_json::from_str(detail.result.as_deref()?).ok()?;
+        return Some(Ok(match value {
             Value::Object(object) if detail.is_content => content(object),
             value => ToolOutput::Value(value),
-        });
+        }));
     };
     let text = detail.error.unwrap_or_else(|| {
         // The caller dropped the call, or results are not recorded.
         format!("Tool '{}' ended as {}", detail.record.tool, kind.code())
     });
     let error = ToolError::new(kind, text);
-    Err(match detail.hint {
+    Some(Err(match detail.hint {
         Some(hint) => error.with_hint(hint),
         None => error,
-    })
+    }))
 }
 
 /// Converts content parts back.

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
+use switchboard_audit::{Config, Results, Store};
 use switchboard_runtime::{
     CallStart, IdempotencyStore, Recorder,
     record::{Claim, ClaimOutcome},
@@ -142,4 +143,39 @@ async fn content_comes_back_as_content() {
     let first = run().await;
     assert_eq!(run().await, first);
     assert!(matches!(first, ToolOutput::Content(_)));
+}
+
+// RN-2: what was redacted is no result, and a run would go on with it.
+#[tokio::test]
+async fn a_result_that_is_not_kept_as_it_was_is_not_returned() {
+    let full = || Config::default();
+    let none = || Config { results: Results::None, ..Config::default() };
+    let secret = json!({"paid": 1, "password": "hunter2-and-more"});
+    for (config, value, is_returned) in [
+        (full as fn() -> Config, json!({"paid": 1}), true),
+        (full, secret, false),
+        (none, json!({"paid": 1}), false),
+    ] {
+        let folder = Folder::new();
+        let run = || {
+            let executor = executor(Store::open(config(), folder.path()));
+            let args = json!({"with": value}).as_object().cloned().unwrap();
+            async move {
+                let cx = CallContext::default().with_idempotency_key("order-1");
+                executor.execute(ToolCall::new("answer", args), &cx).await
+            }
+        };
+        assert_eq!(run().await.outcome_code(), "ok");
+        let again = run().await;
+        match is_returned {
+            true => assert_eq!(again.value().as_deref(), Some(&value)),
+            false => {
+                assert_eq!(again.error_kind(), Some(ErrorKind::OutcomeUnknown), "{again:?}");
+                assert!(!again.text().contains("[redacted]"), "{}", again.text());
+            }
+        }
+        // It ran once.
+        let ran = folder.records().iter().filter(|record| record.reused.is_none()).count();
+        assert_eq!(ran, if is_returned { 1 } else { 2 });
+    }
 }

@@ -36,8 +36,10 @@ pub enum ClaimOutcome {
     First,
     /// It is running, in this process or another.
     Running(CallId),
-    /// It ended with this result, secrets redacted.
+    /// It ended with this result.
     Ended(CallId, Result<ToolOutput, ToolError>),
+    /// It ended, but its result is not kept as it was: results are not recorded, or secrets in it are redacted.
+    NotKept(CallId),
     /// Its process died while it ran.
     Unknown(CallId),
     /// It was of another tool or had other arguments.

@@ -5,13 +5,18 @@ mod broker;
 mod test_transcriber;
 
 use std::{
+    fs,
+    path::Path,
     sync::{Arc, atomic::AtomicUsize},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
+
+use serde_json::json;
+use switchboard_agent::{RunState, RunStore};
 
 use switchboard_models::Message;
 use switchboard_testkit::sounds::{babble, silence};
-use switchboard_toolcall::HumanDuration;
+use switchboard_toolcall::{CallId, HumanDuration};
 use test_transcriber::{Failing, FakeServers, FakeWakeWord, TestPlan, TestTranscriber};
 use tokio::time::{Instant, sleep};
 
@@ -373,4 +378,63 @@ async fn the_loss_of_the_broker_is_said_aloud() {
     stage.until("says I have no connection to the household. I will keep trying.").await;
     let event_log = stage.stopped().await;
     assert!(event_log.contains(&"failed mqtt: no connection".to_owned()), "{event_log:?}");
+}
+
+/// Leaves a question of this client as a process that was killed leaves it, asked so many seconds ago, with the light switched.
+fn leave_unanswered(folder: &Path, client: &str, seconds: u64) -> CallId {
+    let id = CallId::generate_at(SystemTime::now() - Duration::from_secs(seconds));
+    let said = "call light {}\nthen\nsay It is on";
+    let start = json!({"id": id, "model": "m", "started": "2026-11-18T12:00:00Z", "client": client,
+        "messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": said}]});
+    let call = json!({"id": "c0", "name": "light", "args": {}});
+    let message = json!({"role": "assistant", "content": "", "tool_calls": [call]});
+    let usage = json!({"input_tokens": 1, "output_tokens": 1});
+    let reply = json!({"role": "tool", "content": "on", "tool_call_id": "c0", "is_error": false});
+    let lines = [
+        json!({"start": start}),
+        json!({"turn": {"message": message, "stop": "tool_use", "usage": usage}}),
+        json!({"began": {"position": 0, "honours_keys": false}}),
+        json!({"reply": {"position": 0, "reply": reply, "outcome": "ok", "call_id": null}}),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::create_dir_all(folder.join("runs")).unwrap();
+    fs::write(folder.join(format!("runs/{id}.live")), text).unwrap();
+    id
+}
+
+// RN-2
+#[tokio::test(start_paused = true)]
+async fn a_question_that_was_interrupted_is_answered_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = leave_unanswered(folder.path(), "voice", 30);
+    let runs = Some(RunStore::within(folder.path()));
+    let stage = TestTranscriber::new(TestPlan { runs, ..TestPlan::default() });
+    stage.until("said").await;
+    stage.ask("say Hello").await;
+    stage.until("answer Hello. to request #2").await;
+    let event_log = stage.stopped().await;
+    // The light is not switched again, and the memory goes on where it was.
+    let expected =
+        ["listening", "thinking", "answer It is on. to resumed #1", "speaking", "says It is on."];
+    assert_eq!(event_log[..5], expected, "{event_log:?}");
+    let shown = RunStore::within(folder.path()).show(id).unwrap();
+    assert_eq!((shown.summary.state, shown.answer.as_deref()), (RunState::Ended, Some("It is on")));
+}
+
+// RN-2: nobody waits for the answer any more, or somebody else goes on with it.
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_waits_for_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = leave_unanswered(folder.path(), "voice", 11 * 60);
+    let others = leave_unanswered(folder.path(), "ask", 1);
+    let store = RunStore::within(folder.path());
+    let stage =
+        TestTranscriber::new(TestPlan { runs: Some(store.clone()), ..TestPlan::default() });
+    stage.ask("say Hello").await;
+    stage.until("said").await;
+    let event_log = stage.stopped().await;
+    assert_eq!(event_log[2], "answer Hello. to request #1", "{event_log:?}");
+    for id in [old, others] {
+        assert_eq!(store.summary(id).unwrap().state, RunState::Interrupted);
+    }
 }

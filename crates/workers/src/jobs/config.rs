@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use switchboard_toolcall::HumanDuration;
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use switchboard_toolcall::{HumanDuration, ToolPatterns};
 
 /// How often a queued call is tried, and when its worker counts as lost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -18,6 +18,16 @@ pub struct Config {
     /// How many calls of one tool may be in the queue; further ones fail as `overloaded`.
     #[schemars(range(min = 1))]
     pub max_queued: u32,
+    /// Patterns of the tools whose calls this gateway queues if they come with a key, as those of runs do: they outlive the gateway.
+    #[serde(deserialize_with = "patterns")]
+    pub keyed: Vec<String>,
+}
+
+/// Reads patterns of tools.
+fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let patterns = Vec::deserialize(deserializer)?;
+    ToolPatterns::new(&patterns).map_err(D::Error::custom)?;
+    Ok(patterns)
 }
 
 /// The longest pause between two attempts.
@@ -43,6 +53,7 @@ impl Default for Config {
             retry_delay: HumanDuration(Duration::from_secs(1)),
             lost_after: HumanDuration(Duration::from_secs(30)),
             max_queued: 100_000,
+            keyed: Vec::new(),
         }
     }
 }
@@ -50,6 +61,13 @@ impl Default for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patterns_of_tools_are_checked() {
+        let config: Config = serde_json::from_str(r#"{"keyed": ["gpu__*"]}"#).unwrap();
+        assert_eq!(config.keyed, ["gpu__*"]);
+        assert!(serde_json::from_str::<Config>(r#"{"keyed": ["a{"]}"#).is_err());
+    }
 
     #[test]
     fn pauses_grow_and_end_at_five_minutes() {

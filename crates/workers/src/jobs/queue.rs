@@ -78,13 +78,15 @@ impl JobQueue {
             result,
         }))
     }
+}
 
+impl Jobs {
     /// Cancels a call: at once if no worker runs it, else through that worker.
-    async fn give_up(&self, id: CallId) -> Result<bool, Error> {
-        let cluster = self.jobs.cluster();
+    pub(crate) async fn give_up(&self, id: CallId) -> Result<bool, Error> {
+        let cluster = self.cluster();
         loop {
             let Some(entry) = within(state::get(cluster, id)).await? else { return Ok(false) };
-            let state = entry.state(self.jobs.config().lost_after.0);
+            let state = entry.state(self.config().lost_after.0);
             let JobEntry { mut kept, revision, .. } = entry;
             match state {
                 state if state.is_over() => return Ok(false),
@@ -105,7 +107,7 @@ impl JobQueue {
 
     /// Notifies the worker of the call; if the notice is lost, the worker sees the state soon.
     async fn announce(&self, kept: &JobState) {
-        let cluster = self.jobs.cluster();
+        let cluster = self.cluster();
         if kept.state.is_over() {
             // Delete the message, which would only be delivered to be skipped.
             if let Some(number) = kept.message {
@@ -130,7 +132,7 @@ impl DurableCalls for JobQueue {
     }
 
     fn cancel(&self, id: CallId) -> BoxFuture<'_, Result<bool, BoxError>> {
-        Box::pin(async move { Ok(self.give_up(id).await?) })
+        Box::pin(async move { Ok(self.jobs.give_up(id).await?) })
     }
 
     fn retention(&self) -> Option<Duration> {

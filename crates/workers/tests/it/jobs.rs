@@ -1,6 +1,7 @@
 //! Durable calls, with a cluster in memory and executors in this process, under a paused clock.
 
 mod endings;
+mod keyed;
 mod keys;
 mod queue;
 mod deaths;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::json;
-use switchboard_agent::Agent;
+use switchboard_agent::{Agent, RunLimits, RunRecording, RunStore};
 use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::ObedientModel;
 use switchboard_toolcall::{BoxFuture, CallContext, Json, ToolError, tool_fn};
@@ -49,6 +49,8 @@ pub(crate) struct TestPlan {
     pub(crate) is_wired: bool,
     /// The servers that are connecting, until a time.
     pub(crate) servers: FakeServers,
+    /// Where runs are written down, if they are.
+    pub(crate) runs: Option<RunStore>,
 }
 
 /// Servers that are connecting until a point in time.
@@ -90,6 +92,7 @@ impl Default for TestPlan {
             wake_word: None,
             is_wired: false,
             servers: FakeServers { names: Vec::new(), until: Instant::now() },
+            runs: None,
         }
     }
 }
@@ -124,7 +127,7 @@ impl TestTranscriber {
         let parts = TranscriberParts {
             recogniser: plan.has_recogniser.then_some(recogniser),
             wake_word: plan.wake_word,
-            assistant: assistant(&parrot, &executor, &plan.config, plan.servers),
+            assistant: assistant(&parrot, &executor, &plan.config, plan.servers, plan.runs),
             synthesiser: is_there(plan.voice).then(|| Arc::new(said) as Arc<dyn Synthesiser>),
             source: (!plan.is_wired).then(|| Box::new(source) as Box<dyn Source>),
             output: (is_there(plan.output) && !plan.is_wired)
@@ -230,9 +233,23 @@ fn assistant(
     executor: &ToolExecutor,
     config: &Config,
     servers: FakeServers,
+    runs: Option<RunStore>,
 ) -> Assistant {
     let model: Arc<dyn switchboard_models::Model> = Arc::new(parrot.clone());
-    let agent = Agent::new(model.clone(), executor.clone(), switchboard_agent::Config::default());
+    let mut agent =
+        Agent::new(model.clone(), executor.clone(), switchboard_agent::Config::default());
+    if let Some(store) = runs {
+        agent = agent.with_recording(RunRecording {
+            store,
+            model: "m".to_owned(),
+            tools: Vec::new(),
+            profile: None,
+            chat: None,
+            id: None,
+            request: None,
+            limits: RunLimits { age: Duration::from_secs(3600), bytes: 1_000_000 },
+        });
+    }
     Assistant::new(agent, &model, config, Arc::new(servers))
 }
 
