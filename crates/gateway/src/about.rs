@@ -27,6 +27,8 @@ impl About {
 pub struct AboutGateway {
     /// The version of Switchboard.
     pub version: &'static str,
+    /// Whether it is one of a cluster, so that the calls of all nodes can be shown.
+    pub cluster: bool,
     /// Where it listens; unset, like what follows, for callers who may not administer it.
     pub address: Option<String>,
     /// The config file.
@@ -38,6 +40,6 @@ pub struct AboutGateway {
 impl Default for AboutGateway {
     fn default() -> Self {
         let version = env!("CARGO_PKG_VERSION");
-        Self { version, address: None, config: None, config_digest: None }
+        Self { version, cluster: false, address: None, config: None, config_digest: None }
     }
 }

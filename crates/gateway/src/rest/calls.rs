@@ -1,6 +1,7 @@
 //! Recorded calls: from the store if there is one, else from memory.
 
 mod filter;
+pub(super) mod shared;
 
 use std::sync::Arc;
 
@@ -32,6 +33,9 @@ use crate::{
     },
 };
 use filter::CallsQuery;
+use shared::{ClusterQuery, ShownNode};
+
+pub(crate) use filter::flag;
 
 /// How many calls are shown unless the caller asks for another number.
 const DEFAULT: usize = 100;
@@ -73,6 +77,10 @@ pub(crate) struct ShownRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     shown_as: Option<String>,
+    /// The node that it was made at, of a list of all nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    node: Option<ShownNode>,
 }
 
 impl From<Record> for ShownRecord {
@@ -91,6 +99,7 @@ impl From<Record> for ShownRecord {
             conversation: record.conversation,
             profile: record.profile,
             shown_as: record.shown_as,
+            node: record.node.map(ShownNode::from),
         }
     }
 }
@@ -117,7 +126,12 @@ pub(crate) async fn list(
     if most > MOST {
         return Err(ApiError::BadRequest(format!("limit is {most}; it may be {MOST} at most")));
     }
+    let is_of_cluster = asked.cluster;
     let filter = asked.filter(parts.executor.config().slow_call);
+    if is_of_cluster {
+        let records = shared::list(&parts, &caller, filter, most).await?;
+        return Ok(Json(records.into_iter().map(ShownRecord::from).collect()));
+    }
     if let Some(mut records) = in_profile(&parts, &caller, &filter, PROFILE_MOST).await? {
         records.truncate(most);
         return Ok(Json(records.into_iter().map(ShownRecord::from).collect()));
@@ -150,10 +164,10 @@ pub(crate) async fn list(
 /// All about one of them. A result that is an MCP result has `text` beside it, what models and people read of it. One that was queued says how it is, and has its envelope as `result` once it has ended.
 #[utoipa::path(
     get, path = "/api/calls/{id}", operation_id = "show_call", tag = "watch",
-    params(("id" = String, Path, description = "The id of the call")),
+    params(("id" = String, Path, description = "The id of the call"), ClusterQuery),
     responses(
         (status = 200, description = "The call, its result and how long each stage took", body = Value),
-        (status = 400, description = "The id is no text", body = FailedResponse),
+        (status = 400, description = "The id is no text, or the query is wrong", body = FailedResponse),
         (status = 404, description = "There is no such call", body = FailedResponse),
         (status = 503, description = "The records, or the queue, cannot be read", body = FailedResponse),
         RejectedResponse,
@@ -163,7 +177,9 @@ pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
+    asked: Result<Query<ClusterQuery>, QueryRejection>,
 ) -> Result<Json<Value>, ApiError> {
+    let Query(asked) = asked.map_err(|problem| ApiError::BadRequest(problem.body_text()))?;
     let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     let unknown = || ApiError::NotFound(format!("Call '{id}' not found"));
     let call = CallId::parse(&id).ok_or_else(unknown)?;
@@ -176,7 +192,11 @@ pub(crate) async fn show(
         Ok(QueuedLookup::Unknown) => None,
         Err(away) => Some(away),
     };
-    match recorded(&parts, call).await? {
+    let found = match recorded(&parts, call).await? {
+        None if asked.cluster => shared::recorded(&parts, &caller, call).await?,
+        found => found,
+    };
+    match found {
         // If the queue cannot be reached, other calls can still be shown.
         Some((record, mut shown)) => {
             let tools = parts.executor.tools();
