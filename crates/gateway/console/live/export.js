@@ -13,7 +13,7 @@ const MOST = 10_000;
 /** @param {Filter} filter */
 export async function download(filter) {
   /** @type {Call[]} */
-  const calls = await get(`/api/calls?${filter.question(MOST)}`);
+  const calls = await get(`/api/calls?whole=true&${filter.question(MOST)}`);
   for (const call of calls) call.found = filter.values.text;
   const lines = calls.filter(filter.matcher()).map(({ found: _, ...call }) => `${write(call)}\n`);
   const file = URL.createObjectURL(new Blob(lines, { type: 'application/jsonl' }));

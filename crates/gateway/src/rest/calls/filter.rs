@@ -51,6 +51,10 @@ pub(crate) struct CallsQuery {
     #[serde(default, alias = "fleet", deserialize_with = "flag")]
     #[param(required = false)]
     pub(super) cluster: bool,
+    /// Long arguments too, of more than 4 KiB.
+    #[serde(default, deserialize_with = "flag")]
+    #[param(required = false)]
+    pub(super) whole: bool,
     /// How many calls are returned; 100 by default.
     #[param(minimum = 0, maximum = 10_000, nullable = false)]
     pub(super) limit: Option<usize>,
