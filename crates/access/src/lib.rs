@@ -47,7 +47,7 @@ pub use connection_user::{ConnectionUser, UserLookup};
 pub use credential::Credential;
 pub use jwt::{JwtConfig, JwtError, KeysError, OneOrMany};
 pub use oauth::OAuthConfig;
-pub use peers::{Peers, RateVerdict};
+pub use peers::{PeerSlot, Peers, RateVerdict, SlotVerdict};
 pub use rate::{QuotaPermit, Rate};
 pub use rejection::Rejection;
 pub use sessions::NewSession;

@@ -1,6 +1,6 @@
 //! The trait for what gateways of a cluster share, so that a request may reach any of them.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use serde_json::Value;
 use switchboard_toolcall::{BoxError, BoxFuture};
@@ -17,6 +17,9 @@ pub trait Peers: Send + Sync {
 
     /// Counts a request of the caller, together with those that reach other gateways.
     fn count<'a>(&'a self, caller: &'a str, rate: Rate) -> BoxFuture<'a, RateVerdict>;
+
+    /// Takes one of the `most` requests that the caller may have at once, at all gateways together.
+    fn take_slot<'a>(&'a self, caller: &'a str, most: usize) -> BoxFuture<'a, SlotVerdict>;
 
     /// Stores a console session for all gateways, under a key that is not secret.
     ///
@@ -72,12 +75,50 @@ pub enum RateVerdict {
     Unknown,
 }
 
+/// The outcome of taking a slot for a request.
+#[derive(Debug)]
+pub enum SlotVerdict {
+    /// It was taken.
+    Taken(PeerSlot),
+    /// The caller has as many requests as it may have.
+    Full,
+    /// The others cannot be reached.
+    Unknown,
+}
+
+/// A slot that was taken from those of all gateways; released when dropped.
+pub struct PeerSlot(Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl PeerSlot {
+    /// Creates a slot that calls `release` when it is dropped.
+    pub fn new(release: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(release)))
+    }
+}
+
+impl Drop for PeerSlot {
+    fn drop(&mut self) {
+        if let Some(release) = self.0.take() {
+            release();
+        }
+    }
+}
+
+impl fmt::Debug for PeerSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PeerSlot")
+    }
+}
+
 /// A fake for tests.
 #[cfg(test)]
 pub(crate) mod fake {
     use std::{
         collections::HashMap,
-        sync::{Mutex, MutexGuard},
+        sync::{
+            Arc, Mutex, MutexGuard,
+            atomic::{AtomicUsize, Ordering},
+        },
     };
 
     use super::*;
@@ -85,6 +126,8 @@ pub(crate) mod fake {
 
     pub(crate) struct FakePeers {
         pub(crate) counted: Mutex<RateVerdict>,
+        /// How many slots are taken, here and elsewhere.
+        pub(crate) taken: Arc<AtomicUsize>,
         sessions: Mutex<HashMap<String, Value>>,
         tokens: Mutex<HashMap<String, TokenEntry>>,
         is_away: bool,
@@ -95,6 +138,7 @@ pub(crate) mod fake {
             let counted = if is_away { RateVerdict::Unknown } else { RateVerdict::Within };
             Self {
                 counted: Mutex::new(counted),
+                taken: Arc::default(),
                 sessions: Mutex::default(),
                 tokens: Mutex::default(),
                 is_away,
@@ -116,6 +160,19 @@ pub(crate) mod fake {
 
         fn count<'a>(&'a self, _: &'a str, _: Rate) -> BoxFuture<'a, RateVerdict> {
             Box::pin(async { *self.counted.lock().unwrap() })
+        }
+
+        fn take_slot<'a>(&'a self, _: &'a str, most: usize) -> BoxFuture<'a, SlotVerdict> {
+            let taken = self.taken.clone();
+            let verdict = if self.is_away {
+                SlotVerdict::Unknown
+            } else if taken.load(Ordering::Relaxed) >= most {
+                SlotVerdict::Full
+            } else {
+                taken.fetch_add(1, Ordering::Relaxed);
+                SlotVerdict::Taken(PeerSlot::new(move || _ = taken.fetch_sub(1, Ordering::Relaxed)))
+            };
+            Box::pin(std::future::ready(verdict))
         }
 
         fn keep_session<'a>(

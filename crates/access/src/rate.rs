@@ -13,7 +13,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{Peers, RateVerdict, Rejection};
+use crate::{PeerSlot, Peers, RateVerdict, Rejection, SlotVerdict};
 
 /// A number of requests per unit of time, written as `100/m`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -107,12 +107,17 @@ struct TokenBucket {
 
 /// A permit of a token's quota, released when dropped.
 #[derive(Default)]
-pub struct QuotaPermit(Option<OwnedSemaphorePermit>);
+pub struct QuotaPermit {
+    own: Option<OwnedSemaphorePermit>,
+    /// What is counted over all gateways.
+    #[expect(dead_code, reason = "it is released when dropped")]
+    shared: Option<PeerSlot>,
+}
 
 impl QuotaPermit {
     /// Returns whether there is anything to release.
     pub fn is_counted(&self) -> bool {
-        self.0.is_some()
+        self.own.is_some()
     }
 }
 
@@ -153,12 +158,22 @@ impl Quota {
         peers: Option<&dyn Peers>,
         token: &str,
     ) -> Result<QuotaPermit, Rejection> {
-        let (Some(peers), Some((rate, _))) = (peers, &self.rate) else { return self.take(token) };
-        match (peers.count(token, *rate).await, self.count()) {
-            (RateVerdict::Within, _) | (RateVerdict::Unknown, Ok(())) => self.take_slot(token),
-            (RateVerdict::Beyond(after), _) | (RateVerdict::Unknown, Err(after)) => {
-                Err(beyond(token, *rate, after))
+        let Some(peers) = peers else { return self.take(token) };
+        if let Some((rate, _)) = &self.rate {
+            match (peers.count(token, *rate).await, self.count()) {
+                (RateVerdict::Within, _) | (RateVerdict::Unknown, Ok(())) => {}
+                (RateVerdict::Beyond(after), _) | (RateVerdict::Unknown, Err(after)) => {
+                    return Err(beyond(token, *rate, after));
+                }
             }
+        }
+        // No gateway needs more than all may have, so what is refused here costs no question.
+        let permit = self.take_slot(token)?;
+        let Some((most, _)) = &self.running else { return Ok(permit) };
+        match peers.take_slot(token, *most).await {
+            SlotVerdict::Taken(slot) => Ok(QuotaPermit { shared: Some(slot), ..permit }),
+            SlotVerdict::Unknown => Ok(permit),
+            SlotVerdict::Full => Err(too_many(token, *most)),
         }
     }
 
@@ -169,15 +184,17 @@ impl Quota {
     }
 
     fn take_slot(&self, token: &str) -> Result<QuotaPermit, Rejection> {
-        let Some((most, running)) = &self.running else { return Ok(QuotaPermit(None)) };
+        let Some((most, running)) = &self.running else { return Ok(QuotaPermit::default()) };
         match running.clone().try_acquire_owned() {
-            Ok(permit) => Ok(QuotaPermit(Some(permit))),
-            Err(_) => {
-                let reason = format!("token '{token}' may have {most} requests at once");
-                Err(Rejection::TooManyRequests { reason, retry_after: 1 })
-            }
+            Ok(permit) => Ok(QuotaPermit { own: Some(permit), shared: None }),
+            Err(_) => Err(too_many(token, *most)),
         }
     }
+}
+
+fn too_many(token: &str, most: usize) -> Rejection {
+    let reason = format!("token '{token}' may have {most} requests at once");
+    Rejection::TooManyRequests { reason, retry_after: 1 }
 }
 
 fn beyond(token: &str, rate: Rate, after: Duration) -> Rejection {
@@ -208,6 +225,8 @@ impl TokenBucket {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
     use crate::peers::fake::FakePeers;
 
@@ -259,5 +278,30 @@ mod tests {
         assert!(counts(RateVerdict::Unknown).await.is_ok());
         let beyond = counts(RateVerdict::Beyond(Duration::from_millis(4500))).await;
         assert!(matches!(beyond, Err(Rejection::TooManyRequests { retry_after: 5, .. })));
+    }
+
+    // GW-2
+    #[tokio::test]
+    async fn requests_at_once_are_counted_over_all_gateways() {
+        let peers = FakePeers::new(false);
+        let (here, there) = (Quota::new(None, Some(2)), Quota::new(None, Some(2)));
+        let one = here.take_in(Some(&peers), "t").await.unwrap();
+        let two = there.take_in(Some(&peers), "t").await.unwrap();
+        for quota in [&here, &there] {
+            assert!(quota.take_in(Some(&peers), "t").await.is_err());
+            assert_eq!(peers.taken.load(Ordering::Relaxed), 2, "a refusal takes nothing");
+        }
+        drop(two);
+        let three = here.take_in(Some(&peers), "t").await.unwrap();
+        drop((one, three));
+        assert_eq!(peers.taken.load(Ordering::Relaxed), 0);
+        // While the others are away, each counts by itself.
+        let away = FakePeers::new(true);
+        let held = [
+            here.take_in(Some(&away), "t").await.unwrap(),
+            here.take_in(Some(&away), "t").await.unwrap(),
+        ];
+        assert!(here.take_in(Some(&away), "t").await.is_err());
+        drop(held);
     }
 }

@@ -4,6 +4,7 @@ mod add;
 mod approve;
 mod asking;
 mod calls;
+mod cluster;
 mod config;
 mod help;
 mod hints;
@@ -38,6 +39,7 @@ pub(crate) use calls::{
     CallsAction, CallsArgs, ExportArgs, ExportAs, ExportFormat, GcArgs, PolicyAction, PolicyArgs,
     PolicyTestArgs, ShowCallArgs, StatsArgs,
 };
+pub(crate) use cluster::{ClusterAction, ClusterArgs};
 pub(crate) use config::{ConfigAction, ConfigArgs};
 pub(crate) use hints::parse;
 pub(crate) use import::ImportArgs;
@@ -191,6 +193,8 @@ pub(crate) enum CliCommand {
     Voice(VoiceArgs),
     /// Offer this machine's tools to gateways elsewhere, through NATS
     Worker(WorkerArgs),
+    /// Replace the secret that the gateways of a cluster share
+    Cluster(ClusterArgs),
 }
 
 #[derive(Debug, Args)]

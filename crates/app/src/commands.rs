@@ -32,6 +32,7 @@ mod profile;
 mod zwave;
 mod voice;
 mod worker;
+mod cluster;
 mod trust;
 mod lock;
 mod sandbox;
@@ -85,6 +86,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Zwave(zwave) => zwave::run(zwave, cli),
         CliCommand::Voice(voice) => voice::run(voice, cli),
         CliCommand::Worker(worker) => worker::run(worker, cli),
+        CliCommand::Cluster(args) => cluster::run(args, cli),
         CliCommand::Trust(wanted) => trust::run(wanted, cli),
         CliCommand::Lock(args) => lock::run(args, cli),
         CliCommand::Sandbox(args) => sandbox::run(args, cli),

@@ -33,6 +33,7 @@ pub(crate) fn start(cli: &Cli) {
         | CliCommand::Servers(_)
         | CliCommand::Restart(_)
         | CliCommand::Logs(_)
+        | CliCommand::Cluster(_)
         | CliCommand::Call(_)
         | CliCommand::Resources(_)
         | CliCommand::Prompts(_)

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use switchboard_audit::{Config, Filter, Reader, Store};
 use switchboard_runtime::ToolExecutor;
-use switchboard_toolcall::{CallContext, ToolCall, ToolError, tool_fn};
+use switchboard_toolcall::{CallContext, HumanDuration, HumanSize, ToolCall, ToolError, tool_fn};
 use tokio::time::Instant;
 
 /// Tells the weather.
@@ -25,7 +25,10 @@ async fn main() -> Result<(), Failure> {
     let mut arguments = env::args().skip(1);
     let folder = PathBuf::from(arguments.next().ok_or("usage: million FOLDER [CALLS]")?);
     let calls: u64 = arguments.next().as_deref().unwrap_or("1000000").parse()?;
-    let store = Store::open(Config::default(), &folder);
+    // Retention must not drop what is measured.
+    let max_size = HumanSize(u64::MAX);
+    let max_age = HumanDuration(Duration::from_secs(100 * 365 * 86_400));
+    let store = Store::open(Config { max_size, max_age, ..Config::default() }, &folder);
     store.start_upkeep()?;
     write(store, calls).await?;
     ask(&folder, calls)?;
@@ -71,6 +74,8 @@ async fn write(store: Store, calls: u64) -> Result<(), Failure> {
 
 /// Asks what people ask.
 fn ask(folder: &PathBuf, calls: u64) -> Result<(), Failure> {
+    // As many as `write` makes.
+    let made = calls / 10 / 64 * 64 * 10;
     let timed = |what: &str, started: Instant| println!("{what}: {:.1?}", started.elapsed());
     let started = Instant::now();
     let mut reader = Reader::open(folder)?;
@@ -113,6 +118,9 @@ fn ask(folder: &PathBuf, calls: u64) -> Result<(), Failure> {
         let figures = reader.stats(&Filter::default())?;
         let calls = figures.iter().map(|tool| tool.calls).sum::<u64>();
         println!("stats of {calls} calls in {:.1?}", started.elapsed());
+        if calls < made {
+            return Err(format!("{calls} of {made} calls are there").into());
+        }
     }
     println!("{} KiB resident", resident()?);
     let started = Instant::now();

@@ -14,7 +14,8 @@ pub(crate) use rank::{apart, first_rank, last_rank, place};
 pub(crate) use rollups::{LENGTHS, SECOND};
 
 use std::{
-    collections::HashMap,
+    cell::RefCell,
+    collections::{HashMap, HashSet},
     fs,
     path::{Path, PathBuf},
     time::Duration,
@@ -32,6 +33,8 @@ pub(crate) struct CallIndex {
     layout: Layout,
     path: PathBuf,
     pub(crate) connection: Connection,
+    /// Segments that are sealed and in the index as a whole: they need not be looked at any more.
+    whole: RefCell<HashSet<u64>>,
 }
 
 /// How long another process's write is waited for.
@@ -57,7 +60,7 @@ impl CallIndex {
             }
             connected => connected?,
         };
-        Ok(Self { layout: layout.clone(), path, connection })
+        Ok(Self { layout: layout.clone(), path, connection, whole: RefCell::default() })
     }
 
     /// Returns a function for `map_err` that says what was tried.

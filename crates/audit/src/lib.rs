@@ -34,6 +34,7 @@ pub mod retention;
 mod usage;
 mod chain;
 mod export;
+mod shared_records;
 
 mod key;
 mod layout;
@@ -54,10 +55,12 @@ pub use filter::Filter;
 pub use human_time::HumanTime;
 pub use key::{SigningKey, StoreFolder};
 pub use reader::{
-    CallActivity, CallFigure, CallFigures, FigureWindow, GroupBy, Reader, RecordFollower, ToolStats,
+    CallActivity, CallFigure, CallFigures, FigureWindow, GroupBy, Reader, RecordFollower,
+    ToolStats, ToolStatsSum,
 };
 pub use record::{CallDetail, CallOutcome, LinePosition, Record};
 pub use retention::gc;
+pub use shared_records::{RecordTest, SharedCallFollower, SharedRecords, SharedRecordsError};
 pub use store::Store;
 pub use usage::{StoreUsage, usage};
 pub use verify::{DamagedLine, OpenSegment, SignatureStatus, VerifyReport, verify};

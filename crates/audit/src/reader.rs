@@ -32,7 +32,7 @@ use crate::{
 pub use activity::CallActivity;
 pub use figures::{CallFigure, CallFigures, FigureWindow, GroupBy};
 pub use follow::RecordFollower;
-pub use stats::ToolStats;
+pub use stats::{ToolStats, ToolStatsSum};
 
 pub(crate) use detail::{LineReader, line as line_at};
 

@@ -50,6 +50,14 @@ pub enum Error {
     /// Another process has taken the lock of a sign-in over.
     #[error("another process is renewing it")]
     LockLost,
+    /// The secret of MCP sessions is derived from the key of the cluster.
+    #[error(
+        "the secret of MCP sessions is derived from `[cluster] key`: to replace it, replace the key"
+    )]
+    DerivedSecret,
+    /// The secret of MCP sessions was replaced too often in a day.
+    #[error("it was rotated too often in a day: wait, or forget the old secrets")]
+    RotatedTooOften,
     /// The system has no randomness.
     #[error("the system has no random numbers")]
     Random,

@@ -1,13 +1,16 @@
 //! The live gateways: each refreshes its entry regularly, and counts as gone if it does not.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 use switchboard_workers::{Bucket, Cluster};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::mirror::Mirror;
 
@@ -16,12 +19,17 @@ const BEAT: Duration = Duration::from_secs(2);
 /// When a gateway without a refresh counts as gone; the bucket drops its entry then too.
 const LAPSE: Duration = Duration::from_secs(10);
 
+/// How long ago the last refresh of this gateway may be so that others certainly count it as live.
+const CERTAIN: Duration = Duration::from_secs(6);
+
 /// The gateways of the cluster, and the id of this one.
 pub struct Gateways {
     mirror: Arc<Mirror>,
     own: String,
     /// The name by which the MCP servers of other gateways know ours.
     name: OnceLock<String>,
+    /// How often others may have counted this gateway as gone.
+    gaps: AtomicU64,
 }
 
 /// A gateway's entry.
@@ -40,7 +48,8 @@ impl Gateways {
     /// Creates the view of a cluster's gateways.
     pub fn new(cluster: &Cluster) -> Self {
         let own = ulid::Ulid::generate().to_string();
-        Self { mirror: Mirror::new(cluster, Bucket::Gateways), own, name: OnceLock::new() }
+        let mirror = Mirror::new(cluster, Bucket::Gateways);
+        Self { mirror, own, name: OnceLock::new(), gaps: AtomicU64::new(0) }
     }
 
     /// Returns the id of this gateway.
@@ -63,14 +72,22 @@ impl Gateways {
     /// Refreshes the entry of this gateway. Ends only when dropped.
     pub async fn stay(self: Arc<Self>) {
         let started = jiff::Timestamp::now();
+        let mut refreshed = None::<Instant>;
         let mut beats = interval(BEAT);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             beats.tick().await;
             let (version, name) = (env!("CARGO_PKG_VERSION").to_owned(), self.name.get().cloned());
             let gateway = GatewayEntry { version, started, name };
-            if let Err(error) = self.mirror.put(&self.own, &gateway).await {
-                tracing::debug!(error = &error as &dyn std::error::Error, "nobody hears us");
+            // Before the entry is there again: what this gateway held is no longer certain.
+            if refreshed.is_none_or(|refreshed| refreshed.elapsed() > CERTAIN) {
+                self.gaps.fetch_add(1, Ordering::AcqRel);
+            }
+            match self.mirror.put(&self.own, &gateway).await {
+                Ok(()) => refreshed = Some(Instant::now()),
+                Err(error) => {
+                    tracing::debug!(error = &error as &dyn std::error::Error, "nobody hears us");
+                }
             }
         }
     }
@@ -80,6 +97,12 @@ impl Gateways {
         if let Err(error) = self.mirror.erase(&self.own).await {
             tracing::debug!(error = &error as &dyn std::error::Error, "nobody hears us");
         }
+    }
+
+    /// Returns how often others may have counted this gateway as gone; `None` if they may do so now.
+    pub(crate) fn gaps(&self) -> Option<u64> {
+        let gaps = self.gaps.load(Ordering::Acquire);
+        self.mirror.age(&self.own).is_some_and(|age| age < CERTAIN).then_some(gaps)
     }
 
     /// Whether a gateway is live.

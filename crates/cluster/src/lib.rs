@@ -29,6 +29,7 @@ mod mirror;
 mod gateways;
 mod tokens;
 mod rates;
+mod slots;
 mod approvals;
 mod mcp_sessions;
 mod view;

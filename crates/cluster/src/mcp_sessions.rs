@@ -3,9 +3,13 @@
 //! `mcp.secrets` has the secrets, the newest first; `ended.NAME` is a session that no gateway adopts any more. Messages go to
 //! `PREFIX.session.tell`, which all gateways receive, or `PREFIX.session.ask.GATEWAY`, which one gateway answers.
 
-use std::{sync::Arc, time::Duration};
+mod secrets;
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
 use bytes::Bytes;
 use futures_util::StreamExt;
 use jiff::Timestamp;
@@ -17,16 +21,19 @@ use switchboard_workers::{
     transport::{ClusterMessage, Subscription},
     wire,
 };
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::{
     Error,
     gateways::Gateways,
     mirror::{CreateOutcome, Mirror},
 };
+use secrets::SECRETS;
 
-/// The key of the secrets.
-const SECRETS: &str = "mcp.secrets";
+pub(crate) use secrets::SessionSecrets;
+
+/// How often it is checked whether older secrets have expired.
+const EXPIRY: Duration = Duration::from_secs(10 * 60);
 /// How often the presence of a gateway is checked while its reply is awaited.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -35,13 +42,7 @@ pub(crate) struct ClusterSessions {
     cluster: Cluster,
     gateways: Arc<Gateways>,
     mirror: Arc<Mirror>,
-}
-
-/// The secrets that seal sessions.
-#[derive(Serialize, Deserialize)]
-struct SessionSecrets {
-    /// In base64; the first one seals, all of them open.
-    secrets: Vec<String>,
+    seal: OnceLock<Arc<Seal>>,
 }
 
 /// A session that has ended.
@@ -63,35 +64,65 @@ struct PeerMessage {
 
 impl ClusterSessions {
     pub(crate) fn new(cluster: &Cluster, gateways: Arc<Gateways>, mirror: Arc<Mirror>) -> Self {
-        Self { cluster: cluster.clone(), gateways, mirror }
+        Self { cluster: cluster.clone(), gateways, mirror, seal: OnceLock::new() }
     }
 
     /// Returns the seal for the sessions of all gateways; the first gateway creates the secret.
     ///
     /// # Errors
     /// Fails if NATS cannot be reached, or the stored secrets are invalid.
-    pub(crate) async fn seal(&self) -> Result<Seal, Error> {
+    pub(crate) async fn seal(&self) -> Result<Arc<Seal>, Error> {
         let made = self.cluster.signer().secrets("mcp sessions");
-        if let Some((first, older)) = made.split_first() {
+        let seal = match made.split_first() {
             // Derived from the key, so that no secret is stored in NATS.
-            return Seal::new(first, older.iter().map(<[u8; 32]>::as_slice))
-                .map_err(|error| self.refused("read a secret", error.into()));
-        }
-        let mut secret = [0_u8; 32];
-        getrandom::fill(&mut secret).map_err(|error| self.refused("seal", error.into()))?;
-        let new = SessionSecrets { secrets: vec![URL_SAFE_NO_PAD.encode(secret)] };
-        let known = match self.mirror.create(SECRETS, &new).await? {
-            CreateOutcome::Now => new,
-            CreateOutcome::Before(known) => wire::read("a secret for sessions", &known)?,
+            Some((first, older)) => Seal::new(first, older.iter().map(<[u8; 32]>::as_slice)),
+            None => {
+                let secrets = self.stored().await?;
+                let secrets = secrets.usable(Timestamp::now());
+                let secrets = secrets.map_err(|reason| self.refused("read a secret", reason))?;
+                let (first, older) = secrets
+                    .split_first()
+                    .ok_or_else(|| self.refused("read a secret", "the bucket has none".into()))?;
+                Seal::new(first, older.iter().map(Vec::as_slice))
+            }
         };
-        let secrets: Result<Vec<_>, _> =
-            known.secrets.iter().map(|secret| URL_SAFE_NO_PAD.decode(secret)).collect();
-        let secrets = secrets.map_err(|error| self.refused("read a secret", error.into()))?;
-        let (first, older) = secrets
-            .split_first()
-            .ok_or_else(|| self.refused("read a secret", "the bucket has none".into()))?;
-        Seal::new(first, older.iter().map(Vec::as_slice))
-            .map_err(|error| self.refused("read a secret", error.into()))
+        let seal = seal.map_err(|error| self.refused("read a secret", error.into()))?;
+        Ok(self.seal.get_or_init(|| Arc::new(seal)).clone())
+    }
+
+    /// Returns the stored secrets; makes them if there are none.
+    async fn stored(&self) -> Result<SessionSecrets, Error> {
+        let new = SessionSecrets::generate().map_err(|error| self.refused("seal", error))?;
+        match self.mirror.create(SECRETS, &new).await? {
+            CreateOutcome::Now => Ok(new),
+            CreateOutcome::Before(known) => Ok(wire::read("a secret for sessions", &known)?),
+        }
+    }
+
+    /// Seals with the secrets that are stored, whenever they change. Ends only when dropped.
+    pub(crate) async fn keep_seal(self: Arc<Self>) {
+        if self.cluster.signer().has_key() {
+            return;
+        }
+        let mut changes = self.mirror.changes();
+        let mut applied = None;
+        loop {
+            // Older secrets expire without a change.
+            let _ = timeout(EXPIRY, changes.changed()).await;
+            let Some(seal) = self.seal.get() else { continue };
+            let Some(stored) = self.mirror.get::<SessionSecrets>(SECRETS) else { continue };
+            let Ok(secrets) = stored.usable(Timestamp::now()) else { continue };
+            if applied.as_ref() == Some(&secrets) {
+                continue;
+            }
+            if let Some((first, older)) = secrets.split_first() {
+                let replaced = seal.replace(first, older.iter().map(Vec::as_slice));
+                if let Err(error) = replaced {
+                    tracing::warn!(%error, "the secret of MCP sessions was not replaced");
+                }
+                applied = Some(secrets);
+            }
+        }
     }
 
     /// Subscribes to messages of other gateways for this server. Messages sent after this has returned are received.

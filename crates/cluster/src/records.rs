@@ -4,9 +4,11 @@
 //! when a call begins and one when it ends, and the latter includes the former: so the stream can be read from its end.
 //! Duplicates are the same call at the same stage, and count once.
 
+mod each;
 mod follow;
 mod list;
 mod nodes;
+mod shared;
 mod ship;
 mod window;
 
@@ -24,6 +26,7 @@ use crate::streams::find;
 
 pub use follow::ClusterFollower;
 pub use list::{ReadProgress, Records};
+pub use shared::CallerRecords;
 pub use ship::{ShippingProgress, ShippingTask, ship_once};
 
 /// The suffix of the stream's name, and a token of its subjects.

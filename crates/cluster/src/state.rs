@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_access::{Peers, Rate, RateVerdict, TokenChange, TokenEntry, Tokens};
+use switchboard_access::{Peers, Rate, RateVerdict, SlotVerdict, TokenChange, TokenEntry, Tokens};
 use switchboard_approvals::ApprovalQueue;
 use switchboard_mcp_server as mcp;
 use switchboard_toolcall::{BoxError, BoxFuture};
@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::{
     Error, approvals::ClusterApprovals, gateways::Gateways, mcp_sessions::ClusterSessions,
-    rates::Rates, sign_ins::SignIns, tokens::ClusterTokens,
+    rates::Rates, sign_ins::SignIns, slots::Slots, tokens::ClusterTokens,
 };
 
 /// How long the start waits for NATS.
@@ -35,6 +35,7 @@ pub struct ClusterState {
     cluster: Cluster,
     gateways: Arc<Gateways>,
     rates: Arc<Rates>,
+    slots: Arc<Slots>,
     sessions: Arc<SignIns>,
     tokens: Arc<ClusterTokens>,
     queue: ClusterApprovals,
@@ -50,6 +51,7 @@ impl ClusterState {
     pub async fn join(cluster: &Cluster, tokens: Arc<Tokens>) -> Arc<Self> {
         let gateways = Arc::new(Gateways::new(cluster));
         let rates = Arc::new(Rates::new(cluster));
+        let slots = Arc::new(Slots::new(cluster, gateways.clone()));
         let sessions = Arc::new(SignIns::new(cluster));
         let queue = ClusterApprovals::new(cluster, gateways.clone());
         let shared = Arc::new(ClusterTokens::new(cluster));
@@ -64,6 +66,8 @@ impl ClusterState {
         tasks.spawn(shared.clone().keep_up(tokens));
         tasks.spawn(gateways.clone().stay());
         tasks.spawn(rates.clone().keep_tidy());
+        tasks.spawn(slots.clone().keep_tidy());
+        tasks.spawn(peers.clone().keep_seal());
         tasks.spawn(queue.clone().ring());
         tasks.spawn(sweep(queue.clone(), sessions.clone(), peers.clone()));
         let end = Instant::now() + START;
@@ -74,7 +78,7 @@ impl ClusterState {
         tasks.spawn(watch(cluster.clone()));
         let (cluster, tasks) = (cluster.clone(), Mutex::new(tasks));
         let tokens = shared;
-        Arc::new(Self { cluster, gateways, rates, sessions, tokens, queue, peers, tasks })
+        Arc::new(Self { cluster, gateways, rates, slots, sessions, tokens, queue, peers, tasks })
     }
 
     /// Returns the queue of held calls of all gateways.
@@ -86,7 +90,7 @@ impl ClusterState {
     pub async fn mcp(&self) -> mcp::ClusterServices {
         match self.peers.seal().await {
             Ok(seal) => mcp::ClusterServices {
-                seal: Some(Arc::new(seal)),
+                seal: Some(seal),
                 peers: Some(self.peers.clone()),
                 ..mcp::ClusterServices::default()
             },
@@ -117,6 +121,7 @@ impl ClusterState {
     pub async fn leave(&self) {
         let leave = async {
             self.rates.tidy(Duration::ZERO).await;
+            self.slots.tidy(true).await;
             self.gateways.leave().await;
         };
         // If NATS is away, other gateways notice by the missing refresh.
@@ -135,6 +140,10 @@ impl Peers for ClusterState {
 
     fn count<'a>(&'a self, caller: &'a str, rate: Rate) -> BoxFuture<'a, RateVerdict> {
         Box::pin(self.rates.count(caller, rate))
+    }
+
+    fn take_slot<'a>(&'a self, caller: &'a str, most: usize) -> BoxFuture<'a, SlotVerdict> {
+        Box::pin(self.slots.take(caller, most))
     }
 
     fn keep_session<'a>(

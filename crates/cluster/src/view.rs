@@ -3,11 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use switchboard_approvals::ApprovalQueue;
-use switchboard_workers::Cluster;
+use switchboard_workers::{Bucket, Cluster};
 use tokio::task::JoinSet;
 
 use crate::{
-    Error, approvals::ClusterApprovals, gateways::Gateways, mirror::Mirror, tokens::ClusterTokens,
+    Error, approvals::ClusterApprovals, gateways::Gateways, mcp_sessions::SessionSecrets,
+    mirror::Mirror, tokens::ClusterTokens,
 };
 
 /// How long a command waits for NATS.
@@ -45,6 +46,20 @@ impl ClusterView {
         let queue = ClusterApprovals::new(&self.cluster, gateways);
         self.know(queue.mirror()).await?;
         Ok(ApprovalQueue::new(Arc::new(queue)))
+    }
+
+    /// Replaces the secret that encrypts the ids of MCP sessions. Sessions of the one before stay valid for a day, unless
+    /// `forget` is set. Returns `false` if no gateway has made a secret yet.
+    ///
+    /// # Errors
+    /// Fails if NATS cannot be reached, or the secret is derived from the key of the cluster.
+    pub async fn rotate_session_secret(&mut self, forget: bool) -> Result<bool, Error> {
+        if self.cluster.signer().has_key() {
+            return Err(Error::DerivedSecret);
+        }
+        let mirror = Mirror::new(&self.cluster, Bucket::Sessions);
+        self.know(&mirror).await?;
+        SessionSecrets::rotate(&mirror, forget).await
     }
 
     async fn know(&mut self, mirror: &Arc<Mirror>) -> Result<(), Error> {

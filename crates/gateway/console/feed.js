@@ -13,6 +13,8 @@ const PAUSE = 3000;
 class Feed {
   /** @type {State} */
   state = 'off';
+  /** Whether the calls of all nodes of a cluster are told, not of this gateway alone. */
+  isWide = false;
   /** @type {EventSource | null} */
   #source = null;
   /** @type {Set<(events: LiveEvent[]) => void>} */
@@ -27,7 +29,7 @@ class Feed {
   open() {
     this.close();
     this.#tell('connecting');
-    const source = new EventSource('/api/events?batch=100ms');
+    const source = new EventSource(`/api/events?batch=100ms${this.isWide ? '&cluster=true' : ''}`);
     this.#source = source;
     source.addEventListener('open', () => this.#tell('live'));
     source.addEventListener('message', (message) => this.#take(message.data));
@@ -39,6 +41,19 @@ class Feed {
       signedOut.dispatchEvent(new Event('out'));
       this.#again = setTimeout(() => this.open(), PAUSE);
     });
+  }
+
+  /**
+   * Follows the calls of all nodes, or of this gateway alone.
+   * @param {boolean} isWide
+   */
+  widen(isWide) {
+    if (isWide === this.isWide) return;
+    this.isWide = isWide;
+    if (!this.#source) return;
+    this.open();
+    // What happened between the two streams was told by neither.
+    this.#source.addEventListener('open', () => this.#losers.forEach((lost) => lost()), { once: true });
   }
 
   /** Closes it. */

@@ -28,6 +28,8 @@ export interface Call {
   caller?: string | null;
   client?: string | null;
   conversation?: string | null;
+  /** Where it was made, if the calls of all nodes are shown. */
+  node?: { id: string; host: string };
   /** The text by which the records found it. */
   found?: string;
   /** The beginning of its result, as it was told. */

@@ -29,6 +29,8 @@ pub struct AboutGateway {
     pub version: &'static str,
     /// The version with the commit that it was built from, if the build knew it; unset for callers who may not administer it.
     pub build: Option<String>,
+    /// Whether it is one of a cluster, so that the calls of all nodes can be shown.
+    pub cluster: bool,
     /// Where it listens; unset, like what follows, for callers who may not administer it.
     pub address: Option<String>,
     /// The config file.
@@ -40,6 +42,6 @@ pub struct AboutGateway {
 impl Default for AboutGateway {
     fn default() -> Self {
         let version = env!("CARGO_PKG_VERSION");
-        Self { version, build: None, address: None, config: None, config_digest: None }
+        Self { version, build: None, cluster: false, address: None, config: None, config_digest: None }
     }
 }

@@ -1,5 +1,6 @@
 //! The feed: publishes the start and the end of every call as events, and counts them.
 
+mod cluster;
 mod memory;
 mod messages;
 mod turns;
@@ -7,11 +8,13 @@ mod turns;
 use std::sync::Arc;
 
 use serde::Serialize;
+use switchboard_audit::SharedRecords;
 use switchboard_runtime::{
     Approval, CallEnd, CallHeld, CallNames, CallObserver, CallStart, ModelTurn,
 };
 
 use crate::{Metrics, questions::QuestionEvent};
+use cluster::ClusterEvents;
 use memory::Memory;
 use messages::{CallDecidedMessage, CallEndedMessage, CallHeldMessage, CallStartedMessage};
 use turns::{LatestTurns, TurnEndedMessage};
@@ -24,10 +27,12 @@ pub struct Feed {
     metrics: Arc<Metrics>,
     memory: Memory,
     turns: LatestTurns,
+    /// The events of all nodes.
+    cluster: ClusterEvents,
 }
 
 /// The start or the end of a call, a decision about it, or a model's turn.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct FeedEvent {
     /// The tool's name, as it was called; `None` for a model's turn.
     pub tool: Option<Arc<str>>,
@@ -57,12 +62,22 @@ impl FeedEvent {
             caller: self.caller.as_deref(),
         })
     }
+
+    /// Whether it is the start or the end of a call.
+    fn is_call(&self) -> bool {
+        self.tool.is_some() && !self.is_held && !self.is_private
+    }
 }
 
 impl Feed {
     /// Creates a feed that counts in `metrics`.
     pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics, memory: Memory::default(), turns: LatestTurns::default() }
+        Self {
+            metrics,
+            memory: Memory::default(),
+            turns: LatestTurns::default(),
+            cluster: ClusterEvents::default(),
+        }
     }
 
     /// Subscribes to events; those since the event with the id `last` come first.
@@ -70,9 +85,21 @@ impl Feed {
         self.memory.watch(last)
     }
 
+    /// As [`watch`](Self::watch), with the calls of all nodes.
+    pub(crate) fn watch_cluster(
+        self: &Arc<Self>,
+        records: &Arc<dyn SharedRecords>,
+        last: Option<&str>,
+    ) -> EventSubscription {
+        ClusterEvents::watch(self, records, last)
+    }
+
     /// Returns the id of an event, by which a client that reconnects says what it saw last.
-    pub(crate) fn name(&self, event: &FeedEvent) -> String {
-        self.memory.name(event)
+    pub(crate) fn name(&self, event: &FeedEvent, is_of_cluster: bool) -> String {
+        match is_of_cluster {
+            true => self.cluster.memory.name(event),
+            false => self.memory.name(event),
+        }
     }
 
     /// Returns the latest turns of models, oldest first.

@@ -14,7 +14,7 @@ use switchboard_access::{Access, ConnectionUser};
 use switchboard_agent::ChatStore;
 use switchboard_apis::Apis;
 use switchboard_approvals::ApprovalQueue;
-use switchboard_audit::Store;
+use switchboard_audit::{SharedRecords, Store};
 use switchboard_mcp_client::Servers;
 use switchboard_runtime::{DurableCalls, ToolExecutor};
 use tokio::net::{TcpListener, UnixListener};
@@ -52,6 +52,8 @@ pub struct Parts {
     pub feed: Arc<Feed>,
     /// The store of call records; if `None`, they are only in memory.
     pub store: Option<Store>,
+    /// The call records of all nodes; `None` without a cluster.
+    pub shared_records: Option<Arc<dyn SharedRecords>>,
     /// Authenticates and authorises requests.
     pub access: Access,
     /// The certificate, if we terminate TLS.

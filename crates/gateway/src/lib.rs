@@ -22,7 +22,7 @@
 //! let mcp = switchboard_mcp_server::Server::new(executor.clone(), None, Default::default());
 //! let (models, chats, config_state) = (Models::default(), Default::default(), Default::default());
 //! let (store, tls, approvals, queue) = (None, None, None, None);
-//! let gateway = Gateway::new(Parts { executor, mcp, servers: None, apis: None, feed, store, access, tls, approvals, queue, models, chats, config_state, server_editor: None, about: About::default(), config });
+//! let gateway = Gateway::new(Parts { executor, mcp, servers: None, apis: None, feed, store, shared_records: None, access, tls, approvals, queue, models, chats, config_state, server_editor: None, about: About::default(), config });
 //! let stop = CancellationToken::new();
 //! let running = tokio::spawn(gateway.run(listener, stop.clone()));
 //!

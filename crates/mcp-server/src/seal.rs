@@ -5,6 +5,7 @@
 
 use std::{
     fmt,
+    sync::{Arc, PoisonError, RwLock},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -32,7 +33,7 @@ const PURPOSE: &[u8] = b"switchboard mcp session 1";
 /// Seals sessions into their ids, and opens them.
 pub struct Seal {
     /// The first one seals; all of them open.
-    keys: Vec<LessSafeKey>,
+    keys: RwLock<Arc<[LessSafeKey]>>,
 }
 
 /// A secret that is too short to seal anything.
@@ -71,8 +72,24 @@ impl Seal {
         secret: &'a [u8],
         older: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<Self, WeakSecret> {
-        let keys = std::iter::once(secret).chain(older).map(key).collect::<Result<_, _>>()?;
-        Ok(Self { keys })
+        Ok(Self { keys: RwLock::new(keys(secret, older)?) })
+    }
+
+    /// Seals with another secret from now on, and opens what was sealed with one of the older ones.
+    ///
+    /// # Errors
+    /// A secret is too short; then nothing changes.
+    pub fn replace<'a>(
+        &self,
+        secret: &'a [u8],
+        older: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<(), WeakSecret> {
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys(secret, older)?;
+        Ok(())
+    }
+
+    fn keys(&self) -> Arc<[LessSafeKey]> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns whether an id was sealed with one of the secrets.
@@ -85,7 +102,7 @@ impl Seal {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).ok()?;
         let mut sealed = serde_json::to_vec(claims).ok()?;
-        let tag = self.keys.first()?.seal_in_place_separate_tag(
+        let tag = self.keys().first()?.seal_in_place_separate_tag(
             Nonce::assume_unique_for_key(nonce),
             Aad::from(name.as_bytes()),
             &mut sealed,
@@ -106,14 +123,21 @@ impl Seal {
             let claims = key.open_in_place(nonce, Aad::from(name.as_bytes()), &mut sealed).ok()?;
             serde_json::from_slice(claims).ok()
         };
-        self.keys.iter().find_map(open)
+        self.keys().iter().find_map(open)
     }
 }
 
 impl fmt::Debug for Seal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seal").field("keys", &self.keys.len()).finish()
+        f.debug_struct("Seal").field("keys", &self.keys().len()).finish()
     }
+}
+
+fn keys<'a>(
+    secret: &'a [u8],
+    older: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<Arc<[LessSafeKey]>, WeakSecret> {
+    std::iter::once(secret).chain(older).map(key).collect()
 }
 
 fn key(secret: &[u8]) -> Result<LessSafeKey, WeakSecret> {

@@ -130,7 +130,7 @@ impl StoredSignIn {
     pub(super) async fn http(&self, http: &HttpClient, server: &Url) -> Result<HttpClient, Error> {
         match self.is_public_only {
             Some(true) => Ok(http.public_only()),
-            Some(false) => Ok(http.anywhere()),
+            Some(false) => Ok(http.allow_private()),
             None => http.for_server(server).await,
         }
     }

@@ -241,9 +241,9 @@ impl Sandbox {
         let own_folders = folders.chain(places.cwd().canonicalize()).collect();
         let strace_run = StraceRun { trace, proxy_port, own_folders, usual, places, secrets, seen };
         let owner = program.owner.to_owned();
-        let strace_run = Some(WatchedRun { owner, strace_run, learner: deps.learner.clone() });
+        let watch = Some(WatchedRun { owner, strace_run, learner: deps.learner.clone() });
         let (serving, processes) = (Some(serving), SharedTree::default());
-        Ok(Self { entry, refusals, allowed: None, serving, processes, strace_run, _folder: folder })
+        Ok(Self { entry, refusals, allowed: None, serving, processes, watch, _folder: folder })
     }
 
     /// Returns what a watched program needs, by what it did so far; `None` if it is not watched.
@@ -266,7 +266,7 @@ impl Sandbox {
         match self.watch {
             // What is seen of a watched program is no refusal.
             Some(_) => Vec::new(),
-            None => self.refusals.after(0),
+            None => self.refusals.since(0),
         }
     }
 
@@ -375,7 +375,7 @@ fn home_variables(home: &Path) -> Vec<(String, String)> {
 }
 
 /// Makes the caches of presets, which can be allowed only if they are there.
-fn make_caches(allow: &SandboxAllow, places: &Places) -> io::Result<()> {
+fn make_caches(allow: &SandboxAllow, places: &SandboxPlaces) -> io::Result<()> {
     let folders = allow.preset.iter().flat_map(|preset| preset.folders());
     folders.into_iter().try_for_each(|folder| fs::create_dir_all(places.absolute(folder)))
 }

@@ -40,6 +40,14 @@ pub enum Error {
         #[source]
         reason: BoxError,
     },
+    /// A question would have to read more records than it may.
+    #[error(
+        "more than {most} records would have to be read: ask for a shorter time, or for fewer calls"
+    )]
+    TooManyRecords {
+        /// How many it may read.
+        most: u64,
+    },
     /// The queue has as many calls of a tool as it may have.
     #[error("too many calls of this tool are queued")]
     QueueFull,

@@ -175,6 +175,7 @@ pub(crate) struct StatsArgs {
 #[command(after_help = "Examples:
   switchboard calls export > calls.jsonl     a line per call, oldest first
   switchboard calls export --format csv --since 7d --output week.csv
+  switchboard calls export --cluster --since 1d --output fleet.jsonl
   switchboard calls export --as mocks --output mocks.json
   switchboard tools --config mocks.json      the answers, as tools
   switchboard --replay mocks.json ask \"…\"  in place of all real tools
@@ -195,6 +196,10 @@ pub(crate) struct ExportArgs {
     /// How many, the newest [default: all]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+
+    /// Write the calls of all nodes of `[cluster]`, in the order in which they ended
+    #[arg(long, alias = "fleet")]
+    pub(crate) cluster: bool,
 
     /// The file to write [default: stdout]
     #[arg(long, short, value_name = "FILE")]

@@ -21,7 +21,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     ("Clients", &["serve", "connect", "token", "profile"]),
     ("Records and approvals", &["calls", "runs", "approve", "policy"]),
-    ("Home and cluster", &["voice", "zwave", "worker"]),
+    ("Home and cluster", &["voice", "zwave", "worker", "cluster"]),
     ("Set-up", &["init", "config", "secret", "completions", "help"]),
 ];
 

@@ -208,6 +208,7 @@ async fn over_http(
             apis: Some(connections.all_apis().clone()),
             feed,
             store,
+            shared_records: membership.shared_records(),
             access,
             tls,
             approvals,

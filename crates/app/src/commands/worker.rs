@@ -31,8 +31,12 @@ pub(super) fn run(worker: &WorkerArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     // As many threads as cores: with one thread, a call that computes would block all others, and the heartbeats.
     let threads = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
     on_threads(NonZeroUsize::new(threads), async {
+        let records = RecordStores::of(&loaded);
+        if let Some(store) = &records.store {
+            store.start_upkeep()?;
+        }
         let deps = Deps {
-            records: RecordStores::of(&loaded),
+            records,
             answers: Arc::new(NoRequestHandler),
             approver: approvals::elsewhere(approvals::queue(&loaded)),
             cluster: ClusterConnection::default(),

@@ -81,6 +81,23 @@ fn a_worker_says_what_it_offers_and_ends_when_it_is_told_though_nats_is_away() {
     }
 }
 
+// RC-2
+#[test]
+fn a_worker_keeps_its_records_up() {
+    let place = Place::with_config(TOOL);
+    assert_eq!(place.run(&["call", "echo"]).status, 0);
+    let index = place.path().join("state/switchboard/index.db");
+    assert!(!index.exists(), "one call does not need it");
+    let mut command = place.command(&["worker", "--group", "gpu", "--nats", NOWHERE]);
+    let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !index.exists() {
+        assert!(process.try_wait().unwrap().is_none(), "it runs");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
 // MC-3, TL-6
 #[test]
 fn a_cluster_that_is_away_keeps_nobody_but_its_own() {

@@ -23,6 +23,9 @@ const PIECE: usize = 256 << 10;
 /// written as one row; and other processes do not wait long.
 const CHANGE: u64 = 4 << 20;
 
+/// How many bytes a line that seals a segment has at most.
+const SEALED: usize = 1024;
+
 /// How often a transaction is tried while nobody else gets on.
 const TRIES: u32 = 6;
 
@@ -57,6 +60,8 @@ impl CallIndex {
         // Newest first: the start of a call whose end is seen in a later segment is then in the part that is read of an
         // earlier one.
         numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
+        let mut whole = self.whole.borrow_mut();
+        numbers.retain(|number| !whole.contains(number));
         for number in numbers {
             match fs::metadata(self.layout.segment(number)) {
                 Ok(metadata) => lengths.push((number, metadata.len())),
@@ -65,10 +70,16 @@ impl CallIndex {
             }
         }
         let known = self.read_to()?;
-        let read = |number| known.get(&number).map_or(0, |(read, _)| *read);
-        let segments =
-            lengths.into_iter().rev().map(|(number, length)| (number, read(number), length));
-        Ok(segments.filter(|(_, read, length)| read < length).collect())
+        let mut unread = Vec::new();
+        for (number, length) in lengths.into_iter().rev() {
+            let read = known.get(&number).map_or(0, |(read, _)| *read);
+            if read < length {
+                unread.push((number, read, length));
+            } else if is_sealed(&self.layout.segment(number), length) {
+                whole.insert(number);
+            }
+        }
+        Ok(unread)
     }
 
     /// Feeds a segment up to `length`, at most `step` bytes in one transaction; `room` is a reusable buffer.
@@ -148,6 +159,17 @@ pub(crate) fn segments(journal: &Path) -> Result<Vec<u64>, Error> {
     let mut numbers: Vec<u64> = files.flatten().filter_map(number).collect();
     numbers.sort_unstable();
     Ok(numbers)
+}
+
+/// Returns whether the last line of the segment seals it, so that it does not grow any more.
+fn is_sealed(path: &Path, length: u64) -> bool {
+    let mut end = [0; SEALED];
+    let from = length.saturating_sub(SEALED as u64);
+    let read = File::open(path).and_then(|file| file.read_at(&mut end, from));
+    let Some(end) = read.ok().and_then(|read| end.get(..read)) else { return false };
+    let Some(line) = end.strip_suffix(b"\n") else { return false };
+    let start = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    line.get(start..).is_some_and(|line| line.starts_with(b"{\"sealed\":"))
 }
 
 /// Reads from `from` into the buffer.
@@ -251,4 +273,43 @@ fn is_sound(text: &[u8], last: Option<Hash>) -> bool {
     follows(first, last)
         && (before_last.is_empty()
             || chain::before(before_last).is_some_and(|hash| follows(last_line, Some(hash))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::layout::Layout;
+
+    #[test]
+    fn segments_that_are_sealed_and_read_are_not_looked_at_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path().join("store"));
+        fs::create_dir_all(layout.journal()).unwrap();
+        let append = |number: u64, text: &str| {
+            let file =
+                fs::OpenOptions::new().create(true).append(true).open(layout.segment(number));
+            file.unwrap().write_all(text.as_bytes()).unwrap();
+        };
+        let begun = "{\"segment\":1}\n";
+        append(1, &format!("{begun}{{\"sealed\":1,\"at\":\"2026\"}}\n"));
+        append(2, begun);
+        let index = CallIndex::open(&layout).unwrap();
+        let numbers = || -> Vec<u64> {
+            index.unread().unwrap().into_iter().map(|(number, ..)| number).collect()
+        };
+        assert_eq!(numbers(), [1, 2]);
+        for number in [1, 2] {
+            let length = fs::metadata(layout.segment(number)).unwrap().len();
+            let values = (number, length, "0".repeat(64));
+            let add = "INSERT INTO segments (number, read, last, lead) VALUES (?1, ?2, ?3, 0)";
+            index.connection.execute(add, values).unwrap();
+        }
+        assert!(numbers().is_empty());
+        // Only the other one can grow, so only that is looked at.
+        append(1, "more\n");
+        append(2, "more\n");
+        assert_eq!(numbers(), [2]);
+    }
 }

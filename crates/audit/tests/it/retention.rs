@@ -1,11 +1,20 @@
 //! Old records give way, and the rest can still be checked.
 
-use std::{fs, time::Duration};
+use std::{
+    fs::{self, File},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use serde_json::json;
 use switchboard_audit::{Config, Reader, Store, gc};
 use switchboard_runtime::{
-    ArtifactSource, ArtifactStore, IdempotencyStore, Recorder, artifacts::ArtifactContent,
+    ArtifactSource, ArtifactStore, IdempotencyStore, RecordOpen, Recorder,
+    artifacts::ArtifactContent,
 };
 use switchboard_toolcall::{HumanDuration, HumanSize};
 
@@ -157,4 +166,45 @@ async fn claims_whose_time_is_over_are_collected() {
     assert_eq!(claims(), 2);
     gc(&folder.path(), &Config::default()).unwrap();
     assert_eq!(claims(), 1);
+}
+
+// RC-1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn retention_never_stops_callers() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let arguments = json!({"text": "x".repeat(1_000_000)}).to_string();
+    let calls = async || {
+        let start = start("large", arguments.clone());
+        let opened = match store.open(start.clone()) {
+            RecordOpen::Done(opened) => opened,
+            RecordOpen::Batched(opened) | RecordOpen::Pending(opened) => opened.await,
+        };
+        opened.unwrap();
+        store.close(cancelled(&start));
+    };
+    calls().await;
+    // Who drops segments holds the lock: calls are recorded meanwhile.
+    let lock = File::options().write(true).open(folder.path().join("lock")).unwrap();
+    lock.lock().unwrap();
+    calls().await;
+    drop(lock);
+    // And segments are sealed and begun while others are dropped.
+    let (path, dropped) = (folder.path(), Arc::new(AtomicU64::new(0)));
+    let counted = dropped.clone();
+    let collects = thread::spawn(move || {
+        let config = Config { max_size: HumanSize(20_000_000), ..Config::default() };
+        while counted.load(Ordering::Relaxed) < 3 {
+            counted.fetch_add(gc(&path, &config).unwrap().segments, Ordering::Relaxed);
+        }
+    });
+    let mut number = 2;
+    while dropped.load(Ordering::Relaxed) < 3 {
+        calls().await;
+        number += 1;
+    }
+    collects.join().unwrap();
+    let left = folder.records().len();
+    assert!((1..number).contains(&left), "{left} of {number}");
+    assert_eq!(folder.damage(), []);
 }

@@ -7,7 +7,7 @@ use std::{
 
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use futures_util::StreamExt;
-use switchboard_audit::{CallStage, Record};
+use switchboard_audit::{CallDetail, CallStage, Record};
 use switchboard_toolcall::CallId;
 use switchboard_workers::{Cluster, Error};
 use tokio::time::sleep;
@@ -26,6 +26,8 @@ const REMEMBERED: usize = 10_000;
 /// Follows the records of all nodes.
 pub struct ClusterFollower {
     cluster: Cluster,
+    /// The stages that are of interest.
+    stages: Vec<CallStage>,
     messages: Option<pull::Ordered>,
     /// The sequence of the next message.
     next: u64,
@@ -35,11 +37,12 @@ pub struct ClusterFollower {
 }
 
 impl ClusterFollower {
-    pub(super) async fn new(cluster: Cluster) -> Result<Self, Error> {
+    pub(super) async fn new(cluster: Cluster, stages: &[CallStage]) -> Result<Self, Error> {
         let stream = open(&cluster).await?;
         let next = stream.map_or(1, |stream| stream.cached_info().state.last_sequence + 1);
         let mut follow = Self {
             cluster,
+            stages: stages.to_vec(),
             messages: None,
             next,
             is_well: true,
@@ -54,9 +57,8 @@ impl ClusterFollower {
     async fn begin(&mut self) -> Result<(), Error> {
         let Some(stream) = open(&self.cluster).await? else { return Ok(()) };
         let from = DeliverPolicy::ByStartSequence { start_sequence: self.next };
-        let ends =
-            [CallStage::Ended, CallStage::Unknown].map(|stage| subjects(&self.cluster, stage));
-        self.messages = Some(ordered(&stream, from, ends.to_vec()).await?);
+        let wanted = self.stages.iter().map(|stage| subjects(&self.cluster, *stage));
+        self.messages = Some(ordered(&stream, from, wanted.collect()).await?);
         Ok(())
     }
 
@@ -65,6 +67,14 @@ impl ClusterFollower {
     /// # Cancel safety
     /// Nothing is lost: a call that was not returned is returned next time.
     pub async fn next(&mut self) -> Record {
+        self.next_update().await.1.record
+    }
+
+    /// Waits for the next call at one of the stages, on any node.
+    ///
+    /// # Cancel safety
+    /// As [`next`](Self::next).
+    pub(super) async fn next_update(&mut self) -> (CallStage, CallDetail) {
         loop {
             let Some(messages) = &mut self.messages else {
                 sleep(PAUSE).await;
@@ -81,7 +91,7 @@ impl ClusterFollower {
                         continue;
                     };
                     if let Some(detail) = told.detail() {
-                        return detail.record;
+                        return (told.stage, detail);
                     }
                 }
                 Some(Err(error)) => {

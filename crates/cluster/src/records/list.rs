@@ -9,7 +9,7 @@ use async_nats::{
     datetime,
     jetstream::{consumer::DeliverPolicy, stream::Stream},
 };
-use switchboard_audit::{CallDetail, CallStage, CallUpdate, Filter, Record};
+use switchboard_audit::{CallDetail, CallStage, CallUpdate, Filter, Record, RecordTest};
 use switchboard_toolcall::CallId;
 use switchboard_workers::{Cluster, Error};
 
@@ -29,7 +29,9 @@ const ORDER: Duration = Duration::from_millis(500);
 
 /// The records of all nodes. Cheap to make.
 pub struct Records {
-    cluster: Cluster,
+    pub(super) cluster: Cluster,
+    /// How many messages a question may read.
+    most_read: u64,
 }
 
 /// The progress of a long read.
@@ -44,7 +46,12 @@ pub struct ReadProgress {
 impl Records {
     /// Creates the records of a cluster.
     pub fn new(cluster: Cluster) -> Self {
-        Self { cluster }
+        Self { cluster, most_read: u64::MAX }
+    }
+
+    /// Limits how many messages a question may read before it fails.
+    pub(super) fn reading_at_most(self, most_read: u64) -> Self {
+        Self { most_read, ..self }
     }
 
     /// Returns the calls that match, newest first: at most the filter's `limit`, none older than its `since`.
@@ -57,7 +64,7 @@ impl Records {
     pub async fn list(
         &self,
         filter: &Filter,
-        passes: impl Fn(&Record) -> bool,
+        passes: RecordTest<'_>,
         mut watch: impl FnMut(ReadProgress),
     ) -> Result<Vec<Record>, Error> {
         let Some(stream) = open(&self.cluster).await? else { return Ok(Vec::new()) };
@@ -66,17 +73,20 @@ impl Records {
         let (mut last, mut read) = (state.last_sequence, 0);
         let most = filter.limit.unwrap_or(usize::MAX);
         let passes =
-            |record: &&Record| filter.after.is_none_or(|after| record.id < after) && passes(record);
+            |record: &Record| filter.after.is_none_or(|after| record.id < after) && passes(record);
         let mut calls = QueuedCalls::default();
         let mut nodes = Nodes::of(&self.cluster);
         let mut size = (most as u64).saturating_mul(2).clamp(WINDOWS.0, WINDOWS.1);
         while all > 0 && last >= first {
+            if read >= self.most_read {
+                return Err(Error::TooManyRecords { most: self.most_read });
+            }
             let from = first.max((last + 1).saturating_sub(size));
             let mut oldest = None;
             let begin = DeliverPolicy::ByStartSequence { start_sequence: from };
             window::read(&stream, begin, last, |StreamRecord { published, told, .. }| {
                 oldest = oldest.or(Some(published));
-                calls.take(told);
+                calls.take(told, &passes);
                 read += 1;
                 watch(ReadProgress { read, all });
                 true
@@ -91,14 +101,14 @@ impl Records {
             };
             let is_enough = || {
                 let newer = calls.records().filter(|record| record.started >= latest);
-                newer.filter(&passes).take(most).count() >= most
+                newer.take(most).count() >= most
             };
             if filter.since.is_some_and(|since| latest < since) || is_enough() {
                 break;
             }
             size = (size * 2).min(WINDOWS.1);
         }
-        let mut records: Vec<_> = calls.records().filter(&passes).cloned().collect();
+        let mut records = calls.into_records();
         records.sort_by_key(|record| std::cmp::Reverse((record.started, record.id)));
         records.truncate(most);
         Ok(records)
@@ -120,7 +130,12 @@ impl Records {
         let mut found = HashMap::<CallId, CallUpdate>::new();
         let from = DeliverPolicy::ByStartTime { start_time: instant(lowest) };
         let last = state.last_sequence;
+        let mut read = 0;
         window::read(&stream, from, last, |StreamRecord { told, .. }| {
+            read += 1;
+            if read > self.most_read {
+                return false;
+            }
             let Some(told) = told else { return true };
             if told.id.to_string().starts_with(&beginning) {
                 keep(&mut found, told.id, told, |told| told.stage);
@@ -129,6 +144,9 @@ impl Records {
             is_all.is_none_or(|told| told.stage != CallStage::Ended)
         })
         .await?;
+        if read > self.most_read {
+            return Err(Error::TooManyRecords { most: self.most_read });
+        }
         let mut found: Vec<_> = found.into_values().filter_map(|told| told.detail()).collect();
         found.sort_by_key(|detail| detail.record.id);
         found.truncate(most);
@@ -140,20 +158,21 @@ impl Records {
     /// # Errors
     /// As [`list`](Self::list).
     pub async fn follow(&self) -> Result<ClusterFollower, Error> {
-        ClusterFollower::new(self.cluster.clone()).await
+        ClusterFollower::new(self.cluster.clone(), &[CallStage::Ended, CallStage::Unknown]).await
     }
 }
 
 /// The calls that were read, each at its latest stage.
 #[derive(Default)]
 pub(super) struct QueuedCalls {
-    calls: HashMap<CallId, (CallStage, Record)>,
+    /// Without a record if the call does not pass at that stage: it need not stay in memory.
+    calls: HashMap<CallId, (CallStage, Option<Record>)>,
     /// For each node, when the oldest call began whose start was read.
     pub(super) begun: HashMap<String, SystemTime>,
 }
 
 impl QueuedCalls {
-    fn take(&mut self, told: Option<CallUpdate>) {
+    fn take(&mut self, told: Option<CallUpdate>, passes: impl Fn(&Record) -> bool) {
         let Some(told) = told else { return };
         if told.stage == CallStage::Started {
             let began = began(told.id);
@@ -164,12 +183,17 @@ impl QueuedCalls {
             return;
         }
         if let Some(detail) = told.detail() {
-            self.calls.insert(told.id, (told.stage, detail.record));
+            let record = Some(detail.record).filter(passes);
+            self.calls.insert(told.id, (told.stage, record));
         }
     }
 
     fn records(&self) -> impl Iterator<Item = &Record> {
-        self.calls.values().map(|(_, record)| record)
+        self.calls.values().filter_map(|(_, record)| record.as_ref())
+    }
+
+    fn into_records(self) -> Vec<Record> {
+        self.calls.into_values().filter_map(|(_, record)| record).collect()
     }
 }
 
@@ -200,13 +224,13 @@ pub(super) fn began(id: CallId) -> SystemTime {
 }
 
 /// Whether there are messages since then: a consumer that starts after the last message would wait.
-fn has_any_since(stream: &Stream, since: SystemTime) -> bool {
+pub(super) fn has_any_since(stream: &Stream, since: SystemTime) -> bool {
     let last: SystemTime = stream.cached_info().state.last_timestamp.into();
     last + SKEW >= since
 }
 
 /// Converts a time for NATS, with room for clocks that differ.
-fn instant(time: SystemTime) -> datetime::DateTime {
+pub(super) fn instant(time: SystemTime) -> datetime::DateTime {
     let time = time.checked_sub(SKEW).unwrap_or(UNIX_EPOCH);
     let nanoseconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let nanoseconds = i128::try_from(nanoseconds).unwrap_or_default();

@@ -4,6 +4,7 @@
 mod credentials;
 mod figures;
 mod mcp_sessions;
+mod slots;
 mod state;
 #[path = "../shared/shared.rs"]
 mod shared;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::json;
-use tokio::time::{Instant, timeout};
+use switchboard_cluster::{ClusterView, Error};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     LONG, TestCluster,
@@ -77,4 +78,38 @@ async fn nobody_waits_for_a_gateway_that_died() {
     drop(here);
     assert!(asked.await.is_err());
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+// GW-1
+#[tokio::test(start_paused = true)]
+async fn the_secret_of_sessions_is_replaced_while_gateways_run() {
+    let test_cluster = TestCluster::new();
+    let mut view = ClusterView::new(&test_cluster.cluster());
+    assert!(!view.rotate_session_secret(false).await.unwrap(), "there is none yet");
+    let [here, there] =
+        [TestServer::new(&test_cluster, "one").await, TestServer::new(&test_cluster, "two").await];
+    let old = here.open().await;
+    assert!(view.rotate_session_secret(false).await.unwrap());
+    sleep(Duration::from_secs(1)).await;
+    let new = here.open().await;
+    let late = TestServer::new(&test_cluster, "late").await;
+    for session in [&old, &new] {
+        assert_eq!(there.ping(session).await, StatusCode::OK);
+        assert_eq!(late.ping(session).await, StatusCode::OK);
+    }
+    // A stolen secret is forgotten at once.
+    let [other_old, other_new] = [there.open().await, new];
+    assert!(view.rotate_session_secret(true).await.unwrap());
+    sleep(Duration::from_secs(1)).await;
+    let last = TestServer::new(&test_cluster, "last").await;
+    for session in [&old, &other_old, &other_new] {
+        assert_eq!(last.ping(session).await, StatusCode::NOT_FOUND);
+    }
+    assert_eq!(here.ping(&other_old).await, StatusCode::NOT_FOUND, "it was open elsewhere");
+    let fresh = there.open().await;
+    assert_eq!(here.ping(&fresh).await, StatusCode::OK);
+
+    let signed = TestCluster::signed();
+    let refused = ClusterView::new(&signed.cluster()).rotate_session_secret(false).await;
+    assert!(matches!(refused, Err(Error::DerivedSecret)), "{refused:?}");
 }

@@ -1,14 +1,17 @@
 //! What all nodes recorded, read from one place.
 
 use std::{
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use serde_json::json;
-use switchboard_audit::{Config as Audit, Filter, Reader, Record, Store};
-use switchboard_cluster::records::{ReadProgress, Records, ShippingTask, ship_once};
+use switchboard_audit::{
+    CallStage, Config as Audit, Filter, Reader, Record, SharedRecords, Store, ToolStatsSum,
+};
+use switchboard_cluster::records::{CallerRecords, ReadProgress, Records, ShippingTask, ship_once};
 use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::Nats;
 use switchboard_toolcall::{CallContext, CallId, ToolCall, ToolError, tool_fn};
@@ -107,7 +110,7 @@ fn shown(records: &[Record]) -> Vec<(CallId, &'static str)> {
 
 async fn all(records: &Records, filter: Filter) -> Vec<Record> {
     let passes = filter.matcher().unwrap();
-    records.list(&filter, passes, |_| {}).await.unwrap()
+    records.list(&filter, &passes, |_| {}).await.unwrap()
 }
 
 /// Waits until the records of the cluster are these.
@@ -120,7 +123,7 @@ async fn until(records: &Records, expected: &[(CallId, &'static str)]) {
             let passes = filter.matcher().unwrap();
             // The broker may be away.
             found = records
-                .list(&filter, passes, |_| {})
+                .list(&filter, &passes, |_| {})
                 .await
                 .map_or_else(|_| vec![], |all| shown(&all));
         }
@@ -193,7 +196,7 @@ async fn questions_are_answered_as_a_store_answers_them() {
     }
     // They were shipped long after they began, as after a time without NATS; still only the end is read.
     let (filter, mut reading) = (Filter { limit: Some(3), ..Filter::default() }, None);
-    records.list(&filter, |_| true, |now| reading = Some(now)).await.unwrap();
+    records.list(&filter, &|_: &Record| true, |now| reading = Some(now)).await.unwrap();
     let ReadProgress { read, all: messages } = reading.unwrap();
     assert_eq!(messages, 1400);
     assert!(read < 1400, "{read}");
@@ -220,4 +223,68 @@ async fn questions_are_answered_as_a_store_answers_them() {
     ship_once(own.connect().await, node.path().to_owned(), MONTH).await.unwrap();
     let ended = tokio::time::timeout(LIMIT, follow.next()).await.unwrap();
     assert_eq!((ended.id, ended.outcome.code()), (new, "tool_error"));
+}
+
+// RC-2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_shows_follows_and_sums_the_calls_of_all_nodes() {
+    let own = TestNats::start();
+    let (one, other) = (Node::new(), Node::new());
+    let cluster = own.connect().await;
+    cluster.reached(LIMIT).await.unwrap();
+    let shared: Box<dyn SharedRecords> = Box::new(CallerRecords::new(&cluster));
+    let any = |_: &Record| true;
+    assert_eq!(shared.list(&Filter::default(), &any).await.unwrap().len(), 0);
+    for n in [1, 13, 2] {
+        one.call(n).await;
+        other.call(n).await;
+    }
+    for node in [&one, &other] {
+        ship_once(own.connect().await, node.path().to_owned(), MONTH).await.unwrap();
+    }
+    let expected = both(&one, &other);
+    let found = shared.list(&Filter::default(), &any).await.unwrap();
+    assert_eq!(shown(&found), expected);
+    let failed = Filter { failed: true, limit: Some(1), ..Filter::default() };
+    assert_eq!(shared.list(&failed, &any).await.unwrap()[0].outcome.code(), "tool_error");
+    let detail = shared.show(expected[0].0).await.unwrap().unwrap();
+    assert_eq!((detail.record.id, detail.result.as_deref()), (expected[0].0, Some("\"2\"")));
+    assert!(shared.show(CallId::generate()).await.unwrap().is_none());
+
+    // Each call once, in the order in which they ended; with a time, no others.
+    let records = own.records().await;
+    let (mut each, mut sum) = (Vec::new(), ToolStatsSum::default());
+    let read = records.each(
+        &Filter::default(),
+        &any,
+        |_| {},
+        |detail| {
+            sum.add(&detail.record);
+            each.push(detail.record.id);
+            ControlFlow::Continue(())
+        },
+    );
+    read.await.unwrap();
+    let sums = sum.stats();
+    assert_eq!((each.len(), sums[0].calls, sums[0].failures), (6, 6, 2));
+    each.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+    assert_eq!(each, expected.iter().map(|(id, _)| *id).collect::<Vec<_>>());
+    let mut first = 0;
+    let stop = |_| {
+        first += 1;
+        ControlFlow::Break(())
+    };
+    records.each(&failed, &|record| record.outcome.code() != "ok", |_| {}, stop).await.unwrap();
+    assert_eq!(first, 1);
+
+    let mut follower = shared.follow().await.unwrap();
+    let new = one.call(7).await;
+    ship_once(own.connect().await, one.path().to_owned(), MONTH).await.unwrap();
+    let mut stages = Vec::new();
+    while stages.len() < 2 {
+        let (stage, detail) = tokio::time::timeout(LIMIT, follower.next()).await.unwrap();
+        assert_eq!(detail.record.id, new);
+        stages.push(stage);
+    }
+    assert_eq!(stages, [CallStage::Started, CallStage::Ended]);
 }

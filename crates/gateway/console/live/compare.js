@@ -1,11 +1,11 @@
 // Two calls side by side: what differs is marked.
 
-import { get } from '../api.js';
 import { h } from '../dom.js';
 import { duration, moment } from '../format.js';
 import { write } from '../json.js';
 import { navigate } from '../router.js';
 import { chip, fetched } from '../widgets.js';
+import { readCall } from './detail.js';
 import { differences } from './difference.js';
 
 /** @import { CallDetail } from '../types' */
@@ -24,8 +24,9 @@ export function compare(first, second, close) {
   const body = h('div', { class: 'detail-body' });
   const load = () =>
     fetched(body, async () => {
-      const read = (/** @type {string} */ id) => get(`/api/calls/${encodeURIComponent(id)}`);
-      return content(.../** @type {[CallDetail, CallDetail]} */ (await Promise.all([read(first), read(second)])));
+      return content(
+        .../** @type {[CallDetail, CallDetail]} */ (await Promise.all([readCall(first), readCall(second)])),
+      );
     });
   const swap = () => {
     const query = new URLSearchParams(location.search);

@@ -3,6 +3,7 @@
 import { get } from '../api.js';
 import { HeldCard } from '../approval.js';
 import { h } from '../dom.js';
+import { feed } from '../feed.js';
 import { duration, moment, size } from '../format.js';
 import { holds } from '../held.js';
 import { icon } from '../icons.js';
@@ -27,13 +28,19 @@ const STAGES = /** @type {const} */ ([
 ]);
 
 /**
+ * Reads a call: of any node, if those of all are shown.
+ * @param {string} id
+ */
+export const readCall = (id) => get(`/api/calls/${encodeURIComponent(id)}${feed.isWide ? '?cluster=true' : ''}`);
+
+/**
  * A panel for one call.
  * @param {string} id
  * @param {() => void} close
  */
 export function detail(id, close) {
   const body = h('div', { class: 'detail-body' });
-  const load = () => fetched(body, async () => content(await get(`/api/calls/${encodeURIComponent(id)}`)));
+  const load = () => fetched(body, async () => content(await readCall(id)));
   const card = new HeldCard(({ call_id: call }) => call === id, load);
   const element = h(
     'aside',
@@ -86,6 +93,7 @@ function content(read) {
       ['Server', call.server],
       ['Caller', call.caller],
       ['Client', call.client],
+      ['Node', call.node && `${call.node.host} (${call.node.id})`],
       [
         'Conversation',
         call.conversation &&

@@ -21,6 +21,7 @@ const MOST = 100_000;
 export async function download(filter) {
   const passes = filter.matcher();
   const query = filter.question(PAGE);
+  query.set('whole', 'true');
   /** @type {string[]} */
   const lines = [];
   /** @type {string | null} */

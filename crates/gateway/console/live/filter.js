@@ -15,6 +15,8 @@ export class Filter {
     /** @type {Record<string, string>} */
     this.values = {};
     for (const key of KEYS) this.values[key] = query.get(key) ?? '';
+    /** Whether the calls of all nodes of the cluster are meant. */
+    this.isWide = query.get('scope') === 'cluster';
   }
 
   /** Whether anything is filtered at all. */
@@ -34,7 +36,7 @@ export class Filter {
 
   /** @param {Filter} other */
   equals(other) {
-    return KEYS.every((key) => this.values[key] === other.values[key]);
+    return this.isWide === other.isWide && KEYS.every((key) => this.values[key] === other.values[key]);
   }
 
   /** A function that says whether a call is shown. */
@@ -68,6 +70,7 @@ export class Filter {
     if (conversation) query.set('conversation', conversation);
     if (outcome && isFailure(outcome)) query.set('failed', 'true');
     if (slow) query.set('slow', slow);
+    if (this.isWide) query.set('cluster', 'true');
     return query;
   }
 }

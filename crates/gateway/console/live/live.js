@@ -71,6 +71,16 @@ class Live {
     'list',
     (view) => change({ view: view === 'list' ? null : view }),
   );
+  /** Of which calls; only gateways of a cluster know of others. */
+  scope = segments(
+    'Calls of',
+    [
+      ['gateway', 'This gateway'],
+      ['cluster', 'All nodes'],
+    ],
+    'gateway',
+    (scope) => change({ scope: scope === 'cluster' ? scope : null }),
+  );
   pause = h('button', { type: 'button', 'aria-pressed': 'false', onclick: () => this.#toggle() }, 'Pause');
   save = h(
     'button',
@@ -87,10 +97,16 @@ class Live {
   /** @param {HTMLElement} place */
   constructor(place) {
     place.append(
-      head('Live', this.figures, this.views.element, this.saved.element, this.save, this.pause),
+      head('Live', this.figures, this.scope.element, this.views.element, this.saved.element, this.save, this.pause),
       this.bar.element,
       this.choosing,
       h('div', { class: 'split' }, h('div', { class: 'stage-frame' }, this.waiting, this.stage), this.panel),
+    );
+    this.scope.element.hidden = true;
+    get('/api/gateway').then(
+      ({ cluster }) => (this.scope.element.hidden = !cluster),
+      // Without it, the calls of this gateway are shown.
+      () => {},
     );
     const hover = (/** @type {boolean} */ isOver) => {
       this.#isUnderPointer = isOver;
@@ -116,6 +132,7 @@ class Live {
     const onKey = (/** @type {KeyboardEvent} */ event) => this.#key(event);
     document.addEventListener('keydown', onKey);
     this.close = () => {
+      feed.widen(false);
       stop();
       unwatch();
       release();
@@ -132,6 +149,9 @@ class Live {
     const filter = new Filter(route.query);
     const view = route.query.get('view') === 'waterfall' ? 'waterfall' : 'list';
     if (!filter.equals(this.#filter)) {
+      if (filter.isWide !== feed.isWide) this.#calls.clear();
+      feed.widen(filter.isWide);
+      this.scope.press(filter.isWide ? 'cluster' : 'gateway');
       this.#filter = filter;
       this.#still = null;
       this.#calls.filter(filter);

@@ -88,6 +88,23 @@ impl Memory {
         let _ = self.events.send(event);
     }
 
+    /// Returns whether there has been no subscriber for a while; then the buffer is dropped.
+    pub(super) fn is_abandoned(&self) -> bool {
+        let mut kept = self.lock();
+        let now = Instant::now();
+        if self.events.receiver_count() > 0 {
+            kept.watched = now;
+        }
+        let is_abandoned = now - kept.watched > PATIENCE;
+        if is_abandoned {
+            self.is_wanted.store(false, Ordering::Relaxed);
+            kept.events = VecDeque::new();
+            // A client that reconnects after this may have missed an event.
+            kept.next += 1;
+        }
+        is_abandoned
+    }
+
     /// Subscribes to events; those since the event with the id `last` come first.
     pub(super) fn watch(&self, last: Option<&str>) -> EventSubscription {
         let mut kept = self.lock();

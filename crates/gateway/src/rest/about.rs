@@ -18,8 +18,9 @@ pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
 ) -> Json<AboutGateway> {
-    match caller.may_administer() {
-        true => Json(AboutGateway::clone(&parts.about.get())),
-        false => Json(AboutGateway::default()),
-    }
+    let about = match caller.may_administer() {
+        true => AboutGateway::clone(&parts.about.get()),
+        false => AboutGateway::default(),
+    };
+    Json(AboutGateway { cluster: parts.shared_records.is_some(), ..about })
 }

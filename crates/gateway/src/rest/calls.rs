@@ -1,6 +1,8 @@
 //! Recorded calls: from the store if there is one, else from memory.
 
 mod filter;
+pub(super) mod shared;
+mod stored;
 
 use std::sync::Arc;
 
@@ -14,8 +16,7 @@ use axum::{
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use switchboard_access::Caller;
-use switchboard_audit::{CallDetail, CallOutcome, Error, Filter, Reader, Record, Store};
-use switchboard_runtime::{CallHistory, RecordedCall};
+use switchboard_audit::{CallDetail, Error, Filter, Reader, Record, Store};
 use switchboard_toolcall::{CallId, ErrorKind};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
@@ -32,6 +33,11 @@ use crate::{
     },
 };
 use filter::CallsQuery;
+use shared::{ClusterQuery, ShownNode};
+use stored::{listed, remembered, stored, stored_in};
+
+pub(crate) use filter::flag;
+pub(super) use stored::recent;
 
 /// How many calls are shown unless the caller asks for another number.
 const DEFAULT: usize = 100;
@@ -39,8 +45,8 @@ const DEFAULT: usize = 100;
 const MOST: usize = 10_000;
 /// How many calls of a profile are looked through.
 const PROFILE_MOST: usize = 10_000;
-/// How many calls are read from the store at once.
-const PAGE: usize = 1000;
+/// Longer arguments are left out of lists.
+const LONG: usize = 4096;
 
 /// A call as the records have it.
 #[derive(Serialize, ToSchema)]
@@ -49,9 +55,13 @@ pub(crate) struct ShownRecord {
     tool: String,
     /// The MCP server that ran it.
     server: Option<String>,
-    /// The arguments, secrets taken out.
-    #[schema(value_type = Object)]
+    /// The arguments, secrets taken out; null if they were left out.
+    #[schema(value_type = Option<Object>)]
     arguments: Option<Box<RawValue>>,
+    /// Whether the arguments were left out, because they have more than 4 KiB: `whole` gives them, and so does the call's own address.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    arguments_cut: bool,
     /// `ok`, `running` or the kind of failure.
     #[schema(schema_with = outcomes)]
     outcome: &'static str,
@@ -73,15 +83,24 @@ pub(crate) struct ShownRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     shown_as: Option<String>,
+    /// The node that it was made at, of a list of all nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    node: Option<ShownNode>,
 }
 
-impl From<Record> for ShownRecord {
-    fn from(record: Record) -> Self {
+impl ShownRecord {
+    /// Shows a record; long arguments only if it is to be `whole`.
+    fn new(record: Record, whole: bool) -> Self {
+        let is_short = whole || record.arguments.len() <= LONG;
+        // The beginning of long ones is no JSON.
+        let arguments = is_short.then(|| RawValue::from_string(record.arguments).ok()).flatten();
         Self {
+            arguments_cut: arguments.is_none(),
             id: record.id.to_string(),
             tool: record.tool,
             server: record.server,
-            arguments: RawValue::from_string(record.arguments).ok(),
+            arguments,
             outcome: record.outcome.code(),
             error_kind: record.outcome.error_kind().map(ErrorKind::code),
             duration_ms: record.duration.map(|duration| duration.as_nanos() as f64 / 1e6),
@@ -91,6 +110,7 @@ impl From<Record> for ShownRecord {
             conversation: record.conversation,
             profile: record.profile,
             shown_as: record.shown_as,
+            node: record.node.map(ShownNode::from),
         }
     }
 }
@@ -117,10 +137,17 @@ pub(crate) async fn list(
     if most > MOST {
         return Err(ApiError::BadRequest(format!("limit is {most}; it may be {MOST} at most")));
     }
+    let (is_of_cluster, whole) = (asked.cluster, asked.whole);
+    let shown = |records: Vec<Record>| {
+        Json(records.into_iter().map(|record| ShownRecord::new(record, whole)).collect())
+    };
     let filter = asked.filter(parts.executor.config().slow_call);
-    if let Some(mut records) = in_profile(&parts, &caller, &filter, PROFILE_MOST).await? {
+    if is_of_cluster {
+        return Ok(shown(shared::list(&parts, &caller, filter, most).await?));
+    }
+    if let Some(mut records) = in_profile(&parts, &caller, &filter, PROFILE_MOST, whole).await? {
         records.truncate(most);
-        return Ok(Json(records.into_iter().map(ShownRecord::from).collect()));
+        return Ok(shown(records));
     }
     let Some(filter) = known_to(&caller, filter) else { return Ok(Json(Vec::new())) };
     let tools = parts.executor.tools().clone();
@@ -132,11 +159,11 @@ pub(crate) async fn list(
             // A search may take longer than other lists.
             if filter.search.is_some() {
                 let search = move |reader: &mut Reader| {
-                    stored(|filter| reader.list(filter), filter, visible, most)
+                    stored(|filter| listed(reader, filter, whole), filter, visible, most)
                 };
                 ask(store, search).await?
             } else {
-                stored_in(store, filter, visible, most).await?
+                stored_in(store, filter, visible, most, whole).await?
             }
         }
         None => {
@@ -144,16 +171,16 @@ pub(crate) async fn list(
             found.map_err(refused)?
         }
     };
-    Ok(Json(records.into_iter().map(ShownRecord::from).collect()))
+    Ok(shown(records))
 }
 
 /// All about one of them. A result that is an MCP result has `text` beside it, what models and people read of it. One that was queued says how it is, and has its envelope as `result` once it has ended.
 #[utoipa::path(
     get, path = "/api/calls/{id}", operation_id = "show_call", tag = "watch",
-    params(("id" = String, Path, description = "The id of the call")),
+    params(("id" = String, Path, description = "The id of the call"), ClusterQuery),
     responses(
         (status = 200, description = "The call, its result and how long each stage took", body = Value),
-        (status = 400, description = "The id is no text", body = FailedResponse),
+        (status = 400, description = "The id is no text, or the query is wrong", body = FailedResponse),
         (status = 404, description = "There is no such call", body = FailedResponse),
         (status = 503, description = "The records, or the queue, cannot be read", body = FailedResponse),
         RejectedResponse,
@@ -163,7 +190,9 @@ pub(crate) async fn show(
     State(parts): State<Arc<Parts>>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
+    asked: Result<Query<ClusterQuery>, QueryRejection>,
 ) -> Result<Json<Value>, ApiError> {
+    let Query(asked) = asked.map_err(|problem| ApiError::BadRequest(problem.body_text()))?;
     let Path(id) = id.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     let unknown = || ApiError::NotFound(format!("Call '{id}' not found"));
     let call = CallId::parse(&id).ok_or_else(unknown)?;
@@ -176,7 +205,11 @@ pub(crate) async fn show(
         Ok(QueuedLookup::Unknown) => None,
         Err(away) => Some(away),
     };
-    match recorded(&parts, call).await? {
+    let found = match recorded(&parts, call).await? {
+        None if asked.cluster => shared::recorded(&parts, &caller, call).await?,
+        found => found,
+    };
+    match found {
         // If the queue cannot be reached, other calls can still be shown.
         Some((record, mut shown)) => {
             let tools = parts.executor.tools();
@@ -193,12 +226,14 @@ pub(crate) async fn show(
 }
 
 /// Returns the latest calls that a caller with a profile may know of and that pass the filter, as the profile names them,
-/// newest first. `None` if the caller has no profile: the store answers faster.
+/// newest first. `None` if the caller has no profile: the store answers faster. Unless it is to be `whole`, long arguments are
+/// only there to be searched.
 pub(super) async fn in_profile(
     parts: &Parts,
     caller: &Caller,
     filter: &Filter,
     most: usize,
+    whole: bool,
 ) -> Result<Option<Vec<Record>>, ApiError> {
     if caller.visibility().profile().is_none() {
         return Ok(None);
@@ -222,7 +257,7 @@ pub(super) async fn in_profile(
     let found = match &parts.store {
         Some(store) => {
             let store = store.clone();
-            stored_in(store, unnamed, is_visible, most).await?
+            stored_in(store, unnamed, is_visible, most, whole || filter.search.is_some()).await?
         }
         None => {
             let found = remembered(&**parts.executor.history(), &unnamed, is_visible, most).await;
@@ -296,84 +331,5 @@ pub(super) fn refused(error: Error) -> ApiError {
     match error {
         Error::Glob { .. } => ApiError::BadRequest(error.to_string()),
         other => ApiError::Unavailable(other.to_string()),
-    }
-}
-
-/// Returns calls from the store; others may ask it between two pages.
-async fn stored_in(
-    store: Store,
-    filter: Filter,
-    visible: impl Fn(&Record) -> bool + Send + 'static,
-    most: usize,
-) -> Result<Vec<Record>, ApiError> {
-    let list = move |filter: &Filter| store.ask(|reader| reader.list(filter));
-    let found = spawn_blocking(move || stored(list, filter, visible, most)).await;
-    found.map_err(|error| ApiError::Unavailable(error.to_string()))?.map_err(refused)
-}
-
-/// Returns calls from the store, page by page, since the caller may see only some of them.
-fn stored(
-    mut list: impl FnMut(&Filter) -> Result<Vec<Record>, Error>,
-    mut filter: Filter,
-    visible: impl Fn(&Record) -> bool,
-    most: usize,
-) -> Result<Vec<Record>, Error> {
-    let mut records = Vec::new();
-    loop {
-        let page = PAGE.max(most - records.len());
-        filter.limit = Some(page);
-        let found = list(&filter)?;
-        let is_last = found.len() < page;
-        filter.after = found.last().map(|record| record.id);
-        records.extend(found.into_iter().filter(&visible));
-        if is_last || records.len() >= most {
-            records.truncate(most);
-            return Ok(records);
-        }
-    }
-}
-
-/// Returns calls from memory.
-async fn remembered(
-    history: &dyn CallHistory,
-    filter: &Filter,
-    visible: impl Fn(&Record) -> bool,
-    most: usize,
-) -> Result<Vec<Record>, Error> {
-    let passes = filter.matcher()?;
-    let records = recent(history, MOST).await?.into_iter();
-    let older = records.filter(|record| filter.after.is_none_or(|after| record.id < after));
-    Ok(older.filter(|record| passes(record) && visible(record)).take(most).collect())
-}
-
-/// Returns the latest calls in memory.
-pub(super) async fn recent(history: &dyn CallHistory, most: usize) -> Result<Vec<Record>, Error> {
-    let calls = history.recent(most).await;
-    let calls = calls.map_err(|error| Error::Background(error.to_string()))?;
-    Ok(calls.iter().map(record).collect())
-}
-
-fn record(call: &RecordedCall) -> Record {
-    let start = &call.start;
-    Record {
-        id: start.id,
-        tool: start.tool.to_string(),
-        server: call.server.as_deref().map(str::to_owned),
-        caller: start.caller.as_deref().map(str::to_owned),
-        client: start.client.as_deref().map(str::to_owned),
-        conversation: start.conversation.as_deref().map(str::to_owned),
-        profile: start.profile.as_deref().map(str::to_owned),
-        shown_as: start.shown_as.as_deref().map(str::to_owned),
-        arguments: start.arguments.clone(),
-        outcome: match call.end {
-            None => CallOutcome::Running,
-            Some((None, _)) => CallOutcome::Ok,
-            Some((Some(kind), _)) => CallOutcome::Failed(kind),
-        },
-        duration: call.end.map(|(_, duration)| duration),
-        started: start.started,
-        bytes: None,
-        reused: None,
-        node: None,
     }
 }

@@ -10,14 +10,17 @@ use axum::{
 };
 use futures_util::{Stream, StreamExt, future, stream};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use switchboard_access::Caller;
 use switchboard_runtime::ToolManager;
 use switchboard_toolcall::HumanDuration;
 use tokio_stream::wrappers::{BroadcastStream, errors::BroadcastStreamRecvError};
 use utoipa::IntoParams;
 
-use super::turns::knows_turn;
+use super::{
+    calls::{flag, shared},
+    turns::knows_turn,
+};
 use crate::{
     draining::Draining,
     error::ApiError,
@@ -39,6 +42,10 @@ pub(crate) struct EventsQuery {
     /// Events of so much time, 10ms to 5s, come as one message: an array.
     #[param(value_type = Option<String>, nullable = false, pattern = "^[1-9][0-9]{1,2}ms$")]
     batch: Option<HumanDuration>,
+    /// The calls of all nodes of the cluster, as their records come in; held calls, questions and turns are those of this gateway.
+    #[serde(default, alias = "fleet", deserialize_with = "flag")]
+    #[param(required = false)]
+    cluster: bool,
 }
 
 /// An event for a watcher.
@@ -73,14 +80,18 @@ pub(crate) async fn stream(
 ) -> Result<Response, ApiError> {
     let Query(wanted) = wanted.map_err(|wrong| ApiError::BadRequest(wrong.body_text()))?;
     let last = headers.get("last-event-id").map(|last| last.to_str().unwrap_or_default());
-    let events =
-        draining.ends(visible_events(&parts, caller, last.filter(|last| !last.is_empty())));
-    let feed = parts.feed.clone();
+    let last = last.filter(|last| !last.is_empty());
+    let subscription = match wanted.cluster {
+        true => parts.feed.watch_cluster(shared::records(&parts)?, last),
+        false => parts.feed.watch(last),
+    };
+    let events = draining.ends(visible_events(&parts, caller, subscription));
+    let feed = WatchedFeed { feed: parts.feed.clone(), is_of_cluster: wanted.cluster };
     Ok(match wanted.batch {
-        None => answer(events.map(move |event| one(&feed, &event))),
+        None => answer(events.map(move |event| feed.one(&event))),
         Some(HumanDuration(pause)) if is_batch(pause) => {
             let batches = tokio_stream::StreamExt::chunks_timeout(events, MOST, pause);
-            answer(batches.flat_map(move |events| stream::iter(batch(&feed, events))))
+            answer(batches.flat_map(move |events| stream::iter(feed.batch(events))))
         }
         Some(pause) => {
             let text = format!("batch: {pause} is not within 10ms and 5s");
@@ -97,9 +108,9 @@ fn is_batch(pause: Duration) -> bool {
 fn visible_events(
     parts: &Arc<Parts>,
     caller: Caller,
-    last: Option<&str>,
+    subscription: EventSubscription,
 ) -> impl Stream<Item = WatchedEvent> + Send + use<> {
-    let EventSubscription { missed, past, live } = parts.feed.watch(last);
+    let EventSubscription { missed, past, live } = subscription;
     // A caller that may only know of its own calls must not learn how many events others caused.
     let counts = caller.visibility().watches() && !caller.visibility().hides_tools();
     let missed = (missed != Some(0)).then_some(WatchedEvent::Missed(missed.filter(|_| counts)));
@@ -140,6 +151,10 @@ fn shown(event: Arc<FeedEvent>, caller: &Caller, tools: &ToolManager) -> Option<
     let of_others = || decides.then(|| tools.shown_tool(caller.visibility(), &names)).flatten();
     let name = caller.shown_call(&names, tools).or_else(of_others)?;
     let json = profile_view::event(&event, &name, caller, tools);
+    let json = match shared::sees_nodes(caller) {
+        true => json,
+        false => without_node(json.as_deref().unwrap_or(&event.json)).or(json),
+    };
     Some(WatchedEvent::Event(event, json))
 }
 
@@ -154,34 +169,59 @@ impl WatchedEvent {
     }
 }
 
-/// Returns one message.
-fn one(feed: &Feed, event: &WatchedEvent) -> sse::Event {
-    match event {
-        WatchedEvent::Event(known, _) => {
-            sse::Event::default().id(feed.name(known)).data(event.json())
-        }
-        WatchedEvent::Missed(missed) => named("missed", &json!({"missed": missed, "tool": null})),
+/// Returns the JSON of an event without its node; `None` if it has none.
+fn without_node(json: &str) -> Option<String> {
+    // Only events of all nodes have one.
+    if !json.contains("\"node\"") {
+        return None;
     }
+    let mut event: Map<String, Value> = serde_json::from_str(json).ok()?;
+    event.shift_remove("node")?;
+    Some(Value::Object(event).to_string())
 }
 
-/// Returns one message for all events, and one for what was missed.
-fn batch(feed: &Feed, events: Vec<WatchedEvent>) -> Vec<sse::Event> {
-    let mut messages = Vec::new();
-    let mut array = String::new();
-    let mut last = None;
-    for watched in &events {
-        match watched {
-            WatchedEvent::Event(event, _) => {
-                array.push(if array.is_empty() { '[' } else { ',' });
-                array.push_str(watched.json());
-                last = Some(event);
+/// The feed of this gateway, or of all nodes.
+struct WatchedFeed {
+    feed: Arc<Feed>,
+    is_of_cluster: bool,
+}
+
+impl WatchedFeed {
+    fn name(&self, event: &FeedEvent) -> String {
+        self.feed.name(event, self.is_of_cluster)
+    }
+
+    /// Returns one message.
+    fn one(&self, event: &WatchedEvent) -> sse::Event {
+        match event {
+            WatchedEvent::Event(known, _) => {
+                sse::Event::default().id(self.name(known)).data(event.json())
             }
-            WatchedEvent::Missed(_) => messages.push(one(feed, watched)),
+            WatchedEvent::Missed(missed) => {
+                named("missed", &json!({"missed": missed, "tool": null}))
+            }
         }
     }
-    if let Some(last) = last {
-        array.push(']');
-        messages.push(sse::Event::default().id(feed.name(last)).data(array));
+
+    /// Returns one message for all events, and one for what was missed.
+    fn batch(&self, events: Vec<WatchedEvent>) -> Vec<sse::Event> {
+        let mut messages = Vec::new();
+        let mut array = String::new();
+        let mut last = None;
+        for watched in &events {
+            match watched {
+                WatchedEvent::Event(event, _) => {
+                    array.push(if array.is_empty() { '[' } else { ',' });
+                    array.push_str(watched.json());
+                    last = Some(event);
+                }
+                WatchedEvent::Missed(_) => messages.push(self.one(watched)),
+            }
+        }
+        if let Some(last) = last {
+            array.push(']');
+            messages.push(sse::Event::default().id(self.name(last)).data(array));
+        }
+        messages
     }
-    messages
 }

@@ -110,7 +110,7 @@ pub(super) async fn figures(
     filter: Filter,
     window: FigureWindow,
 ) -> Result<CallFigures, ApiError> {
-    if let Some(records) = in_profile(&parts, &caller, &filter, MOST).await? {
+    if let Some(records) = in_profile(&parts, &caller, &filter, MOST, false).await? {
         return CallFigures::of(&records, &filter, window).map_err(refused);
     }
     let Some(mut filter) = known_to(&caller, filter) else {

@@ -166,3 +166,24 @@ async fn what_is_read_of_an_mcp_result_can_be_asked_for() {
         answer(gateway.get(&format!("/api/calls/{}", own["call_id"].as_str().unwrap()))).await;
     assert_eq!(record.get("text"), None, "{record}");
 }
+
+// RC-2
+#[tokio::test]
+async fn lists_leave_long_arguments_out_unless_they_are_wanted() {
+    for gateway in [TestGateway::start().await, TestGateway::recording().await] {
+        let long = json!({"text": "word ".repeat(20_000)});
+        let (_, envelope) = answer(gateway.call("echo", &long)).await;
+        answer(gateway.call("echo", &json!({"text": "word"}))).await;
+        let (_, calls) = answer(gateway.get("/api/calls")).await;
+        assert_eq!(
+            (&calls[1]["arguments"], &calls[1]["arguments_cut"]),
+            (&Value::Null, &json!(true))
+        );
+        assert_eq!(calls[0]["arguments"], json!({"text": "word"}));
+        assert_eq!(calls[0].get("arguments_cut"), None);
+        let (_, calls) = answer(gateway.get("/api/calls?whole=true&text=word&tool=e*")).await;
+        assert_eq!(calls[1]["arguments"], long);
+        let path = format!("/api/calls/{}", envelope["call_id"].as_str().unwrap());
+        assert_eq!(answer(gateway.get(&path)).await.1["arguments"], long);
+    }
+}

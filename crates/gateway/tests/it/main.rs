@@ -8,6 +8,7 @@ mod approvals;
 mod artifacts;
 mod chat;
 mod chats;
+mod cluster_calls;
 mod calls;
 mod console;
 mod discovery;
@@ -44,7 +45,7 @@ use serde_json::{Value, json};
 use switchboard_access::{Access, NewToken, Tokens, UserLookup};
 use switchboard_agent::ChatStore;
 use switchboard_approvals::ApprovalQueue;
-use switchboard_audit::Store;
+use switchboard_audit::{SharedRecords, Store};
 use switchboard_gateway::{Config, ConfigState, Feed, Gateway, Metrics, Models, Parts, Tls};
 use switchboard_mcp_client::Servers;
 use switchboard_mcp_server as mcp;
@@ -98,24 +99,30 @@ impl TestGateway {
     /// A gateway with a server behind it.
     async fn with_server(config: Config, server: &str) -> Self {
         let agent = switchboard_agent::Config::default();
-        Self::put_together(config, agent, true, Some(server), false, None).await.0
+        Self::put_together(config, agent, true, Some(server), false, None, None).await.0
     }
 
     /// A gateway to which the users of connections are who `lookup` says.
     async fn with_lookup(config: Config, lookup: UserLookup) -> Self {
         let agent = switchboard_agent::Config::default();
-        Self::put_together(config, agent, false, None, false, Some(lookup)).await.0
+        Self::put_together(config, agent, false, None, false, Some(lookup), None).await.0
+    }
+
+    /// A gateway of a cluster whose nodes have these records.
+    async fn in_cluster(records: Arc<dyn SharedRecords>) -> Self {
+        let (config, agent) = (Config::default(), switchboard_agent::Config::default());
+        Self::put_together(config, agent, true, None, false, None, Some(records)).await.0
     }
 
     async fn built(config: Config, agent: switchboard_agent::Config, records: bool) -> Self {
-        Self::put_together(config, agent, records, None, false, None).await.0
+        Self::put_together(config, agent, records, None, false, None, None).await.0
     }
 
     /// A gateway with a queue.
     async fn queueing() -> (Self, Arc<ManualQueue>) {
         let agent = switchboard_agent::Config::default();
         let (gateway, queue) =
-            Self::put_together(Config::default(), agent, true, None, true, None).await;
+            Self::put_together(Config::default(), agent, true, None, true, None, None).await;
         (gateway, queue.unwrap())
     }
 
@@ -126,6 +133,7 @@ impl TestGateway {
         server: Option<&str>,
         queues: bool,
         lookup: Option<UserLookup>,
+        shared_records: Option<Arc<dyn SharedRecords>>,
     ) -> (Self, Option<Arc<ManualQueue>>) {
         let folder = TempDir::new().unwrap();
         let tokens = Arc::new(Tokens::open(folder.path().join("tokens.json")).unwrap());
@@ -174,6 +182,7 @@ impl TestGateway {
             apis: None,
             feed,
             store,
+            shared_records,
             access,
             tls,
             approvals: Some(approvals.clone()),

@@ -46,6 +46,12 @@ impl Child {
         reply.trim().to_owned()
     }
 
+    /// Tells it to do something that ends with `done`.
+    pub(crate) fn tell(&mut self, line: &str) {
+        let reply = self.ask(line);
+        assert_eq!(reply, "done", "`{line}`");
+    }
+
     pub(crate) fn traffic(&mut self) -> Traffic {
         let reply = self.ask("traffic");
         let numbers: Vec<u64> = reply.split(' ').map(|word| word.parse().unwrap()).collect();

@@ -13,13 +13,16 @@ use switchboard_workers::{Cluster, Config, Groups};
 use tokio::{
     io::{AsyncBufReadExt, BufReader, stdin},
     task::JoinSet,
-    time::sleep,
+    time::{sleep, timeout},
 };
 
 use crate::child::Traffic;
 
 /// The pause between two calls of a gateway.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// How long all may take until they know so many workers.
+const KNOWN: Duration = Duration::from_secs(120);
 
 /// How many calls ended how.
 type Outcomes = Arc<Mutex<BTreeMap<&'static str, u64>>>;
@@ -50,8 +53,11 @@ pub(crate) async fn run(url: &str, number: &str) {
                 println!("{}", Traffic::of(clusters.into_iter()).line());
             }
             Some(("know", workers)) => {
-                know(&gateways, workers.parse().unwrap()).await;
-                println!("done");
+                let workers = workers.parse().unwrap();
+                match timeout(KNOWN, know(&gateways, workers)).await {
+                    Ok(()) => println!("done"),
+                    Err(_) => println!("{}", unknown(&gateways, workers)),
+                }
             }
             Some(("load", "on")) => {
                 for gateway in &gateways {
@@ -67,12 +73,20 @@ pub(crate) async fn run(url: &str, number: &str) {
     }
 }
 
+/// How many workers a gateway knows.
+fn known(gateway: &Gateway) -> usize {
+    let totals = gateway.groups.totals().unwrap_or_default();
+    totals.values().map(|group| group.workers).sum()
+}
+
+/// Says which gateways do not know so many workers.
+fn unknown(gateways: &[Gateway], workers: usize) -> String {
+    let wrong: Vec<_> = gateways.iter().map(known).filter(|known| *known != workers).collect();
+    format!("{} of {} gateways know {wrong:?} workers", wrong.len(), gateways.len())
+}
+
 /// Waits until all know so many workers.
 async fn know(gateways: &[Gateway], workers: usize) {
-    let known = |gateway: &Gateway| {
-        let totals = gateway.groups.totals().unwrap_or_default();
-        totals.values().map(|group| group.workers).sum::<usize>()
-    };
     while !gateways.iter().all(|gateway| known(gateway) == workers) {
         sleep(Duration::from_millis(20)).await;
     }

@@ -24,6 +24,15 @@ const QUIET: Duration = Duration::from_secs(20);
 /// How long it takes until messages of an earlier step have passed.
 const SETTLED: Duration = Duration::from_secs(15);
 
+/// How long workers that die may stay known: five seconds, and what the steps themselves take.
+const GONE: Duration = Duration::from_secs(8);
+
+/// How long it may take until all know who joined, left or was replaced.
+const JOINED: Duration = Duration::from_secs(20);
+
+/// How many messages a gateway may receive each second while nothing happens, however many workers there are.
+const QUIET_MESSAGES: f64 = 3.0;
+
 /// What is simulated.
 struct Fleet {
     workers: usize,
@@ -70,13 +79,13 @@ async fn measure(fleet: Fleet) {
     let part = (fleet.workers / 10).max(1);
     let mut there = fleet.workers;
     let began = Instant::now();
-    workers.ask(&format!("join {there}"));
-    gateways.ask(&format!("know {there}"));
+    workers.tell(&format!("join {there}"));
+    gateways.tell(&format!("know {there}"));
     println!("all are known after {:.1} s", began.elapsed().as_secs_f64());
     sleep(SETTLED).await;
     quiet(&fleet, &mut workers, &mut gateways).await;
 
-    gateways.ask("load on");
+    gateways.tell("load on");
     let mut steps = Vec::new();
     for (what, change) in
         [("leave", 0), ("join", part), ("die", 0), ("join", part), ("upgrade", part)]
@@ -84,13 +93,20 @@ async fn measure(fleet: Fleet) {
         there = there - if what == "join" { 0 } else { part } + change;
         let before = gateways.traffic();
         let began = Instant::now();
-        workers.ask(&format!("{what} {part}"));
+        workers.tell(&format!("{what} {part}"));
         let changed = Instant::now();
-        gateways.ask(&format!("know {there}"));
+        gateways.tell(&format!("know {there}"));
         let known = if what == "die" { began } else { changed };
         sleep(SETTLED).await;
         let got = gateways.traffic().since(&before).received / fleet.gateways as u64;
-        steps.push((what, known.elapsed() - SETTLED, got));
+        let known_after = known.elapsed() - SETTLED;
+        // Beyond 2,000 workers the keys are read less often.
+        let most = match what {
+            "die" => GONE.max(GONE.mul_f64(fleet.workers as f64 / 2_000.0)),
+            _ => JOINED,
+        };
+        assert!(known_after <= most, "{what}: known after {known_after:.1?}");
+        steps.push((what, known_after, got));
     }
     println!(
         "\n| {part} workers … under load | known to all gateways after | messages to each gateway, calls' replies included |\n|---|---|---|"
@@ -98,7 +114,13 @@ async fn measure(fleet: Fleet) {
     for (what, known, got) in steps {
         println!("| {what} | {:.1} s | {got} |", known.as_secs_f64());
     }
-    println!("\ncalls meanwhile: {}", gateways.ask("load off"));
+    let outcomes = gateways.ask("load off");
+    println!("\ncalls meanwhile: {outcomes}");
+    // Those of a worker that died may have run or not; nothing else may fail.
+    for (outcome, _) in outcomes.split(", ").filter_map(|outcome| outcome.split_once(':')) {
+        let outcome = outcome.trim_matches(['{', '"']);
+        assert!(["ok", "outcome_unknown", "unavailable"].contains(&outcome), "{outcomes}");
+    }
 }
 
 /// Prints what it costs that nothing happens.
@@ -127,5 +149,7 @@ async fn quiet(fleet: &Fleet, workers: &mut Child, gateways: &mut Child) {
     let used = |role: usize| after.2[role] - before.2[role];
     row("workers", after.0.since(&before.0), fleet.workers, used(1));
     row("gateways", after.1.since(&before.1), fleet.gateways, used(2));
+    let received = after.1.since(&before.1).received as f64 / seconds / fleet.gateways as f64;
+    assert!(received <= QUIET_MESSAGES, "each gateway receives {received:.1} messages a second");
     println!("| NATS | | | {:.1} % |", used(0).as_secs_f64() / seconds * 100.0);
 }

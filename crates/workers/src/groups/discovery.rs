@@ -13,7 +13,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{StreamExt, future::join_all};
+use futures_util::{StreamExt, future::join_all, stream};
 use switchboard_toolcall::BoxError;
 use switchboard_toolcall::time::unix_milliseconds;
 use tokio::{
@@ -57,7 +57,13 @@ const ANSWERED: Duration = Duration::from_secs(2);
 const REPORTED: Duration = Duration::from_millis(700);
 
 /// How many workers without an entry are asked at once.
-const ASKED: usize = 32;
+const ASKED: usize = 1_000;
+
+/// How long such questions may go on: meanwhile no messages are heard.
+const ASKING: Duration = Duration::from_secs(2);
+
+/// How many entries are read at once.
+const READ_AT_ONCE: usize = 64;
 
 /// How long the entry of a worker that cannot be asked may be missing.
 const SILENCE: Duration = Duration::from_secs(4);
@@ -255,9 +261,7 @@ impl Discovery<'_> {
     async fn compare(&mut self, number: u64) -> Result<(), Error> {
         self.counts += 1;
         if self.counts.is_multiple_of(SILENT_AGAIN) {
-            for key in self.silent() {
-                self.read(&key).await?;
-            }
+            self.read(self.silent()).await?;
         }
         let is_expected = usize::try_from(number).is_ok_and(|number| number == self.entries.len());
         // One that expires may hide one that comes: of those that have left it is known that they expire.
@@ -274,20 +278,23 @@ impl Discovery<'_> {
             self.store.live_keys().await.map_err(refused())?.into_iter().collect();
         let known = std::mem::replace(&mut self.entries, keys.clone());
         self.left.retain(|key| keys.contains(key));
-        for key in keys.difference(&known) {
-            self.read(key).await?;
-        }
+        self.read(keys.difference(&known).cloned().collect()).await?;
         self.remove_missing().await;
         Ok(())
     }
 
-    /// Reads an entry.
-    async fn read(&mut self, key: &str) -> Result<(), Error> {
-        if self.left.contains(key) {
-            return Ok(());
+    /// Reads entries, many at once: messages that come meanwhile wait.
+    async fn read(&mut self, mut keys: Vec<String>) -> Result<(), Error> {
+        keys.retain(|key| !self.left.contains(key));
+        let store = self.store;
+        let read = async |key: String| store.get(&key).await;
+        let mut entries = stream::iter(keys).map(read).buffered(READ_AT_ONCE);
+        let mut groups = BTreeSet::new();
+        while let Some(entry) = entries.next().await {
+            let Some(entry) = entry.map_err(refused())? else { continue };
+            groups.extend(self.note_entry(&entry.key, entry.value.as_ref()).await?);
         }
-        let Some(entry) = self.store.get(key).await.map_err(refused())? else { return Ok(()) };
-        if let Some(group) = self.note_entry(key, entry.value.as_ref()).await? {
+        for group in groups {
             show(self.shared, self.shared.group(&group)).await;
         }
         Ok(())
@@ -322,19 +329,22 @@ impl Discovery<'_> {
             self.missing().into_iter().partition(|(_, worker)| worker.notifies);
         let mut gone: Vec<_> =
             silent.into_iter().filter(|(_, worker)| worker.since.elapsed() >= SILENCE).collect();
-        // If many are missing, some are asked: if none of them is there, the rest is not either.
-        let turn = usize::try_from(self.counts).unwrap_or_default() * ASKED;
-        let places = asked.len().max(1);
-        asked.rotate_left(turn % places);
-        let rest = asked.split_off(asked.len().min(ASKED));
         let cluster = &self.shared.line.cluster;
-        let replies =
-            join_all(asked.iter().map(|(_, worker)| is_there(cluster, &worker.worker))).await;
-        if replies.iter().all(|is_there| !is_there) {
-            gone.extend(rest);
+        let began = Instant::now();
+        // Those that are not asked in time are asked when they are next found missing.
+        while !asked.is_empty() && began.elapsed() < ASKING {
+            let rest = asked.split_off(asked.len().min(ASKED));
+            let replies =
+                join_all(asked.iter().map(|(_, worker)| is_there(cluster, &worker.worker))).await;
+            let is_any = replies.contains(&true);
+            let found = asked.into_iter().zip(replies);
+            gone.extend(found.filter(|(_, is_there)| !is_there).map(|(worker, _)| worker));
+            asked = rest;
+            // If none of so many is there, the rest is not either.
+            if !is_any {
+                gone.append(&mut asked);
+            }
         }
-        let found = asked.into_iter().zip(replies);
-        gone.extend(found.filter(|(_, is_there)| !is_there).map(|(worker, _)| worker));
         let mut groups = BTreeSet::new();
         for (group, MissingWorker { worker, .. }) in gone {
             if group.leaves(&worker) {

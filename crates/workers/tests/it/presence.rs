@@ -117,6 +117,68 @@ async fn a_worker_that_cannot_renew_its_entry_and_replies_is_not_gone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn those_that_die_at_once_are_gone_although_others_without_an_entry_are_there() {
+    let servers = TestServers::start();
+    let mut workers = Vec::new();
+    for _ in 0..150 {
+        workers.push(servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await);
+    }
+    // In the midst of them, so that it is neither the first nor the last that is asked.
+    let stays = servers.worker("cpu", 4, vec![Fake::echoes("echo")]).await;
+    for _ in 0..150 {
+        workers.push(servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await);
+    }
+    let gateway = servers.gateway("gpu__echo").await;
+    gateway.lists("cpu__echo").await;
+    sleep(Duration::from_secs(30)).await;
+    // It cannot renew its entry either.
+    servers.servers.set_faults(|operation| match operation {
+        MemoryOperation::Write => MemoryFault::Refuse,
+        _ => MemoryFault::None,
+    });
+    for worker in workers {
+        dies(worker).await;
+    }
+    let died = Instant::now();
+    gateway.forgets("gpu__echo").await;
+    assert!(died.elapsed() <= Duration::from_secs(5), "{:?}", died.elapsed());
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(gateway.names(), ["cpu__echo"]);
+    drop(stays);
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_are_heard_soon_although_many_entries_are_read() {
+    let servers = TestServers::start();
+    let cluster = servers.connect().await;
+    let gateway = servers.empty_gateway().await;
+    gateway.groups.settled(Duration::from_secs(5)).await.unwrap();
+    let names: Vec<String> = (0..200).map(|number| format!("old{number}")).collect();
+    let renews = async || {
+        for name in &names {
+            writes_entry(&cluster, name, "one").await;
+        }
+    };
+    renews().await;
+    gateway.lists("old__one").await;
+    servers.servers.set_faults(|operation| match operation {
+        MemoryOperation::Read => MemoryFault::Delay(Duration::from_millis(50)),
+        _ => MemoryFault::None,
+    });
+    // One after the other they would take ten seconds, every three seconds.
+    for round in 0..5 {
+        renews().await;
+        sleep(Duration::from_millis(2_400)).await;
+        let tool = format!("echo{round}");
+        let joined = Instant::now();
+        let worker = servers.worker("gpu", 4, vec![Fake::echoes(&tool)]).await;
+        gateway.lists(&format!("gpu__{tool}")).await;
+        assert!(joined.elapsed() < Duration::from_secs(2), "{round}: {:?}", joined.elapsed());
+        worker.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn workers_of_earlier_versions_are_followed_by_their_entries() {
     let servers = TestServers::start();
     let cluster = servers.connect().await;

@@ -1,6 +1,6 @@
 //! The calls of all nodes, if the config names a cluster.
 
-use std::{cell::Cell, time::Duration};
+use std::{cell::Cell, ops::ControlFlow, time::Duration};
 
 use anyhow::{anyhow, bail};
 use switchboard_audit::{CallDetail, Filter, Record, StoreNode};
@@ -40,7 +40,27 @@ pub(super) async fn listed(
     watch: impl Fn(ReadProgress),
 ) -> anyhow::Result<Vec<Record>> {
     let passes = filter.matcher().map_err(failed)?;
-    open(loaded).await?.list(filter, passes, watch).await.map_err(refused)
+    open(loaded).await?.list(filter, &passes, watch).await.map_err(refused)
+}
+
+/// Calls `take` once with each call that matches, the first to end first and those that still run last, until it breaks.
+pub(super) fn each(
+    filter: &Filter,
+    loaded: &Loaded,
+    json: bool,
+    take: impl FnMut(CallDetail) -> ControlFlow<()>,
+) -> anyhow::Result<()> {
+    let reading = Cell::new(None);
+    let watch = |now: ReadProgress| reading.set(Some(now));
+    let passes = filter.matcher().map_err(failed)?;
+    on_runtime(watched(json, &reading, async {
+        open(loaded).await?.each(filter, &passes, watch, take).await.map_err(refused)
+    }))
+}
+
+/// Checks that the records of the cluster can be read.
+pub(super) fn check(loaded: &Loaded) -> anyhow::Result<()> {
+    on_runtime(async { open(loaded).await.map(drop) })
 }
 
 /// Returns the details of the calls whose ids begin with `beginning`.

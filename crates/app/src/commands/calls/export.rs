@@ -1,6 +1,7 @@
 //! `switchboard calls export`: calls in a file, oldest first.
 
 use std::{
+    collections::VecDeque,
     fs::File,
     io::{self, BufWriter, ErrorKind, IsTerminal, Write},
     ops::ControlFlow,
@@ -9,9 +10,9 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
-use switchboard_audit::{CallDetail, Error, Filter, Reader};
+use switchboard_audit::{CallDetail, Filter};
 
-use super::{failed, format::counted, mocks, open};
+use super::{cluster_records, failed, format::counted, mocks, open};
 use crate::{
     cli::{Cli, ExportArgs, ExportAs, ExportFormat},
     settings::LoadedConfig,
@@ -33,22 +34,33 @@ pub(super) fn run(
     }
     let mut filter = export.filters.filter(loaded.settings.executor.slow_call);
     filter.limit = export.limit;
-    let mut reader = open(loaded)?;
+    // Before the file is made: what cannot be read must not replace what is there.
+    let mut reader = match export.cluster {
+        true => cluster_records::check(loaded).map(|()| None)?,
+        false => Some(open(loaded)?),
+    };
+    let mut each = |take: &mut dyn FnMut(CallDetail) -> ControlFlow<()>| match &mut reader {
+        Some(reader) => reader.each(&filter, take).map_err(failed),
+        None => each_of_cluster(&filter, loaded, take),
+    };
     let done = match export.form {
         Some(ExportAs::Mocks) => {
-            let mut records = reader.list(&filter).map_err(failed)?;
-            records.reverse();
-            let made = mocks::of(&mut reader, &records, cli, loaded)?;
+            let mut details = Vec::new();
+            each(&mut |detail| {
+                details.push(detail);
+                ControlFlow::Continue(())
+            })?;
+            let made = mocks::of(details, cli, loaded)?;
             write_to(export.output.as_deref(), |out| out.write_all(made.json.as_bytes()))?;
             made.summary
         }
         None => {
             let mut read = Ok(0);
             write_to(export.output.as_deref(), |out| {
-                read = rows(&mut reader, &filter, export.format, out)?;
+                read = rows(export.format, out, &mut each)?;
                 Ok(())
             })?;
-            counted(read.map_err(failed)?, "call")
+            counted(read?, "call")
         }
     };
     if let Some(file) = &export.output {
@@ -81,18 +93,39 @@ fn write_to(
     write(&mut out).and_then(|()| out.flush()).with_context(tried)
 }
 
-/// Writes a line per call. Returns how many there were, or the error of the store that ends the list.
-fn rows(
-    reader: &mut Reader,
+/// Calls `take` with the calls of all nodes; with a limit only with the last ones.
+fn each_of_cluster(
     filter: &Filter,
+    loaded: &Loaded,
+    mut take: impl FnMut(CallDetail) -> ControlFlow<()>,
+) -> anyhow::Result<()> {
+    let Some(most) = filter.limit else {
+        return cluster_records::each(filter, loaded, false, take);
+    };
+    let mut last = VecDeque::new();
+    cluster_records::each(filter, loaded, false, |detail| {
+        last.push_back(detail);
+        if last.len() > most {
+            last.pop_front();
+        }
+        ControlFlow::Continue(())
+    })?;
+    // Where `take` breaks, nothing more is wanted.
+    let _ = last.into_iter().try_for_each(&mut take);
+    Ok(())
+}
+
+/// Writes a line for each call that `each` gives. Returns how many there were, or the error that ends the list.
+fn rows(
     format: ExportFormat,
     out: &mut dyn Write,
-) -> io::Result<Result<usize, Error>> {
+    each: impl FnOnce(&mut dyn FnMut(CallDetail) -> ControlFlow<()>) -> anyhow::Result<()>,
+) -> io::Result<anyhow::Result<usize>> {
     if format == ExportFormat::Csv {
         writeln!(out, "{COLUMNS}")?;
     }
     let (mut count, mut written) = (0, Ok(()));
-    let read = reader.for_each_call(filter, |detail| {
+    let read = for_each_call(&mut |detail| {
         written = row(&detail, format, out);
         count += 1;
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use switchboard_audit::{Reader, Record};
+use switchboard_audit::CallDetail;
 use switchboard_local::replay::{self, ReplayRecord};
 use switchboard_toolcall::ToolSpec;
 
-use super::{failed, format::counted};
+use super::format::counted;
 use crate::{cli::Cli, commands::current_tools, overrides, settings::LoadedConfig, terminal};
 
 /// A config of mock tools, and notes about it for people.
@@ -16,19 +16,15 @@ pub(super) struct Mocks {
     pub(super) summary: String,
 }
 
-/// Makes mocks of the records, which must be oldest first.
+/// Makes mocks of the calls, which must be oldest first.
 ///
 /// # Errors
-/// The records or the present config cannot be read.
-pub(super) fn of(
-    reader: &mut Reader,
-    records: &[Record],
-    cli: &Cli,
-    loaded: &LoadedConfig,
-) -> anyhow::Result<Mocks> {
-    let mut calls = Vec::with_capacity(records.len());
-    for record in records {
-        let Some(detail) = reader.show(record.id).map_err(failed)? else { continue };
+/// The present config cannot be read.
+pub(super) fn of(details: Vec<CallDetail>, cli: &Cli, loaded: &LoadedConfig) -> anyhow::Result<Mocks> {
+    let (count, mut records) = (details.len(), Vec::with_capacity(details.len()));
+    let mut calls = Vec::with_capacity(count);
+    for detail in details {
+        let record = &detail.record;
         let result = detail.result.as_deref().and_then(|json| serde_json::from_str(json).ok());
         let code = record.outcome.code();
         let outcome = overrides::outcome(&record.tool, code, result, detail.error, detail.hint);
@@ -36,9 +32,10 @@ pub(super) fn of(
         if let (Some(outcome), Ok(args)) = (outcome, args) {
             calls.push(ReplayRecord { tool: record.tool.clone(), args, outcome });
         }
+        records.push(detail.record);
     }
-    let (played, left) = (calls.len(), records.len() - calls.len());
-    let known = current_tools::tools(cli, loaded, records, true)?;
+    let (played, left) = (calls.len(), count - calls.len());
+    let known = current_tools::tools(cli, loaded, &records, true)?;
     let spec = |name: &str| -> Option<ToolSpec> { known.get(name).map(|tool| tool.spec().clone()) };
     let unknown: BTreeSet<_> =
         calls.iter().map(|call| &call.tool).filter(|tool| !known.contains_key(*tool)).collect();

@@ -2,11 +2,12 @@
 
 use std::{
     io::{self, IsTerminal},
+    ops::ControlFlow,
     process::ExitCode,
     time::Duration,
 };
 
-use switchboard_audit::{CallActivity, ToolStats};
+use switchboard_audit::{CallActivity, ToolStats, ToolStatsSum};
 use unicode_width::UnicodeWidthStr;
 
 use super::{cluster_records, failed, format, open};
@@ -30,8 +31,12 @@ const PARTS: usize = 24;
 pub(super) fn run(stats: &StatsArgs, loaded: &LoadedConfig, cli: &Cli) -> anyhow::Result<ExitCode> {
     let filter = stats.filters.filter(loaded.settings.executor.slow_call);
     if stats.cluster {
-        let records = cluster_records::list(&filter, loaded, stats.json)?;
-        return show(stats, &ToolStats::of(&records), || Ok(None), cli);
+        let mut sum = ToolStatsSum::default();
+        cluster_records::each(&filter, loaded, stats.json, |detail| {
+            sum.add(&detail.record);
+            ControlFlow::Continue(())
+        })?;
+        return show(stats, &sum.stats(), || Ok(None), cli);
     }
     let mut reader = open(loaded)?;
     let figures = reader.stats(&filter).map_err(failed)?;

@@ -4,7 +4,8 @@ use std::{net::SocketAddr, sync::Arc};
 
 use switchboard_access::{Access, AccessError, Peers, Tokens};
 use switchboard_approvals::ApprovalQueue;
-use switchboard_cluster::ClusterState;
+use switchboard_audit::SharedRecords;
+use switchboard_cluster::{ClusterState, records::CallerRecords};
 use switchboard_gateway::Config;
 use switchboard_mcp_client::Servers;
 use switchboard_mcp_server::{self as server, Server};
@@ -15,6 +16,7 @@ use crate::{approvals, cluster::ClusterConnection, commands::token, settings::Lo
 /// A gateway, alone or among others.
 pub(super) struct Membership {
     cluster: Option<Arc<ClusterState>>,
+    records: Option<Arc<dyn SharedRecords>>,
     tokens: Arc<Tokens>,
 }
 
@@ -28,11 +30,17 @@ impl Membership {
         connection: &ClusterConnection,
     ) -> anyhow::Result<Self> {
         let tokens = token::open_if_possible()?;
-        let cluster = match connection.get(loaded).await? {
-            Some(cluster) => Some(ClusterState::join(&cluster, tokens.clone()).await),
-            None => None,
+        let Some(cluster) = connection.get(loaded).await? else {
+            return Ok(Self { cluster: None, records: None, tokens });
         };
-        Ok(Self { cluster, tokens })
+        let records: Arc<dyn SharedRecords> = Arc::new(CallerRecords::new(&cluster));
+        let cluster = ClusterState::join(&cluster, tokens.clone()).await;
+        Ok(Self { cluster: Some(cluster), records: Some(records), tokens })
+    }
+
+    /// Returns the call records of all nodes; `None` if there are no others.
+    pub(super) fn shared_records(&self) -> Option<Arc<dyn SharedRecords>> {
+        self.records.clone()
     }
 
     /// Where held calls wait for a person.

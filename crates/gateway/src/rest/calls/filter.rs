@@ -47,6 +47,14 @@ pub(crate) struct CallsQuery {
     #[serde(default, deserialize_with = "read")]
     #[param(value_type = Option<String>, nullable = false, pattern = "^([0-9]{1,4}(ms|s|m|h|d)|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$")]
     until: Option<HumanTime>,
+    /// The calls of all nodes of the cluster: of all gateways and workers, and of commands. `text` is then looked for in names and arguments.
+    #[serde(default, alias = "fleet", deserialize_with = "flag")]
+    #[param(required = false)]
+    pub(super) cluster: bool,
+    /// Long arguments too, of more than 4 KiB.
+    #[serde(default, deserialize_with = "flag")]
+    #[param(required = false)]
+    pub(super) whole: bool,
     /// How many calls are returned; 100 by default.
     #[param(minimum = 0, maximum = 10_000, nullable = false)]
     pub(super) limit: Option<usize>,
@@ -88,7 +96,7 @@ impl CallsQuery {
 }
 
 /// Parses `failed`, `failed=true` or `failed=1`.
-fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+pub(crate) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     match String::deserialize(deserializer)?.trim() {
         "" | "1" | "true" => Ok(true),
         "0" | "false" => Ok(false),

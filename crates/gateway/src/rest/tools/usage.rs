@@ -51,7 +51,7 @@ pub(super) async fn of(
     // One more step than the window needs: calls that begin now count too.
     let window = FigureWindow { from, step: LATELY, steps: 2, by: GroupBy::Tool };
     let filter = Filter { tools: Some(vec![tool.name().to_string()]), ..Filter::default() };
-    if let Some(records) = calls::in_profile(parts, caller, &filter, MOST).await? {
+    if let Some(records) = calls::in_profile(parts, caller, &filter, MOST, false).await? {
         let figures = CallFigures::of(&records, &filter, window).map_err(refused)?;
         return Ok(ToolUsage::new(from, figures.total, records.first()));
     }

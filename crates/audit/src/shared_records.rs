@@ -1,0 +1,62 @@
+//! The trait for the records of all nodes of a cluster, by which a gateway reads them without knowing where they are.
+
+use switchboard_toolcall::{BoxError, BoxFuture, CallId};
+
+use crate::{
+    error::Error,
+    export::CallStage,
+    filter::Filter,
+    record::{CallDetail, Record},
+};
+
+/// The records of all nodes of a cluster.
+pub trait SharedRecords: Send + Sync {
+    /// Returns the calls that match the filter and pass the test, newest first: at most the filter's `limit`. Words are
+    /// searched in names and arguments.
+    ///
+    /// # Errors
+    /// The records cannot be read, or too many would have to be.
+    fn list<'a>(
+        &'a self,
+        filter: &'a Filter,
+        passes: RecordTest<'a>,
+    ) -> BoxFuture<'a, Result<Vec<Record>, SharedRecordsError>>;
+
+    /// Returns the details of a call; `None` if no node has shipped it.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    fn show(&self, id: CallId) -> BoxFuture<'_, Result<Option<CallDetail>, SharedRecordsError>>;
+
+    /// Follows the calls that begin or end from now on.
+    ///
+    /// # Errors
+    /// The records cannot be read.
+    fn follow(&self) -> BoxFuture<'_, Result<Box<dyn SharedCallFollower>, SharedRecordsError>>;
+}
+
+/// Why the records of all nodes could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SharedRecordsError {
+    /// So many would have to be read that it is refused.
+    #[error("{0}")]
+    TooMany(BoxError),
+    /// A pattern of the filter is invalid.
+    #[error(transparent)]
+    Filter(#[from] Error),
+    /// They are out of reach.
+    #[error("the records of the cluster cannot be read")]
+    Unavailable(#[source] BoxError),
+}
+
+/// Decides which records are returned.
+pub type RecordTest<'a> = &'a (dyn Fn(&Record) -> bool + Send + Sync);
+
+/// Follows the calls of all nodes.
+pub trait SharedCallFollower: Send {
+    /// Waits for the next call that begins or ends on any node.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: a call that was not returned is returned next time.
+    fn next(&mut self) -> BoxFuture<'_, (CallStage, CallDetail)>;
+}

@@ -1,0 +1,101 @@
+//! Every call of all nodes, oldest first: for figures and exports of more calls than fit into memory.
+
+use std::{
+    collections::{HashMap, HashSet},
+    ops::ControlFlow,
+};
+
+use async_nats::jetstream::consumer::DeliverPolicy;
+use switchboard_audit::{CallDetail, CallStage, CallUpdate, Filter, RecordTest};
+use switchboard_toolcall::CallId;
+use switchboard_workers::Error;
+
+use super::{
+    list::{ReadProgress, Records, has_any_since, instant},
+    open,
+    window::{self, StreamRecord},
+};
+
+impl Records {
+    /// Calls `take` once with each call that matches: first those that ended, in the order in which the servers heard of it,
+    /// then those that have not. Stops if `take` breaks. Keeps the ids of the calls in memory, not their records.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub async fn each(
+        &self,
+        filter: &Filter,
+        passes: RecordTest<'_>,
+        mut watch: impl FnMut(ReadProgress),
+        mut take: impl FnMut(CallDetail) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let Some(stream) = open(&self.cluster).await? else { return Ok(()) };
+        let state = &stream.cached_info().state;
+        // A call is shipped after it began.
+        let from = match filter.since {
+            Some(since) if !has_any_since(&stream, since) => return Ok(()),
+            Some(since) => DeliverPolicy::ByStartTime { start_time: instant(since) },
+            None => DeliverPolicy::All,
+        };
+        if state.messages == 0 {
+            return Ok(());
+        }
+        let (all, mut read) = (state.messages, 0);
+        let mut calls = EndedCalls::default();
+        let mut pass = |detail: CallDetail| match passes(&detail.record) {
+            true => take(detail),
+            false => ControlFlow::Continue(()),
+        };
+        let mut flow = ControlFlow::Continue(());
+        window::read(&stream, from, state.last_sequence, |StreamRecord { told, .. }| {
+            read += 1;
+            watch(ReadProgress { read, all });
+            if let Some(detail) = told.and_then(|told| calls.ended(told)) {
+                flow = pass(detail);
+            }
+            flow.is_continue()
+        })
+        .await?;
+        for detail in calls.rest() {
+            if flow.is_break() {
+                break;
+            }
+            flow = pass(detail);
+        }
+        Ok(())
+    }
+}
+
+/// Tells each call once, although messages may be there twice.
+#[derive(Default)]
+struct EndedCalls {
+    ended: HashSet<CallId>,
+    /// Calls whose end was not read, at their latest stage.
+    open: HashMap<CallId, CallUpdate>,
+}
+
+impl EndedCalls {
+    /// Returns the call if it has ended and was not returned before.
+    fn ended(&mut self, told: CallUpdate) -> Option<CallDetail> {
+        if self.ended.contains(&told.id) {
+            return None;
+        }
+        if told.stage == CallStage::Ended {
+            self.open.remove(&told.id);
+            let detail = told.detail()?;
+            self.ended.insert(told.id);
+            return Some(detail);
+        }
+        if self.open.get(&told.id).is_none_or(|known| known.stage < told.stage) {
+            self.open.insert(told.id, told);
+        }
+        None
+    }
+
+    /// Returns the calls that have not ended, in the order in which they began.
+    fn rest(self) -> Vec<CallDetail> {
+        let mut rest: Vec<_> = self.open.into_values().filter_map(|told| told.detail()).collect();
+        rest.sort_by_key(|detail| detail.record.id);
+        rest
+    }
+}
