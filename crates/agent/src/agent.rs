@@ -87,7 +87,7 @@ pub struct AgentOutcome {
 #[derive(Default)]
 struct RunBefore {
     turns: Vec<RecordedTurn>,
-    edits: Vec<Edit>,
+    edits: Vec<ConversationEdit>,
     spent: Duration,
 }
 

@@ -85,7 +85,7 @@ impl AgentRun<'_> {
         let price = model.price().or_else(|| self.agent.model.price());
         let cost = price.map(|price| price.cost(usage));
         let edit = SummarisedTurns { removed, text, artifact, usage, cost };
-        self.record_edit(&ConversationEdit::SummarisedMessages(edit.clone()));
+        self.record_edit(&ConversationEdit::Summarised(edit.clone()));
         self.redo_summarised(edit, conversation);
     }
 

@@ -402,9 +402,9 @@ fn read(text: &[u8]) -> io::Result<(RecordedRun, u64)> {
 impl RecordedRun {
     fn add(&mut self, line: RunLine) {
         match line {
-            RunLine::Turn { at, .. } | RunLine::Began { at, .. } | RunLine::Reply { at, .. } => {
-                self.times.is_known_at(at);
-            }
+            RunLine::Turn { completed_at_ms: at, .. }
+            | RunLine::CallBegun { at, .. }
+            | RunLine::Reply { completed_at_ms: at, .. } => self.times.is_known_at(at),
             RunLine::Resumed { at } => self.times.goes_on_at(at),
             _ => {}
         }

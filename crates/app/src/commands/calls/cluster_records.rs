@@ -46,7 +46,7 @@ pub(super) async fn listed(
 /// Calls `take` once with each call that matches, the first to end first and those that still run last, until it breaks.
 pub(super) fn each(
     filter: &Filter,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     json: bool,
     take: impl FnMut(CallDetail) -> ControlFlow<()>,
 ) -> anyhow::Result<()> {
@@ -59,7 +59,7 @@ pub(super) fn each(
 }
 
 /// Checks that the records of the cluster can be read.
-pub(super) fn check(loaded: &Loaded) -> anyhow::Result<()> {
+pub(super) fn check(loaded: &LoadedConfig) -> anyhow::Result<()> {
     on_runtime(async { open(loaded).await.map(drop) })
 }
 

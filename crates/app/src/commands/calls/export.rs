@@ -40,7 +40,7 @@ pub(super) fn run(
         false => Some(open(loaded)?),
     };
     let mut each = |take: &mut dyn FnMut(CallDetail) -> ControlFlow<()>| match &mut reader {
-        Some(reader) => reader.each(&filter, take).map_err(failed),
+        Some(reader) => reader.for_each_call(&filter, take).map_err(failed),
         None => each_of_cluster(&filter, loaded, take),
     };
     let done = match export.form {
@@ -96,7 +96,7 @@ fn write_to(
 /// Calls `take` with the calls of all nodes; with a limit only with the last ones.
 fn each_of_cluster(
     filter: &Filter,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     mut take: impl FnMut(CallDetail) -> ControlFlow<()>,
 ) -> anyhow::Result<()> {
     let Some(most) = filter.limit else {
@@ -125,7 +125,7 @@ fn rows(
         writeln!(out, "{COLUMNS}")?;
     }
     let (mut count, mut written) = (0, Ok(()));
-    let read = for_each_call(&mut |detail| {
+    let read = each(&mut |detail| {
         written = row(&detail, format, out);
         count += 1;
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

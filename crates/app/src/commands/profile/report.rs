@@ -79,13 +79,13 @@ impl<'a> ProfileComparison<'a> {
     /// Compares a call that is older than those before it.
     pub(super) async fn add(&mut self, record: &Record) {
         let Self { tools, visibility, report, failures, used } = self;
-        let outcome = outcome(record, tools, visibility).await;
-        if !matches!(outcome, CallFate::SkippedEntries) {
+        let outcome = replay_outcome(record, tools, visibility).await;
+        if !matches!(outcome, CallFate::Skipped) {
             report.calls += 1;
             used.extend(tools.get(&record.tool).map(|tool| tool.full_name().clone()));
         }
         match outcome {
-            CallFate::SkippedEntries => report.skipped += 1,
+            CallFate::Skipped => report.skipped += 1,
             CallFate::Same => report.ok += 1,
             CallFate::Changed => {
                 report.ok += 1;
