@@ -48,18 +48,21 @@ fn every_package_installs_into_a_clean_root_and_lists_its_tools() {
         let began = Instant::now();
         succeed(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(unpacked.path()));
         let program = only_entry(unpacked.path()).join("switchboard");
-        use_it(&|| {
-            let mut command = match kernel == env::consts::ARCH {
-                true => Command::new(&program),
-                false => {
-                    let mut emulator = Command::new(format!("qemu-{kernel}-static"));
-                    emulator.arg(&program);
-                    emulator
-                }
-            };
-            command.env_clear().env("HOME", unpacked.path()).env("PATH", "/usr/bin:/bin");
-            command
-        }, began);
+        use_it(
+            &|| {
+                let mut command = match kernel == env::consts::ARCH {
+                    true => Command::new(&program),
+                    false => {
+                        let mut emulator = Command::new(format!("qemu-{kernel}-static"));
+                        emulator.arg(&program);
+                        emulator
+                    }
+                };
+                command.env_clear().env("HOME", unpacked.path()).env("PATH", "/usr/bin:/bin");
+                command
+            },
+            began,
+        );
         let program = fs::read(program).unwrap();
         // What is published runs on every distribution.
         assert!(dist.made.is_some() || is_static(&program), "{kernel}: it needs a C library");

@@ -64,7 +64,8 @@ impl Entrances {
                 "{scheme}://ADDRESS:{port}/, where ADDRESS is one of this machine's, or a name of `[serve] hosts`"
             ),
         };
-        let public = config.public_url.as_ref().map(|url| format!("{}/", url.trim_end_matches('/')));
+        let public =
+            config.public_url.as_ref().map(|url| format!("{}/", url.trim_end_matches('/')));
         Self {
             url: format!("{scheme}://{}", SocketAddr::new(ip, port)),
             elsewhere: public.or_else(|| address.ip().is_unspecified().then(elsewhere)),
@@ -169,7 +170,7 @@ mod tests {
             assert!(shown.contains(own), "{shown}");
             assert!(!shown.contains("0.0.0.0") && !shown.contains("[::]"), "{shown}");
         }
-        let elsewhere = |config| entrances("0.0.0.0:7300", config).elsewhere.unwrap();
+        let elsewhere = |config: &Config| entrances("0.0.0.0:7300", config).elsewhere.unwrap();
         assert!(elsewhere(&plain).starts_with("http://ADDRESS:7300/, where ADDRESS is one of"));
         let named = Config { hosts: vec!["tools.lan".to_owned()], ..Config::default() };
         assert_eq!(elsewhere(&named), "http://tools.lan:7300/");
