@@ -5,15 +5,23 @@ mod apis;
 mod browser;
 mod asking;
 mod attacks;
+mod clients;
 mod commands;
 mod exchange;
 mod jwt;
 mod leaks;
 mod rounds;
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+};
 
 use serde_json::{Value, json};
+use switchboard_testkit::secrets;
 
 use crate::{fixture::wait_until, place::Place, serving::Serving};
 use accounts::Accounts;
@@ -44,32 +52,92 @@ fn parameters(text: &str) -> BTreeMap<String, String> {
     pairs.map(|(name, value)| (decoded(name), decoded(value))).collect()
 }
 
-/// A gateway with one server that each caller signs in to.
+/// What was secret, beside what authorization servers have given.
+static OCCURRED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+fn occurred() -> MutexGuard<'static, BTreeSet<String>> {
+    OCCURRED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Notes a secret, which is looked for when the test ends.
+fn note_secret(secret: &str) {
+    // A shorter one is a name that a test tries in place of a secret.
+    if secret.len() > 8 {
+        occurred().insert(secret.to_owned());
+    }
+}
+
+/// Checks that no secret is in any file: log, journal, index, config, vault, temporary file.
+fn assert_no_secret_in(folder: &Path, accounts: &Accounts) {
+    let mut known = occurred().clone();
+    known.extend(accounts.known().secrets.iter().cloned());
+    // Those that begin alike are found together.
+    let start = |secret: &str| secret.chars().take(secrets::PREFIX).collect::<String>();
+    let known: BTreeMap<_, _> = known.iter().map(|secret| (start(secret), &**secret)).collect();
+    assert!(!known.is_empty(), "there is nothing to look for");
+    let known: Vec<_> = known.into_values().collect();
+    secrets::assert_none(folder, &[], &known);
+}
+
+/// A gateway with one server that each caller signs in to. When it ends, nothing secret may be in any file.
 struct World {
     accounts: Accounts,
     place: Place,
     gateway: Serving,
+    log_level: &'static str,
 }
 
 impl World {
     fn start() -> Self {
+        Self::with_log("trace")
+    }
+
+    fn with_log(level: &'static str) -> Self {
         let accounts = Accounts::start();
         let place = Place::with_config(&format!(
             "[mcp]\nretry_attempts = 1\nretry_base_delay = \"50ms\"\n\
              [servers.docs]\nurl = \"{}/mcp\"\nprotocol = \"legacy\"\nauth = \"user\"\n",
             accounts.origin
         ));
-        let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
-        Self { accounts, place, gateway }
+        Self::logging(accounts, place, level)
+    }
+
+    /// Starts a gateway in a place that has its config.
+    fn new(accounts: Accounts, place: Place) -> Self {
+        Self::logging(accounts, place, "trace")
+    }
+
+    fn logging(accounts: Accounts, place: Place, log_level: &'static str) -> Self {
+        let place = place.with_own_temp();
+        let gateway = Self::serve(&place, log_level);
+        Self { accounts, place, gateway, log_level }
+    }
+
+    /// Starts a gateway. Commands log as usual.
+    fn serve(place: &Place, log_level: &str) -> Serving {
+        let mut command = place.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
+        command.env("RUST_LOG", log_level);
+        Serving::spawn(place, command)
+    }
+
+    /// Starts another gateway in place of this one. The log of this one stays.
+    fn restart(&mut self) {
+        let log = |number: u32| self.place.path().join(format!("log-{number}"));
+        let free = (0..).map(log).find(|path| !path.exists()).unwrap();
+        fs::rename(self.place.path().join("log"), free).unwrap();
+        self.gateway = Self::serve(&self.place, self.log_level);
     }
 
     /// Makes a token.
     fn token(&self, name: &str) -> String {
-        self.place.run(&["token", "new", "--name", name]).stdout.trim().to_owned()
+        let token = self.place.run(&["token", "new", "--name", name]).stdout.trim().to_owned();
+        note_secret(&token);
+        token
     }
 
     /// Calls a tool over REST.
     fn call(&self, token: &str, tool: &str) -> Value {
+        note_secret(token);
         let path = format!("/api/tools/{tool}/call");
         self.gateway.ask("POST", &path, &bearer(token), "{}").1
     }
@@ -105,6 +173,17 @@ impl World {
             true => called["result"].clone(),
             false => called["error_kind"].clone(),
         }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            return;
+        }
+        _ = self.gateway.child.kill();
+        _ = self.gateway.child.wait();
+        assert_no_secret_in(self.place.path(), &self.accounts);
     }
 }
 

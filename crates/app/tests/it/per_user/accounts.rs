@@ -1,6 +1,8 @@
 //! An MCP server whose users have accounts, and its authorization server: one tool says whose account a call used. What must
 //! never happen is written down as a violation.
 
+mod servers;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{BufRead, BufReader, Read, Write},
@@ -14,6 +16,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use crate::fixture::wait_until;
+use servers::{api, resource};
 
 /// The grant of RFC 8693.
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -24,12 +27,19 @@ const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// The kind of token that an identity provider gives for one authorization server.
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
+/// What clients send that nobody else may learn.
+const SECRETS: [&str; 5] =
+    ["code_verifier", "client_secret", "client_assertion", "assertion", "subject_token"];
+
+/// The JWT of a workload that has access.
+pub(crate) const WORKLOAD: &str = "ey.of-the-workload.signature";
+
 /// What the server knows.
 #[derive(Default)]
 pub(crate) struct Known {
     count: u32,
-    /// The account and redirect address of a code.
-    codes: BTreeMap<String, (String, String)>,
+    /// The account, redirect address and scopes of a code.
+    codes: BTreeMap<String, (String, String, String)>,
     /// The account of each access token that is good.
     access: BTreeMap<String, String>,
     /// The account of each refresh token that is good.
@@ -64,6 +74,12 @@ pub(crate) struct Known {
     pub(crate) notes: u32,
     /// Where the HTTP API redirects to.
     pub(crate) elsewhere: Option<String>,
+    /// The scope that calls need, if they need one; and whether each refusal wants another one.
+    pub(crate) wanted_scope: Option<&'static str>,
+    pub(crate) is_insatiable: bool,
+    /// The scopes that each account has granted, and how many calls were begun.
+    pub(crate) scopes: BTreeMap<String, BTreeSet<String>>,
+    pub(crate) calls: u32,
     /// How many requests are being read or answered.
     open: u32,
     /// Every secret that there was.
@@ -262,7 +278,9 @@ fn respond(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
         // The user names the account.
         "/authorize" => {
             let (redirect, code) = (parameter("redirect_uri"), known.secret("code"));
-            known.codes.insert(code.clone(), (parameter("account"), redirect.clone()));
+            let granted = (parameter("account"), redirect.clone(), parameter("scope"));
+            known.codes.insert(code.clone(), granted);
+            super::note_secret(&parameter("state"));
             let to = format!("{redirect}?code={code}&state={}&iss={origin}", parameter("state"));
             ("302 Found", format!("Location: {to}\r\n"), String::new())
         }
@@ -270,18 +288,27 @@ fn respond(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
             ("503 Service Unavailable", String::new(), "Come back later.".to_owned())
         }
         "/token" => {
+            for name in SECRETS {
+                super::note_secret(&parameter(name));
+            }
             let granted = match parameter("grant_type").as_str() {
                 "refresh_token" => known.renew(&parameter("refresh_token")),
                 EXCHANGE => exchanged(&asked.parameters, known),
                 JWT_BEARER => {
-                    let account = known.assertions.remove(&parameter("assertion"));
+                    let assertion = parameter("assertion");
+                    let account = known.assertions.remove(&assertion);
+                    let account = account.or((assertion == WORKLOAD).then(|| "nightly".to_owned()));
                     account.map(|account| known.tokens(&account))
                 }
                 "client_credentials" => Some(known.tokens("nightly")),
                 _ => {
                     let code = known.codes.remove(&parameter("code"));
-                    let code = code.filter(|(_, redirect)| *redirect == parameter("redirect_uri"));
-                    code.map(|(account, _)| known.tokens(&account))
+                    let code = code.filter(|(_, to, _)| *to == parameter("redirect_uri"));
+                    code.map(|(account, _, scopes)| {
+                        let scopes = scopes.split_whitespace().map(str::to_owned).collect();
+                        known.scopes.insert(account.clone(), scopes);
+                        known.tokens(&account)
+                    })
                 }
             };
             match granted {
@@ -317,71 +344,4 @@ fn exchanged(parameters: &BTreeMap<String, String>, known: &mut Known) -> Option
     let there = known.trusted_by.as_ref()?;
     there.lock().unwrap().assertions.insert(assertion.clone(), account.to_owned());
     Some(json!({"access_token": assertion, "issued_token_type": ID_JAG, "token_type": "N_A"}))
-}
-
-/// An HTTP API of the same accounts.
-fn api(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
-    known.api_requests += 1;
-    let account = asked.token.as_ref().and_then(|token| known.access.get(token).cloned());
-    let Some(account) = account else {
-        let metadata = format!("{origin}/.well-known/oauth-protected-resource/api");
-        let challenge = format!("WWW-Authenticate: Bearer resource_metadata=\"{metadata}\"\r\n");
-        return ("401 Unauthorized", challenge, String::new());
-    };
-    match asked.path.as_str() {
-        "/api/elsewhere" => {
-            let to = known.elsewhere.clone().unwrap_or_default();
-            ("307 Temporary Redirect", format!("Location: {to}\r\n"), String::new())
-        }
-        "/api/notes" => {
-            known.notes += 1;
-            json_answer("200 OK", &json!({"notes": known.notes}))
-        }
-        _ => json_answer("200 OK", &json!({"account": account})),
-    }
-}
-
-fn resource(asked: &Asked, known: &mut Known) -> Answer {
-    let message: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
-    if asked.is_post && asked.token.is_none() {
-        known.violations.push(format!("{} came without a token", message["method"]));
-    }
-    let account = asked.token.as_ref().and_then(|token| known.access.get(token).cloned());
-    let Some(account) = account else {
-        let challenge = "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n".to_owned();
-        return ("401 Unauthorized", challenge, String::new());
-    };
-    if !asked.is_post {
-        return ("405 Method Not Allowed", String::new(), String::new());
-    }
-    let mut headers = "Content-Type: application/json\r\n".to_owned();
-    let result = match message["method"].as_str().unwrap_or_default() {
-        "initialize" => {
-            known.count += 1;
-            let session = format!("session-{}", known.count);
-            headers += &format!("Mcp-Session-Id: {session}\r\n");
-            known.sessions.insert(session, account.clone());
-            *known.opened.entry(account).or_default() += 1;
-            json!({
-                "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "docs", "version": "1"},
-            })
-        }
-        method => {
-            let whose = asked.session.as_ref().and_then(|session| known.sessions.get(session));
-            if whose.is_some_and(|whose| *whose != account) {
-                known.violations.push(format!("{account} in the session of {whose:?}"));
-            }
-            match method {
-                "tools/list" => json!({"tools": [{
-                    "name": "whoami", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true},
-                }]}),
-                "tools/call" => {
-                    json!({"content": [{"type": "text", "text": format!("account {account}")}]})
-                }
-                _ => return ("202 Accepted", String::new(), String::new()),
-            }
-        }
-    };
-    let response = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-    ("200 OK", headers, response.to_string())
 }

@@ -7,11 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Accounts, Browser, World, bearer, exchange::JwtIssuer};
-use crate::{
-    place::{Place, Ran},
-    serving::Serving,
+use super::{
+    Accounts, Browser, World, assert_no_secret_in, bearer, exchange::JwtIssuer, note_secret,
 };
+use crate::place::{Place, Ran};
 
 const PETS: &str = "openapi: 3.0.3\ninfo: {title: Pets, version: '1'}\npaths:\n  \
     /whoami: {get: {operationId: whoami, responses: {'200': {description: ok}}}}\n  \
@@ -30,8 +29,7 @@ fn place(accounts: &Accounts, more: &str) -> Place {
 fn world(more: &str) -> World {
     let accounts = Accounts::start();
     let place = place(&accounts, &more.replace("ORIGIN", &accounts.origin));
-    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
-    World { accounts, place, gateway }
+    World::new(accounts, place)
 }
 
 /// Signs in to the API with `switchboard login`, as a person with this account.
@@ -88,6 +86,7 @@ fn an_api_is_signed_in_to_with_login() {
     assert_eq!(out.stderr, format!("pets: signed out, and revoked at {}\n", accounts.origin));
     assert_eq!(account(&place.call(&["pets__whoami"])), "unavailable");
     assert!(place.refusal(&["login", "pest"]).contains("no server `pest`; did you mean `pets`?"));
+    assert_no_secret_in(place.path(), &accounts);
 }
 
 // TK-3, AU-1: a running gateway uses a sign-in at once, and says who is signed in.
@@ -119,6 +118,7 @@ fn a_token_goes_to_no_other_origin() {
     let called = place.call(&["pets__elsewhere"]);
     assert!(called.to_string().contains("only redirects within its origin"), "{called}");
     assert_eq!(other.known().api_requests, 0);
+    assert_no_secret_in(place.path(), &accounts);
 }
 
 // TK-3: other credentials are left alone.
@@ -179,12 +179,15 @@ fn an_api_takes_exchanged_tokens_and_those_of_a_client() {
         let more = format!(
             "auth = \"exchange\"\noauth = {{ client_id = \"gateway\", issuer = \"{origin}\" }}\n\
              [apis.night]\nopenapi = \"pets.yaml\"\nbase_url = \"{origin}/api\"\nauth = \"client\"\n\
-             oauth = {{ client_id = \"nightly\", client_secret = \"s3cret-value\" }}\n\
+             oauth = {{ client_id = \"nightly\", client_secret = \"${{secret:NIGHTLY}}\" }}\n\
              [serve.jwt]\nissuer = \"https://login.example\"\naudience = \"tools\"\njwks = \"jwks.json\"\n"
         );
         let place = place(&accounts, &more).file("jwks.json", issuer.jwks().to_string());
-        let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
-        World { accounts, place, gateway }
+        let secret = "secret-of-the-nightly-client";
+        note_secret(secret);
+        let stored = place.run_with_stdin(&["secret", "set", "NIGHTLY"], secret.as_bytes());
+        assert_eq!(stored.status, 0, "{stored:?}");
+        World::new(accounts, place)
     };
     let (ada, bob) = (issuer.token("ada"), issuer.token("bob"));
     assert_eq!(account(&world.call(&ada, "pets__whoami")), "ada");

@@ -50,25 +50,42 @@ fn call(id: u32, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
+/// Opens a session, and returns the headers of its messages.
+fn open(world: &World, token: &str, capabilities: Value) -> String {
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"},
+    }});
+    let mut stream = post(world, &bearer(token), &initialize);
+    let session = session_of(&mut stream);
+    next(&mut stream);
+    format!("{}Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n", bearer(token))
+}
+
+/// Answers the question that the client was asked.
+fn answer(world: &World, headers: &str, asked: &Value, action: &str) {
+    let message = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": action}});
+    let mut taken = String::new();
+    post(world, headers, &message).read_line(&mut taken).unwrap();
+    assert!(taken.contains("202"), "{taken}");
+}
+
+/// Accepts to go to the page that the client is asked to show, and signs in there.
+fn accept(world: &World, headers: &str, asked: &Value, token: &str, account: &str) {
+    assert_eq!(asked["params"]["mode"], "url", "{asked}");
+    answer(world, headers, asked, "accept");
+    let page = asked["params"]["url"].as_str().unwrap();
+    let visit = Browser::default().sign_in(page, token, account);
+    assert!(visit.status == 200 && visit.body.contains("the call goes on"), "{visit:?}");
+}
+
 // AU-3: in a session, by elicitation in URL mode.
 #[test]
 fn a_legacy_client_is_shown_the_page_and_the_call_goes_on() {
     let world = World::start();
     let (ada, bob) = (world.token("ada"), world.token("bob"));
     world.sign_in(&bob, "bob");
-    let initialize = |capabilities: Value| {
-        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"},
-        }})
-    };
-    let open = |capabilities: Value| {
-        let mut stream = post(&world, &bearer(&ada), &initialize(capabilities));
-        let session = session_of(&mut stream);
-        next(&mut stream);
-        format!("{}Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n", bearer(&ada))
-    };
     // A client that takes forms only cannot be shown a page.
-    let headers = open(json!({"elicitation": {}}));
+    let headers = open(&world, &ada, json!({"elicitation": {}}));
     let told = next(&mut post(
         &world,
         &headers,
@@ -76,15 +93,9 @@ fn a_legacy_client_is_shown_the_page_and_the_call_goes_on() {
     ));
     assert!(told.to_string().contains("/sign-in/"), "{told}");
 
-    let headers = open(json!({"elicitation": {"url": {}}}));
+    let headers = open(&world, &ada, json!({"elicitation": {"url": {}}}));
     let ask =
         |id| post(&world, &headers, &call(id, json!({"name": "docs__whoami", "arguments": {}})));
-    let answer = |asked: &Value, action: &str| {
-        let message = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": action}});
-        let mut taken = String::new();
-        post(&world, &headers, &message).read_line(&mut taken).unwrap();
-        assert!(taken.contains("202"), "{taken}");
-    };
     let mut declined = ask(2);
     let asked = next(&mut declined);
     assert_eq!(
@@ -93,7 +104,7 @@ fn a_legacy_client_is_shown_the_page_and_the_call_goes_on() {
         "{asked}"
     );
     assert_eq!(asked["params"]["url"].as_str().unwrap().split('/').nth(3), Some("sign-in"));
-    answer(&asked, "decline");
+    answer(&world, &headers, &asked, "decline");
     let told = next(&mut declined);
     assert!(
         told["result"]["isError"] == true && told.to_string().contains("did not want to sign in"),
@@ -102,9 +113,7 @@ fn a_legacy_client_is_shown_the_page_and_the_call_goes_on() {
 
     let mut waiting = ask(3);
     let asked = next(&mut waiting);
-    answer(&asked, "accept");
-    let visit = Browser::default().sign_in(asked["params"]["url"].as_str().unwrap(), &ada, "ada");
-    assert!(visit.status == 200 && visit.body.contains("the call goes on"), "{visit:?}");
+    accept(&world, &headers, &asked, &ada, "ada");
     let told = next(&mut waiting);
     assert_eq!(told["result"]["content"][0]["text"], "account ada", "{told}");
     assert_eq!(world.accounts.known().violations, Vec::<String>::new());
@@ -147,4 +156,57 @@ fn a_modern_client_gets_an_input_request_and_the_call_goes_on() {
         "{told}"
     );
     assert_eq!(world.whoami(&ada), "account ada");
+}
+
+// AU-1, AU-3: a call that needs more scopes waits for a wider sign-in, and is begun once.
+#[test]
+fn a_call_that_lacks_scopes_goes_on_after_a_wider_sign_in() {
+    let world = World::start();
+    let ada = world.token("ada");
+    world.sign_in(&ada, "ada");
+    assert_eq!(world.whoami(&ada), "account ada");
+    let before = world.accounts.known().calls;
+    world.accounts.known().wanted_scope = Some("docs.write");
+
+    // Who cannot be asked gets the address, and why.
+    let called = world.call(&ada, "docs__whoami");
+    assert_eq!(called["error_kind"], "unavailable", "{called}");
+    assert!(called.to_string().contains("more scopes: docs.write"), "{called}");
+    assert!(World::address_in(&called).contains("/sign-in/"));
+    assert_eq!(world.accounts.known().calls, before, "it was not begun");
+
+    let headers = open(&world, &ada, json!({"elicitation": {"url": {}}}));
+    let params = json!({"name": "docs__whoami", "arguments": {}});
+    let mut waiting = post(&world, &headers, &call(2, params));
+    let asked = next(&mut waiting);
+    accept(&world, &headers, &asked, &ada, "ada");
+    let told = next(&mut waiting);
+    assert_eq!(told["result"]["content"][0]["text"], "account ada", "{told}");
+    assert_eq!(world.accounts.known().calls, before + 1);
+    assert!(world.accounts.known().scopes["ada"].contains("docs.write"));
+    // From now on nobody is asked.
+    assert_eq!(world.whoami(&ada), "account ada");
+    assert_eq!(world.accounts.known().violations, Vec::<String>::new());
+}
+
+// AU-1: a server that wants yet another scope after each sign-in does not keep its callers in a circle.
+#[test]
+fn a_server_that_always_wants_more_scopes_is_given_up() {
+    let world = World::start();
+    let ada = world.token("ada");
+    world.sign_in(&ada, "ada");
+    let before = world.accounts.known().calls;
+    world.accounts.known().wanted_scope = Some("docs");
+    world.accounts.known().is_insatiable = true;
+    let headers = open(&world, &ada, json!({"elicitation": {"url": {}}}));
+    let params = json!({"name": "docs__whoami", "arguments": {}});
+    let mut waiting = post(&world, &headers, &call(2, params));
+    for _ in 0..2 {
+        let asked = next(&mut waiting);
+        accept(&world, &headers, &asked, &ada, "ada");
+    }
+    let told = next(&mut waiting);
+    assert_eq!(told["result"]["isError"], true, "{told}");
+    assert!(told.to_string().contains("more scopes"), "{told}");
+    assert_eq!(world.accounts.known().calls, before, "it was never begun");
 }

@@ -80,6 +80,7 @@ impl Browser {
                 && name.eq_ignore_ascii_case("set-cookie")
                 && let Some((name, value)) = value.split(';').next().unwrap().split_once('=')
             {
+                super::note_secret(value);
                 self.cookies.insert(name.to_owned(), value.to_owned());
             }
         }

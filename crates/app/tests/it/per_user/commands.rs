@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 
-use super::{Accounts, Browser, Place, Serving, World, bearer};
+use super::{Accounts, Browser, Place, World, bearer, note_secret};
 use crate::place::Ran;
 
 /// `switchboard login docs`, with a browser that is at `account`.
@@ -102,11 +102,13 @@ fn a_sign_in_without_a_person_is_called_so() {
     let accounts = Accounts::start();
     let place = Place::with_config(&format!(
         "[mcp]\nretry_attempts = 1\n[servers.docs]\nurl = \"{0}/mcp\"\nprotocol = \"legacy\"\nauth = \"client\"\n\
-         oauth = {{ client_id = \"robot\", client_secret = \"of-the-robot\", issuer = \"{0}\" }}\n",
+         oauth = {{ client_id = \"robot\", client_secret = \"${{secret:ROBOT}}\", issuer = \"{0}\" }}\n",
         accounts.origin
     ));
-    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
-    let world = World { accounts, place, gateway };
+    note_secret("secret-of-the-robot");
+    let stored = place.run_with_stdin(&["secret", "set", "ROBOT"], b"secret-of-the-robot");
+    assert_eq!(stored.status, 0, "{stored:?}");
+    let world = World::new(accounts, place);
     assert_eq!(world.whoami(""), "account nightly");
     let shown = world.gateway.ask("GET", "/api/servers/docs", "", "").1["sign_in"].clone();
     assert_eq!((&shown["auth"], &shown["state"]), (&json!("client"), &json!("signed_in")));

@@ -1,9 +1,9 @@
 //! `auth = "user"` for callers with JWTs: a person is a subject of an issuer, whatever JWT it shows.
 
-use super::{Accounts, Place, Serving, World, exchange::JwtIssuer};
+use super::{Accounts, Place, World, exchange::JwtIssuer};
 
-/// Writes the config of a gateway that takes the JWTs of one issuer, and starts it.
-fn serve(accounts: &Accounts, place: &Place, issuer: &JwtIssuer) -> Serving {
+/// Writes the config of a gateway that takes the JWTs of one issuer.
+fn configure(accounts: &Accounts, place: &Place, issuer: &JwtIssuer) {
     let config = format!(
         "[mcp]\nretry_attempts = 1\nretry_base_delay = \"50ms\"\n\
          [servers.docs]\nurl = \"{}/mcp\"\nprotocol = \"legacy\"\nauth = \"user\"\n\
@@ -12,7 +12,6 @@ fn serve(accounts: &Accounts, place: &Place, issuer: &JwtIssuer) -> Serving {
     );
     std::fs::write(place.path().join("switchboard.toml"), config).unwrap();
     std::fs::write(place.path().join("jwks.json"), issuer.jwks().to_string()).unwrap();
-    Serving::start(place, &["--listen", "127.0.0.1:0"])
 }
 
 // AU-3
@@ -20,8 +19,8 @@ fn serve(accounts: &Accounts, place: &Place, issuer: &JwtIssuer) -> Serving {
 fn a_person_is_a_subject_of_an_issuer() {
     let [one, other] = ["https://one.example", "https://other.example"].map(JwtIssuer::of);
     let (accounts, place) = (Accounts::start(), Place::new());
-    let gateway = serve(&accounts, &place, &one);
-    let mut world = World { accounts, place, gateway };
+    configure(&accounts, &place, &one);
+    let mut world = World::new(accounts, place);
     let ada = one.token("ada");
     world.sign_in(&ada, "first");
     assert_eq!(world.whoami(&ada), "account first");
@@ -32,7 +31,8 @@ fn a_person_is_a_subject_of_an_issuer() {
     assert_eq!(world.whoami(&one.token("bob")), "unavailable");
 
     // The same name at another issuer is somebody else, with a sign-in of its own.
-    world.gateway = serve(&world.accounts, &world.place, &other);
+    configure(&world.accounts, &world.place, &other);
+    world.restart();
     let namesake = other.token("ada");
     let called = world.call(&namesake, "docs__whoami");
     let kind = called["error_kind"].as_str().unwrap();
@@ -42,7 +42,8 @@ fn a_person_is_a_subject_of_an_issuer() {
     let refused = world.call(&ada, "docs__whoami");
     assert_eq!(refused["error_kind"], "unauthorized", "the issuer is not trusted: {refused}");
 
-    world.gateway = serve(&world.accounts, &world.place, &one);
+    configure(&world.accounts, &world.place, &one);
+    world.restart();
     assert_eq!(world.whoami(&ada), "account first");
     assert_eq!(world.accounts.known().violations, Vec::<String>::new());
 }

@@ -2,7 +2,7 @@
 
 use switchboard_testkit::secrets;
 
-use super::{Accounts, Place, Serving, World, bearer};
+use super::{Accounts, Place, World, bearer};
 use crate::{
     fixture::wait_until,
     redaction::{follow, receiver},
@@ -18,9 +18,7 @@ fn a_sign_in_leaves_no_secret_anywhere() {
          [servers.docs]\nurl = \"{}/mcp\"\nprotocol = \"legacy\"\nauth = \"user\"\n",
         accounts.origin
     ));
-    let place = place.variable("RUST_LOG", "trace").with_own_temp();
-    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
-    let mut world = World { accounts, place, gateway };
+    let mut world = World::new(accounts, place);
     let events = follow(&world.gateway);
     let (ada, bob) = (world.token("ada"), world.token("bob"));
     world.sign_in(&ada, "ada");
