@@ -376,8 +376,8 @@ fn home_variables(home: &Path) -> Vec<(String, String)> {
 
 /// Makes the caches of presets, which can be allowed only if they are there.
 fn make_caches(allow: &SandboxAllow, places: &SandboxPlaces) -> io::Result<()> {
-    let folders = allow.preset.iter().flat_map(|preset| preset.folders());
-    folders.into_iter().try_for_each(|folder| fs::create_dir_all(places.absolute(folder)))
+    let mut folders = allow.preset.iter().flat_map(|preset| preset.folders());
+    folders.try_for_each(|folder| fs::create_dir_all(places.absolute(folder)))
 }
 
 /// The variables that lead programs to a proxy.

@@ -20,6 +20,7 @@ mod pty;
 mod packages;
 mod questions;
 mod sandbox;
+mod lock;
 mod shells;
 mod sign_in;
 mod workers;

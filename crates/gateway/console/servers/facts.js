@@ -6,6 +6,9 @@ import { facts } from '../widgets.js';
 
 /** @import { Figures, Server } from '../types' */
 
+/** How a program is confined. @type {Record<string, string>} */
+const MODES = { on: 'on', try: 'as far as this system can', learn: 'off, watched' };
+
 /**
  * Whether it is an MCP server, neither a group of workers nor an API.
  * @param {Server} server
@@ -53,9 +56,6 @@ export function more(server) {
     ['Since', server.since && day(server.since)],
   ]);
 }
-
-/** How a program is confined. @type {Record<string, string>} */
-const MODES = { on: 'on', try: 'as far as this system can', learn: 'off, watched' };
 
 /**
  * What its sandbox refused, with what would allow it.

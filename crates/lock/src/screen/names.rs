@@ -10,9 +10,15 @@ use crate::definition::LockableDefinition;
 /// The shortest name of another server's tool that is looked for in texts.
 const SHORTEST_MENTION: usize = 6;
 
+/// How many names two servers may share until one finding stands for all of them: they do the same for two services, or one takes
+/// the other's place.
+const MANY_SHARED: usize = 3;
+
 /// The tools of all servers.
 #[derive(Debug, Default)]
 pub(super) struct KnownNames {
+    /// The names of each server's tools.
+    servers: HashMap<String, BTreeSet<String>>,
     /// Tools by what their names look like.
     skeletons: HashMap<String, BTreeSet<(String, String)>>,
 }
@@ -20,11 +26,25 @@ pub(super) struct KnownNames {
 impl KnownNames {
     pub(super) fn new<'a>(tools: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let mut skeletons: HashMap<String, BTreeSet<(String, String)>> = HashMap::new();
+        let mut servers: HashMap<String, BTreeSet<String>> = HashMap::new();
         for (server, tool) in tools {
+            servers.entry(server.to_owned()).or_default().insert(tool.to_owned());
             let own = skeletons.entry(skeleton(tool)).or_default();
             own.insert((server.to_owned(), tool.to_owned()));
         }
-        Self { skeletons }
+        Self { servers, skeletons }
+    }
+
+    /// How many names both servers have, if that is many; `None` if another one of them stands for this one.
+    fn shared(&self, server: &str, other: &str, name: &str) -> Option<usize> {
+        let (Some(own), Some(others)) = (self.servers.get(server), self.servers.get(other)) else {
+            return Some(1);
+        };
+        let both: Vec<_> = own.intersection(others).collect();
+        match both.len() >= MANY_SHARED && own.contains(name) {
+            true => both.first().filter(|first| **first == name).map(|_| both.len()),
+            false => Some(1),
+        }
     }
 
     pub(super) fn find(
@@ -37,9 +57,23 @@ impl KnownNames {
         let alike = self.skeletons.get(&skeleton(name)).into_iter().flatten();
         let mut others = alike.filter(|(other, tool)| other != server || tool != name);
         if let Some((other, tool)) = others.next() {
-            let how = if tool == name { "is also that" } else { "looks like that" };
+            let (how, shared) = match tool == name {
+                true => ("is also that", self.shared(server, other, name)),
+                false => ("looks like that", Some(1)),
+            };
             let (other, tool) = (visible(other), visible(tool));
-            add(Suspicion::Shadow, format!("its name {how} of `{tool}` of server `{other}`"));
+            let more = match shared {
+                Some(all @ 2..) => {
+                    format!(", and so are {} more of its server's names", all - 1)
+                }
+                _ => String::new(),
+            };
+            if shared.is_some() {
+                add(
+                    Suspicion::Shadow,
+                    format!("its name {how} of `{tool}` of server `{other}`{more}"),
+                );
+            }
         }
         // A description that speaks of another server's tool may want its calls changed.
         let text = definition.description();

@@ -178,3 +178,27 @@ fn a_hostile_text_is_cut_in_the_line() {
     let long = "before using any other tool ".repeat(200_000);
     assert_eq!(sentences(&described(&long)).len(), 1);
 }
+
+// LK-2: of many names that two servers share, one finding tells; each that only looks the same is told.
+#[test]
+fn many_names_that_two_servers_share_are_one_finding() {
+    let names = ["create_issue", "list_issues", "search_code", "merge"];
+    let own = names.iter().map(|name| ("hub", *name));
+    let other = names.iter().map(|name| ("lab", *name)).chain([("lab", "close_issue")]);
+    let few = [("mail", "merge"), ("mail", "send")];
+    let screen = Screen::new(own.chain(other).chain(few));
+    let shadows = |server: &str, name: &str| -> Vec<String> {
+        let definition = definition(DefinitionKind::Tool, &json!({"name": name}));
+        screen.findings(server, &definition).into_iter().map(|finding| finding.sentence).collect()
+    };
+    let expected = "its name is also that of `create_issue` of server `lab`, and so are 3 more of its server's names";
+    assert_eq!(shadows("hub", "create_issue"), [expected]);
+    assert_eq!(shadows("hub", "search_code"), Vec::<String>::new());
+    assert_eq!(
+        shadows("hub", "c1ose_issue"),
+        ["its name looks like that of `close_issue` of server `lab`"]
+    );
+    assert_eq!(shadows("mail", "merge").len(), 1);
+    // A server that nobody knows yet has each of them told.
+    assert_eq!(shadows("new", "search_code").len(), 1);
+}

@@ -158,15 +158,14 @@ impl SecretPaths {
         homes.extend(
             fs::read_dir("/home").into_iter().flatten().flatten().map(|entry| entry.path()),
         );
-        let in_homes =
-            homes.iter().flat_map(|home| IN_HOME.iter().map(move |path| home.join(path)));
+        let in_homes = homes.iter().flat_map(|home| of_home(home));
         // A file that is not there cannot be read; one that comes later is the system's, with its own permissions.
         let of_system = OF_SYSTEM.iter().map(PathBuf::from).filter(|path| is_readable(path));
         let always = ALWAYS.iter().map(PathBuf::from);
-        let all = in_homes.chain(always).chain(of_system).chain(own.iter().cloned());
+        let all = always.chain(of_system).chain(own.iter().cloned());
         // Both where it is said to be and where that leads.
-        let mut paths: Vec<_> =
-            all.flat_map(|path| [resolved(&path), Some(path)]).flatten().collect();
+        let all = all.flat_map(|path| [resolved(&path), Some(path)]).flatten();
+        let mut paths: Vec<_> = all.chain(in_homes).collect();
         paths.sort();
         paths.dedup();
         Self(paths)
@@ -202,6 +201,23 @@ impl SecretPaths {
             }
         }
     }
+}
+
+/// The secrets of a home, both where they are said to be and where that leads. Most are not there, which one look tells.
+fn of_home(home: &Path) -> Vec<PathBuf> {
+    let real = resolved(home).unwrap_or_else(|| home.to_owned());
+    let mut paths = Vec::new();
+    for secret in IN_HOME {
+        let path = home.join(secret);
+        let first = Path::new(secret).components().next();
+        let is_there = first.is_some_and(|first| home.join(first).symlink_metadata().is_ok());
+        let leads_to = match is_there {
+            true => resolved(&path),
+            false => Some(real.join(secret)),
+        };
+        paths.extend(leads_to.into_iter().chain([path]));
+    }
+    paths
 }
 
 /// Where a path leads, as far as it exists.
