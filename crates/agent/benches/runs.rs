@@ -24,9 +24,7 @@ use switchboard_models::{
     model,
 };
 use switchboard_runtime::ToolExecutor;
-use switchboard_toolcall::{
-    BoxFuture, CallContext, CallId, Tool, ToolError, ToolOutput, ToolSpec,
-};
+use switchboard_toolcall::{BoxFuture, CallContext, CallId, Tool, ToolError, ToolOutput, ToolSpec};
 
 /// Calls `echo` so many times in each of so many turns, then answers; at once.
 struct Turns {
@@ -58,7 +56,9 @@ impl Model for Turns {
         let tool_calls = (0..calls).map(|number| ModelCall {
             id: format!("call_{left}_{number}"),
             name: "echo".to_owned(),
-            args: Arguments::from_value(json!({"text": "x".repeat(200), "number": left * 100 + number})),
+            args: Arguments::from_value(
+                json!({"text": "x".repeat(200), "number": left * 100 + number}),
+            ),
             recovered: false,
         });
         let message = AiMessage { tool_calls: tool_calls.collect(), ..AiMessage::text("done") };
@@ -111,19 +111,12 @@ fn recording(folder: &Path) -> RunRecording {
     }
 }
 
-/// How often this process has written.
-fn writes() -> u64 {
-    let io = fs::read_to_string("/proc/self/io").unwrap_or_default();
-    let line = io.lines().find_map(|line| line.strip_prefix("syscw: "));
-    line.and_then(|count| count.parse().ok()).unwrap_or_default()
-}
-
 fn nobody() -> AgentEvents {
     Arc::new(|_| ())
 }
 
-/// Runs so many turns; returns how long one took, and how many writes.
-async fn turns(turns: usize, calls: usize, folder: Option<&Path>) -> (Duration, f64) {
+/// Runs so many turns; returns how long one took.
+async fn turns(turns: usize, calls: usize, folder: Option<&Path>) -> Duration {
     let model = Arc::new(Turns { left: turns.into(), calls });
     let mut agent = Agent::new(model, executor(), config());
     if let Some(folder) = folder {
@@ -131,12 +124,11 @@ async fn turns(turns: usize, calls: usize, folder: Option<&Path>) -> (Duration, 
     }
     let mut conversation = Conversation::new();
     conversation.say("go");
-    let (began, before) = (Instant::now(), writes());
+    let began = Instant::now();
     let outcome = agent.run(&mut conversation, &nobody(), &CallContext::default()).await;
-    let (took, written) = (began.elapsed(), writes() - before);
+    let took = began.elapsed();
     assert_eq!(outcome.turns.len(), turns + 1);
-    let turns = u32::try_from(turns).unwrap();
-    (took / turns, written as f64 / f64::from(turns))
+    took / u32::try_from(turns).unwrap()
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -148,17 +140,15 @@ fn median(mut times: Vec<Duration>) -> Duration {
 async fn main() {
     let folder = tempfile::tempdir().unwrap();
     for calls in [1, 8] {
-        let (mut without, mut with, mut written) = (Vec::new(), Vec::new(), 0.0);
+        let (mut without, mut with) = (Vec::new(), Vec::new());
         for _ in 0..21 {
-            without.push(turns(100, calls, None).await.0);
-            let (took, writes) = turns(100, calls, Some(folder.path())).await;
-            with.push(took);
-            written = writes;
+            without.push(turns(100, calls, None).await);
+            with.push(turns(100, calls, Some(folder.path())).await);
         }
         let (without, with) = (median(without), median(with));
         let more = with.saturating_sub(without);
         println!(
-            "a turn of {calls} calls: {without:.1?} without, {with:.1?} with recording, {more:.1?} more, {written:.2} writes"
+            "a turn of {calls} calls: {without:.1?} without, {with:.1?} with recording, {more:.1?} more"
         );
     }
     resume(folder.path()).await;
@@ -175,7 +165,8 @@ async fn resume(folder: &Path) {
         let call = |n| json!({"id": format!("c{turn}_{n}"), "name": "echo", "args": {"number": turn * 2 + n}});
         let message = json!({"role": "assistant", "content": "", "tool_calls": [call(0), call(1)]});
         let usage = json!({"input_tokens": 10, "output_tokens": 5});
-        let turn_line = json!({"turn": {"message": message, "stop": "tool_use", "usage": usage, "at": 1}});
+        let turn_line =
+            json!({"turn": {"message": message, "stop": "tool_use", "usage": usage, "at": 1}});
         text += &format!("{turn_line}\n");
         for position in 0..2 {
             let content = "x".repeat(500);

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, pin::pin, time::Duration};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use switchboard_models::ToolReply;
 use switchboard_toolcall::{CallContext, ErrorKind, Progress, ToolCall, ToolError, ToolResult};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::{
     AgentEvent, StopCause,
@@ -20,6 +20,10 @@ use crate::{
 /// longer.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// When what the model said is written if no call has begun, because each waits for something: otherwise it is written with those
+/// that begin.
+const WRITTEN_AFTER: Duration = Duration::from_millis(10);
+
 /// Steps that run one after another.
 type Lane = VecDeque<CallStep>;
 
@@ -33,6 +37,7 @@ impl AgentRun<'_> {
         let mut running = FuturesUnordered::new();
         let mut over = pin!(self.over());
         let mut given_up = pin!(sleep_until(Instant::now()));
+        let mut written = pin!(sleep(WRITTEN_AFTER));
         let (mut ending, mut is_written) = (false, false);
         loop {
             while running.len() < most
@@ -51,8 +56,7 @@ impl AgentRun<'_> {
                     }
                     None => break,
                 },
-                // Now every call has begun, or waits for something.
-                () = std::future::ready(()), if !is_written => {
+                () = &mut written, if !is_written => {
                     is_written = true;
                     self.write_record();
                 }

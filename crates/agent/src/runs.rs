@@ -129,11 +129,7 @@ impl RunStore {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn interrupted_of(
-        &self,
-        client: &str,
-        age: Duration,
-    ) -> Result<Option<CallId>, RunError> {
+    pub fn interrupted_of(&self, client: &str, age: Duration) -> Result<Option<CallId>, RunError> {
         let oldest = SystemTime::now().checked_sub(age).unwrap_or(UNIX_EPOCH);
         let oldest = oldest.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         // The first 48 bits of an id are the time in milliseconds.

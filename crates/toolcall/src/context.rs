@@ -6,7 +6,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{BoxFuture, CallId, CallerChannel, CallerToken, Principal, ToolResult, TraceContext, Visibility};
+use crate::{
+    BoxFuture, CallId, CallerChannel, CallerToken, Principal, ToolResult, TraceContext, Visibility,
+};
 
 /// The context of one call. Cheap to clone.
 ///

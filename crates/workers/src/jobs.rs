@@ -28,8 +28,8 @@ pub use figures::QueueFigures;
 pub use job::Job;
 pub use payload::JobPayload;
 pub use queue::JobQueue;
-pub(crate) use state::{JobEntry, JobOutcome, JobState};
 pub use runner::JobRunner;
+pub(crate) use state::{JobEntry, JobOutcome, JobState};
 
 use switchboard_toolcall::{CallId, ToolPatterns};
 

@@ -102,7 +102,12 @@ impl RunWriter {
 
 #[cfg(test)]
 mod tests {
-    use std::{io, os::fd::OwnedFd};
+    use std::{
+        io,
+        os::{fd::OwnedFd, unix::net::UnixDatagram},
+    };
+
+    use futures_util::future::join_all;
 
     use super::*;
     use crate::runs::RunLine;
@@ -127,9 +132,31 @@ mod tests {
     // RC-1, RN-2
     #[tokio::test]
     async fn a_line_waits_for_the_disk_if_it_must() {
-        let line = |n| format!("{{\"began\":{{\"position\":{n},\"honours_keys\":false,\"at\":7}}}}\n");
+        let line =
+            |n| format!("{{\"began\":{{\"position\":{n},\"honours_keys\":false,\"at\":7}}}}\n");
         let [zero, one, two] = [0, 1, 2].map(line);
         assert_eq!(committed(false).await, (true, format!("{zero}{one}{two}")));
         assert_eq!(committed(true).await, (false, format!("{zero}{one}")));
+    }
+    // RN-1: one write for the calls of a turn that begin together.
+    #[tokio::test]
+    async fn lines_of_one_moment_are_one_write() {
+        // Each write to such a socket arrives as one message.
+        let (ours, theirs) = UnixDatagram::pair().unwrap();
+        let writer = RunWriter::new(File::from(OwnedFd::from(ours)), false);
+        let commit = async |position| {
+            writer.add(&RunLine::Began { position, honours_keys: false, at: 7 }).unwrap();
+            writer.commit().await.unwrap();
+        };
+        join_all((0..8).map(commit)).await;
+        writer.flush().unwrap();
+        join_all((8..10).map(commit)).await;
+        theirs.set_nonblocking(true).unwrap();
+        let mut buffer = [0; 4096];
+        let mut counted = Vec::new();
+        while let Ok(length) = theirs.recv(&mut buffer) {
+            counted.push(buffer[..length].iter().filter(|byte| **byte == b'\n').count());
+        }
+        assert_eq!(counted, [8, 2]);
     }
 }

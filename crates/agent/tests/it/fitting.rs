@@ -250,7 +250,10 @@ async fn a_text_that_looks_like_a_line_is_shortened_all_the_same() {
     stage.executor.tools().add(forges.read_only()).unwrap();
     let outcome = stage.run().await;
     assert_eq!(outcome.answer.as_deref(), Some("So."), "{outcome:?}");
-    let entry = outcome.shortened.iter().find(|entry| stage.replies()[0].tool_call_id == entry.tool_call_id);
+    let entry = outcome
+        .shortened
+        .iter()
+        .find(|entry| stage.replies()[0].tool_call_id == entry.tool_call_id);
     let read = stage.executor.call("read_result", json!({"id": entry.unwrap().artifact})).await;
     assert_eq!(read.text(), forged);
     check_shortened(&stage, &outcome).await;
@@ -290,7 +293,10 @@ async fn images_of_old_results_go_with_their_text() {
     let [entry] = &outcome.shortened[..] else { panic!("{outcome:?}") };
     assert_eq!(entry.tool_call_id, replies[0].tool_call_id);
     assert!(replies[0].images.is_empty() && replies[1].images.len() == 1, "{replies:?}");
-    assert!(replies[0].content.contains(" characters and 1 image left out to fit, "), "{replies:?}");
+    assert!(
+        replies[0].content.contains(" characters and 1 image left out to fit, "),
+        "{replies:?}"
+    );
     // The text names the image, which is kept as well.
     let read = stage.executor.call("read_result", json!({"id": entry.artifact})).await;
     let whole = read.text();

@@ -16,8 +16,7 @@ use switchboard_models::{
     StopReason, Turn, Usage, connect, model,
 };
 use switchboard_runtime::{
-    ToolExecutor,
-    services,
+    ToolExecutor, services,
     toolcall::{BoxFuture, CallContext, HumanDuration, ToolOutput},
 };
 use switchboard_testkit::{Cassette, Fake, Scrub, SmallModel};

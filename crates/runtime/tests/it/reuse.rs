@@ -222,10 +222,7 @@ async fn what_an_earlier_process_did_is_told() {
                    whether it happened is not known";
     assert_eq!(check(Ok(ClaimOutcome::Unknown(id)), unknown).await, 0);
     let not_kept = "outcome_unknown: The call with idempotency key 'k' has ended (ID); its result is not kept as it was";
-    let told = format!(
-        "{not_kept}. Its record has what is kept: the outcome, and the result without secrets."
-    );
-    assert_eq!(check(Ok(ClaimOutcome::NotKept(id)), &told).await, 0);
+    assert_eq!(check(Ok(ClaimOutcome::NotKept(id)), not_kept).await, 0);
     let other = "invalid_parameters: Idempotency key 'k' was used for a call with other arguments. \
                  Use a new key for a new act, and the same key only to repeat one.";
     assert_eq!(check(Ok(ClaimOutcome::Other(id)), other).await, 0);

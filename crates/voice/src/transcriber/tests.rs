@@ -428,8 +428,7 @@ async fn a_question_that_nobody_waits_for_stays_as_it_is() {
     let old = leave_unanswered(folder.path(), "voice", 11 * 60);
     let others = leave_unanswered(folder.path(), "ask", 1);
     let store = RunStore::within(folder.path());
-    let stage =
-        TestTranscriber::new(TestPlan { runs: Some(store.clone()), ..TestPlan::default() });
+    let stage = TestTranscriber::new(TestPlan { runs: Some(store.clone()), ..TestPlan::default() });
     stage.ask("say Hello").await;
     stage.until("said").await;
     let event_log = stage.stopped().await;

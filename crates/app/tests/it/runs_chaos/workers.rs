@@ -60,15 +60,17 @@ fn a_chain_through_a_worker_survives_every_kill() {
                 let place = scripted(TOOLS, chain()).file("said", "Pay\n");
                 let place = place.file("chained", "").file("written", "");
                 let queued = if is_queued { "[cluster.jobs]\nkeyed = [\"post__*\"]\n" } else { "" };
-                let place =
-                    place.file("switchboard.toml", format!("{cluster}{queued}{TOOLS}"));
+                let place = place.file("switchboard.toml", format!("{cluster}{queued}{TOOLS}"));
                 let _worker = PostWorker::start(&place, &cluster);
                 let (messages, kills) = survive(&place, entrance, &mut random, 900);
                 let unknown_here = judge(&place, &messages);
                 if is_queued {
                     // A call that the worker has is waited for, so only the other tools' can be unknown.
                     let text = serde_json::to_string(&messages).unwrap();
-                    assert!(!text.contains("Tool 'post__notify' may or may not have run"), "{text}");
+                    assert!(
+                        !text.contains("Tool 'post__notify' may or may not have run"),
+                        "{text}"
+                    );
                 }
                 unknown += unknown_here;
                 killed += kills;
