@@ -120,7 +120,7 @@ pub struct CallDetail {
 
 impl CallDetail {
     /// Creates the detail of a call that has not ended.
-    pub(crate) fn of(record: Record) -> Self {
+    pub fn of(record: Record) -> Self {
         Self {
             record,
             result: None,

@@ -16,7 +16,7 @@ use switchboard_access::{PeerSlot, SlotVerdict};
 use switchboard_workers::{Cluster, names};
 use tokio::{
     sync::Notify,
-    time::{Instant, sleep, timeout},
+    time::{Instant, interval, sleep, timeout},
 };
 
 use crate::gateways::Gateways;
@@ -28,6 +28,8 @@ const KEEP: Duration = Duration::from_millis(200);
 const WAIT: Duration = Duration::from_millis(600);
 /// How often it looks meanwhile.
 const LOOK: Duration = Duration::from_millis(100);
+/// How often it is checked whether others may have taken this gateway for gone.
+const COUNTED: Duration = Duration::from_secs(1);
 /// How long to wait for NATS.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long NATS is not asked again after there was no slot, or NATS did not respond.
@@ -122,6 +124,41 @@ impl Slots {
             while has_more {
                 sleep(KEEP).await;
                 has_more = self.tidy(false).await;
+            }
+        }
+    }
+
+    /// Stores what is used again after others may have taken this gateway for gone. Ends only when dropped.
+    pub(crate) async fn keep_counted(self: Arc<Self>) {
+        let (mut looks, mut stored) = (interval(COUNTED), None);
+        loop {
+            looks.tick().await;
+            let gaps = self.gateways.gaps();
+            if let Some(gaps) = gaps.filter(|gaps| stored != Some(*gaps)) {
+                self.count_again(gaps).await;
+                stored = Some(gaps);
+            }
+        }
+    }
+
+    async fn count_again(&self, gaps: u64) {
+        let callers: Vec<_> = self.lock().values().cloned().collect();
+        for caller in callers {
+            let mut holders = caller.holders.lock().await;
+            let held = {
+                let mut counts = caller.counts();
+                if counts.gaps == gaps {
+                    continue;
+                }
+                // Others may have what was held, but not what is used.
+                (counts.held, counts.gaps) = (counts.used, gaps);
+                counts.held
+            };
+            holders.forget();
+            let given = holders.set(&self.cluster, &self.gateways, held);
+            if !matches!(timeout(PATIENCE, given).await, Ok(Ok(()))) {
+                // It is tried again with what is given back.
+                self.unused.notify_one();
             }
         }
     }

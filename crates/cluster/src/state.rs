@@ -67,6 +67,7 @@ impl ClusterState {
         tasks.spawn(gateways.clone().stay());
         tasks.spawn(rates.clone().keep_tidy());
         tasks.spawn(slots.clone().keep_tidy());
+        tasks.spawn(slots.clone().keep_counted());
         tasks.spawn(peers.clone().keep_seal());
         tasks.spawn(queue.clone().ring());
         tasks.spawn(sweep(queue.clone(), sessions.clone(), peers.clone()));

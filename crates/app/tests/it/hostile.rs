@@ -241,6 +241,8 @@ const CASES: &[(&str, &[&str], Says)] = &[
     ("zwave", &["--mqtt", HOSTILE], Nothing),
     ("voice", &["-m", "script:script.json", "--source", "wav:said.wav", "--stt", "STT"], Something),
     ("worker", &["--nats", "nats://127.0.0.1:1", "--group", HOSTILE], Something),
+    ("cluster", &["rotate-secret"], Nothing),
+    ("cluster rotate-secret", &["--forget-old"], Nothing),
     ("serve", &["--listen", HOSTILE], Something),
     ("servers", &[], Nothing),
     ("restart", &[HOSTILE], Nothing),

@@ -181,3 +181,24 @@ fn tokens_are_signed_with_a_cluster_and_a_key_only() {
     let said = Place::with_config("").refusal(&["token", "sign"]);
     assert!(said.contains("only tokens of a cluster are signed"), "{said}");
 }
+
+// GW-1
+#[test]
+fn a_secret_is_rotated_in_a_cluster_only() {
+    let said = Place::with_config("").refusal(&["cluster", "rotate-secret"]);
+    assert!(said.contains("there is no cluster"), "{said}");
+    let place = Place::with_config(&format!("[cluster]\nnats = {NOWHERE:?}\n"));
+    let ran = place.run(&["cluster", "rotate-secret"]);
+    assert_eq!(ran.status, 1, "{ran:?}");
+    assert!(ran.stderr.contains("could not be reached"), "{ran:?}");
+}
+
+// RC-2
+#[test]
+fn an_export_of_a_cluster_that_is_away_leaves_the_file_as_it_was() {
+    let place = Place::with_config(&format!("[cluster]\nnats = {NOWHERE:?}\n"));
+    let place = place.file("fleet.jsonl", "as it was");
+    let ran = place.run(&["calls", "export", "--cluster", "--output", "fleet.jsonl"]);
+    assert_eq!(ran.status, 1, "{ran:?}");
+    assert_eq!(std::fs::read(place.path().join("fleet.jsonl")).unwrap(), b"as it was");
+}

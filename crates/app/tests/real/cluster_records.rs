@@ -135,8 +135,32 @@ fn the_fleet_has_what_both_journals_have() {
     let stats = asked(other, &["calls", "stats", "--cluster", "--json"]).unwrap();
     let calls = stats.as_array().unwrap().iter().map(|tool| tool["calls"].as_u64().unwrap());
     assert_eq!(calls.sum::<u64>(), 52);
+    is_told_over_rest(&second.1, &id);
+    let exported = switchboard(other, &["calls", "export", "--cluster"]).output().unwrap();
+    assert!(exported.status.success());
+    assert_eq!(String::from_utf8(exported.stdout).unwrap().lines().count(), 52);
+    let rotated = switchboard(other, &["cluster", "rotate-secret"]).output().unwrap();
+    let said = String::from_utf8(rotated.stderr).unwrap();
+    assert!(rotated.status.success() && said.contains("the secret was replaced"), "{said}");
     follows(other, &second.1);
     metrics(&second.1);
+}
+
+/// Any gateway shows the calls of all, and any call of them.
+fn is_told_over_rest(address: &str, id: &str) {
+    let json = |path: &str| {
+        let text = http(address, "GET", path, "", "");
+        let start = text.find(['[', '{']).unwrap_or_default();
+        serde_json::from_str::<Value>(text[start..].trim()).unwrap_or_else(|_| panic!("{text}"))
+    };
+    let listed = json("/api/calls?cluster=true&limit=1000");
+    assert_eq!(outcomes(&listed).len(), 52);
+    let listed = json("/api/calls?fleet=1&unknown");
+    assert_eq!(outcomes(&listed), [(id.to_owned(), "outcome_unknown".to_owned())]);
+    let shown = json(&format!("/api/calls/{id}?cluster=true"));
+    assert_eq!((&shown["id"], &shown["tool"]), (&json!(id), &json!("mock")));
+    assert!(shown["node"]["host"].is_string());
+    assert_eq!(json("/api/gateway")["cluster"], true);
 }
 
 /// `--follow` shows what ends on another node.

@@ -48,6 +48,11 @@ impl SlotHolders {
         self.own == Some(held)
     }
 
+    /// Reads the entry again before it is next changed.
+    pub(super) fn forget(&mut self) {
+        (self.seen, self.own) = (None, None);
+    }
+
     /// Adds slots to the `base` that this gateway has, as long as all together are no more than `most`. Returns how many.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_access::{Peers, Rate, RateVerdict};
+use switchboard_access::{Peers, Rate, RateVerdict, SlotVerdict};
 
 use crate::{TestCluster, TestNode, until};
 
@@ -66,4 +66,42 @@ async fn what_a_gateway_does_not_use_others_can() {
         within == 100
     };
     until("the rest was given back", all).await;
+}
+
+// GW-2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_at_once_are_counted_over_all_gateways() {
+    let mut test_cluster = TestCluster::new();
+    let [one, two] = [test_cluster.member("one").await, test_cluster.member("two").await];
+    for member in [&one, &two] {
+        until("both are there", async || member.state.gateways().all().len() == 2).await;
+    }
+    let take = async |member: &TestNode| member.state.take_slot("ada", 3).await;
+    let taken = async |member: &TestNode| {
+        let mut slots = Vec::new();
+        until("there is a slot", async || {
+            if let SlotVerdict::Taken(slot) = take(member).await {
+                slots.push(slot);
+            }
+            !slots.is_empty()
+        })
+        .await;
+        slots
+    };
+    let mut slots = [taken(&one).await, taken(&two).await, taken(&one).await];
+    for member in [&one, &two] {
+        assert!(!matches!(take(member).await, SlotVerdict::Taken(_)));
+    }
+    slots[0].clear();
+    slots[0] = taken(&two).await;
+    assert!(!matches!(take(&one).await, SlotVerdict::Taken(_)));
+
+    test_cluster.nats.kill();
+    let unknown = async || matches!(take(&one).await, SlotVerdict::Unknown);
+    until("nobody can be asked", unknown).await;
+    test_cluster.nats.restart();
+    let full = async || matches!(take(&one).await, SlotVerdict::Full);
+    until("what runs is counted again", full).await;
+    drop(slots);
+    drop(taken(&one).await);
 }

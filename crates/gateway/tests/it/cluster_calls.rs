@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 use switchboard_audit::{
     CallDetail, CallOutcome, CallStage, Filter, Record, RecordTest, SharedCallFollower,
-    SharedRecords, SharedRecordsError, StoreNode,
+    SharedRecords, SharedRecordsError,
 };
 use switchboard_toolcall::{BoxFuture, CallId};
 use tokio::sync::mpsc;
@@ -82,21 +82,11 @@ fn detail(tool: &str, caller: &str, outcome: CallOutcome) -> CallDetail {
         started: UNIX_EPOCH,
         bytes: Some(7),
         reused: None,
-        node: Some(StoreNode { id: "01NODE".to_owned(), host: "web-2".to_owned() }),
+        node: serde_json::from_value(json!({"id": "01NODE", "host": "web-2"})).unwrap(),
     };
-    CallDetail {
-        record,
-        result: Some(r#""It rains.""#.to_owned()),
-        is_content: false,
-        approval: None,
-        error: None,
-        hint: None,
-        causes: Vec::new(),
-        stages: None,
-        truncated: false,
-        artifacts: Vec::new(),
-        lines: Vec::new(),
-    }
+    let mut detail = CallDetail::of(record);
+    detail.result = Some(r#""It rains.""#.to_owned());
+    detail
 }
 
 fn records(details: &[CallDetail]) -> (Arc<FakeSharedRecords>, mpsc::UnboundedSender<Update>) {
@@ -188,17 +178,11 @@ async fn the_calls_of_all_nodes_are_told_as_they_happen() {
         (detail("weather", "ada", CallOutcome::Running), detail("echo", "bob", CallOutcome::Ok));
     // A call of this gateway comes as its record does, and not twice.
     answer(gateway.call("echo", &json!({}))).await;
-    for (stage, detail) in [
-        (CallStage::Started, one.clone()),
-        (CallStage::Ended, other.clone()),
-        (
-            CallStage::Ended,
-            CallDetail {
-                record: Record { outcome: CallOutcome::Ok, ..one.record.clone() },
-                ..one.clone()
-            },
-        ),
-    ] {
+    let mut ended = one.clone();
+    ended.record.outcome = CallOutcome::Ok;
+    for (stage, detail) in
+        [(CallStage::Started, one), (CallStage::Ended, other.clone()), (CallStage::Ended, ended)]
+    {
         sender.send((stage, detail)).unwrap();
     }
     let all = events(all, 3).await;
