@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_toolcall::{BoxFuture, ToolSpec};
 
-use crate::{AiMessage, Message, ModelError, Price, Provider};
+use crate::{AiMessage, ContextEdits, Message, ModelError, Price, Provider};
 
 /// A model that can be asked.
 pub trait Model: Send + Sync {
@@ -30,6 +30,11 @@ pub trait Model: Send + Sync {
     /// What its tokens cost, if the settings say so.
     fn price(&self) -> Option<Price> {
         None
+    }
+
+    /// Whether its provider keeps conversations within the window by itself.
+    fn manages_context(&self) -> bool {
+        false
     }
 
     /// Whether it can be asked for a summary; a script would answer with a turn that is meant for something else.
@@ -77,6 +82,10 @@ impl<T: Model + ?Sized> Model for Arc<T> {
 
     fn price(&self) -> Option<Price> {
         (**self).price()
+    }
+
+    fn manages_context(&self) -> bool {
+        (**self).manages_context()
     }
 
     fn summarises(&self) -> bool {
@@ -275,4 +284,6 @@ pub enum ModelEvent {
     },
     /// Something the user should know, such as a prompt that was cut.
     Warning(String),
+    /// The provider left something out of the conversation; told at the end of the answer.
+    ContextEdited(ContextEdits),
 }

@@ -377,7 +377,7 @@ impl RecordedRun {
             .all_edits()
             .filter_map(|edit| match edit {
                 Edit::Shortened(edit) => Some((&*edit.tool_call_id, &*edit.line)),
-                Edit::Summarised(_) => None,
+                Edit::Summarised(_) | Edit::Cleared(_) | Edit::Compacted(_) => None,
             })
             .collect();
         for message in &mut messages {

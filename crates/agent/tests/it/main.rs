@@ -14,6 +14,7 @@ mod recovered;
 mod traps;
 mod searching;
 mod fitting;
+mod provider_context;
 mod schemas;
 mod resuming;
 mod opt_in;
