@@ -22,7 +22,7 @@ const PICTURES_VARIABLE: &str = "SWITCHBOARD_PICTURES";
 const PICTURES: &str = "docs/console";
 
 /// What all files of the page may weigh together, in bytes.
-const MOST: u64 = 320_000;
+const MOST: u64 = 340_000;
 
 /// Checks the page, then takes the pictures of the documentation.
 pub(crate) fn run() -> Result<()> {

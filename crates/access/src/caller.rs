@@ -1,6 +1,6 @@
 //! Callers, and what they may know.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use http::HeaderMap;
 use serde_json::Value;
@@ -35,8 +35,19 @@ pub struct Caller {
     pub is_admin: bool,
     /// Whether it may decide about held calls.
     pub may_approve: bool,
+    /// What its chats may cost; no limit if `None`.
+    pub cost_budget: Option<CostBudget>,
     /// What it may know.
     visibility: Visibility,
+}
+
+/// What a token's chats may cost in 24 hours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CostBudget {
+    /// The most, by the prices of the models.
+    pub most: f64,
+    /// What was before is not counted: the token was made then.
+    pub since: SystemTime,
 }
 
 impl Caller {
@@ -60,7 +71,18 @@ impl Caller {
         let principal = Principal::Unknown;
         let (client, token) = (None, None);
         let (is_admin, may_approve) = (false, false);
-        Self { name, principal, token, client, claims, is_admin, may_approve, visibility }
+        let cost_budget = None;
+        Self {
+            name,
+            principal,
+            token,
+            client,
+            claims,
+            is_admin,
+            may_approve,
+            cost_budget,
+            visibility,
+        }
     }
 
     /// Creates the user who runs the gateway.
@@ -108,12 +130,13 @@ impl Caller {
         self
     }
 
-    /// Limits the caller to the tools of a person, whose claims and sign-ins it gets.
+    /// Limits the caller to the tools of a person, whose claims, sign-ins and cost budget it gets.
     #[must_use]
     pub(crate) fn within(mut self, person: &Self) -> Self {
         if person.visibility.hides_tools() {
             self.visibility = self.visibility.limited_to(&person.visibility);
         }
+        self.cost_budget = self.cost_budget.or(person.cost_budget);
         self.claims.clone_from(&person.claims);
         self.principal = person.principal.clone();
         self.token.clone_from(&person.token);

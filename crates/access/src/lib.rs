@@ -41,7 +41,7 @@ mod sessions;
 mod warnings;
 
 pub use access::{Access, AccessError, AdmittedRequest};
-pub use caller::{CALLER_HEADER, CLIENT_HEADER, Caller, PROFILE_HEADER};
+pub use caller::{CALLER_HEADER, CLIENT_HEADER, Caller, CostBudget, PROFILE_HEADER};
 pub use config::Config;
 pub use connection_user::{ConnectionUser, UserLookup};
 pub use credential::Credential;

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
-use switchboard_models::{Model, ModelCall, ModelError, StopReason, ToolChoice, Usage};
+use switchboard_models::{Model, ModelCall, ModelError, Price, StopReason, ToolChoice, Usage};
 use switchboard_runtime::{RegisteredTool, SpanOperation, ToolExecutor};
 use switchboard_toolcall::{CallContext, CallId, ErrorKind, ToolPatterns, ToolSpec, Visibility};
 
@@ -213,6 +213,19 @@ impl Agent {
     pub fn with_summariser(mut self, model: Arc<dyn Model>) -> Self {
         self.summariser = Some(model);
         self
+    }
+
+    /// The same agent, whose runs may cost no more than this, or what its settings say if that is less.
+    #[must_use]
+    pub fn limited_to_cost(mut self, most: f64) -> Self {
+        let config = Arc::make_mut(&mut self.config);
+        config.cost_budget = Some(config.cost_budget.map_or(most, |own| own.min(most)));
+        self
+    }
+
+    /// Returns what the tokens of its model cost, if the settings say so.
+    pub fn price(&self) -> Option<Price> {
+        self.model.price()
     }
 
     /// Whether its runs are written down.

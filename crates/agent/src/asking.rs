@@ -57,6 +57,9 @@ impl AgentRun<'_> {
             if let ModelEvent::Text(text) = &event {
                 said.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
             }
+            if let ModelEvent::ContextEdited(edits) = event {
+                return self.note_provider_edits(edits);
+            }
             // Nobody sees an answer that may not fit its schema.
             let is_hidden = schema.is_some() && matches!(event, ModelEvent::Text(_));
             if let Some(event) = AgentEvent::of_model(event).filter(|_| !is_hidden) {

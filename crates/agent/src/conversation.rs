@@ -9,7 +9,10 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize, Serializer};
 use switchboard_models::{AiMessage, Message, ModelCall, ToolReply, UserMessage};
 
-use crate::{fit::ShortenedPlace, repair};
+use crate::{
+    fit::{ShortenedPlace, is_question},
+    repair,
+};
 
 /// The content of a slot that was never filled.
 pub(crate) const UNKNOWN: &str =
@@ -123,6 +126,42 @@ impl Conversation {
             }
         }
         true
+    }
+
+    /// Pins the last question and the answer to it, or takes that back: what is pinned is never left out to fit a model's
+    /// window. Returns the question; `None` if nothing was asked.
+    pub fn pin_last(&mut self, is_pinned: bool) -> Option<&str> {
+        let place = self.messages.iter().rposition(is_question)?;
+        let answer = self.messages[place..].iter_mut().rev().find_map(|message| match message {
+            Message::Ai(said) if said.tool_calls.is_empty() => Some(said),
+            _ => None,
+        });
+        if let Some(answer) = answer {
+            answer.pinned = is_pinned;
+        }
+        let Message::User(question) = &mut self.messages[place] else { return None };
+        question.pinned = is_pinned;
+        Some(&question.content)
+    }
+
+    /// Returns what users said that is pinned, in order.
+    pub fn pinned(&self) -> Vec<&str> {
+        let said = self.messages.iter().filter_map(|message| match message {
+            Message::User(said) if said.pinned => Some(&*said.content),
+            _ => None,
+        });
+        said.collect()
+    }
+
+    /// Takes all pins out.
+    pub fn unpin_all(&mut self) {
+        for message in &mut self.messages {
+            match message {
+                Message::User(said) => said.pinned = false,
+                Message::Ai(said) => said.pinned = false,
+                Message::System(_) | Message::Tool(_) => {}
+            }
+        }
     }
 
     /// Whether it is the model's turn to speak.

@@ -5,6 +5,7 @@
 //! run, and is told. Much is shortened at once, so that the beginning of the next requests stays the same and caches hit.
 
 mod estimate;
+mod provider;
 mod shorten;
 mod summary;
 
@@ -14,12 +15,12 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use switchboard_models::{Message, Usage};
+use switchboard_models::{ContextEdits, Message, Usage};
 
 use crate::{Agent, AgentEvent, Conversation, run::AgentRun};
 
 pub(crate) use shorten::ShortenedReply;
-pub(crate) use summary::SummarisedTurns;
+pub(crate) use summary::{SummarisedTurns, is_question};
 
 /// From this many tokens on the provider is asked for the window, if nobody knows it.
 const ASKS_FROM: u64 = 3_000;
@@ -108,6 +109,10 @@ impl Agent {
 pub(crate) enum ConversationEdit {
     Shortened(ShortenedReply),
     Summarised(SummarisedTurns),
+    /// The provider left out a result; the conversation still has it.
+    Cleared(Shortened),
+    /// The provider made a summary, which the turn has that follows.
+    Compacted(Summarised),
 }
 
 /// What a run knows of its model's window, and what it shortened.
@@ -126,6 +131,11 @@ pub(crate) struct ContextFit {
     pub(crate) wholes: Mutex<HashMap<String, String>>,
     pub(crate) shortened: Vec<ShortenedResult>,
     pub(crate) summarised: Vec<SummarisedMessages>,
+    /// What the provider left out by itself.
+    pub(crate) cleared: Vec<ShortenedResult>,
+    pub(crate) compacted: Vec<SummarisedMessages>,
+    /// What it said of that while it answered.
+    provider_edits: Mutex<Option<ContextEdits>>,
     /// What summaries cost.
     pub(crate) usage: Usage,
     /// The same in money, by the price of the model that made them.
@@ -176,10 +186,10 @@ impl ContextFit {
 }
 
 impl AgentRun<'_> {
-    /// Shortens the conversation if the next request nears the model's window.
+    /// Shortens the conversation if the next request nears the model's window, unless its provider does.
     pub(crate) async fn fit(&mut self, conversation: &mut Conversation) {
         self.fit.estimated = 0;
-        if self.surely_fits(conversation.messages()) {
+        if self.agent.model.manages_context() || self.surely_fits(conversation.messages()) {
             return;
         }
         let tokens = self.request_tokens(conversation.messages());
@@ -306,8 +316,10 @@ impl AgentRun<'_> {
     pub(crate) fn redo(&mut self, edits: Vec<ConversationEdit>, conversation: &mut Conversation) {
         for edit in edits {
             match edit {
-                ConversationEdit::Shortened(edit) => self.redo_shortened(edit, conversation),
-                ConversationEdit::Summarised(edit) => self.redo_summarised(edit, conversation),
+                ConversationEdit::ShortenedResult(edit) => self.redo_shortened(edit, conversation),
+                ConversationEdit::SummarisedMessages(edit) => self.redo_summarised(edit, conversation),
+                ConversationEdit::Cleared(entry) => self.fit.cleared.push(entry),
+                ConversationEdit::Compacted(entry) => self.fit.compacted.push(entry),
             }
         }
     }

@@ -58,8 +58,8 @@ pub use event::{AgentEvent, AgentEvents};
 pub use fit::{ContextUsage, ShortenedPlace, ShortenedResult, SummarisedMessages};
 pub use recording::RunRecording;
 pub use runs::{
-    RequestClaim, RequestKey, Resumable, RunDetail, RunError, RunLimits, RunSettings, RunStart,
-    RunState, RunStore, RunSummary, UnfinishedRun,
+    RERUN, RequestClaim, RequestKey, Resumable, RunCosts, RunDetail, RunError, RunLimits,
+    RunSettings, RunStart, RunState, RunStore, RunSummary, UnfinishedRun,
 };
 
 pub use switchboard_toolcall::ToolBudget;

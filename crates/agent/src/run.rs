@@ -105,6 +105,7 @@ impl<'a> AgentRun<'a> {
                     return self.stopped(self.is_over().unwrap_or(StopCause::Budget));
                 }
             };
+            self.take_provider_edits(conversation).await;
             self.account(&turn);
             self.record_turn(&turn);
             if turn.message.tool_calls.is_empty() {
@@ -285,7 +286,8 @@ impl<'a> AgentRun<'a> {
 
     fn stopped(&self, stop: StopCause) -> AgentOutcome {
         let (reason, turns, usage) = (self.reason.clone(), self.turns.clone(), self.total());
-        let (shortened, summarised) = (self.fit.shortened.clone(), self.fit.summarised.clone());
+        let shortened = [&self.fit.shortened[..], &self.fit.cleared].concat();
+        let summarised = [&self.fit.summarised[..], &self.fit.compacted].concat();
         AgentOutcome {
             answer: None,
             stop,

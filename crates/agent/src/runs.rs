@@ -7,6 +7,9 @@ mod live;
 mod writer;
 mod saved;
 mod keys;
+mod page;
+mod abandoned;
+mod spent;
 mod retention;
 
 use std::{
@@ -18,11 +21,13 @@ use std::{
 use serde_json::Value;
 use switchboard_toolcall::CallId;
 
+pub use abandoned::RERUN;
 pub use keys::{RequestClaim, RequestKey};
 pub(crate) use live::{BegunCall, LiveRun, RecordedRun, RecordedTurn, RunLine};
 pub use live::{RunStart, UnfinishedRun};
 pub use retention::RunLimits;
 pub use saved::{RunDetail, RunSettings, RunState, RunSummary};
+pub use spent::RunCosts;
 
 /// Among how many runs the one is looked for that made a call.
 const NEAREST: usize = 200;
@@ -161,16 +166,23 @@ impl RunStore {
     }
 
     /// Returns the requests of clients whose runs were interrupted, with the ids of the runs: each client sent a key along, so
-    /// that it can ask for the answer again.
+    /// that it can ask for the answer again. Ends those that nobody can go on with.
     ///
     /// # Errors
     /// The folder cannot be read.
     pub fn unanswered(&self) -> Result<Vec<(CallId, Value)>, RunError> {
         let peeked =
             |id: CallId| live::peek(&self.live(id)).ok().map(|(run, held)| (id, run, held));
-        let interrupted =
-            self.live_ids()?.into_iter().filter_map(peeked).filter(|(.., held)| !held);
-        Ok(interrupted.filter_map(|(id, run, _)| Some((id, run.start.request?))).collect())
+        let mut unanswered = Vec::new();
+        for (id, run, _) in
+            self.live_ids()?.into_iter().filter_map(peeked).filter(|(.., held)| !held)
+        {
+            if !run.start.can_be_resumed() {
+                self.end_abandoned(id, &run);
+            }
+            unanswered.extend(run.start.request.map(|request| (id, request)));
+        }
+        Ok(unanswered)
     }
 
     /// Returns the run that made a call, if it is among those that began not long before it.
@@ -196,6 +208,9 @@ impl RunStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let path = self.live(id);
                 let (run, is_held) = live::peek(&path).map_err(failed("read", &path))?;
+                if !is_held && !run.start.can_be_resumed() {
+                    return Ok(self.end_abandoned(id, &run));
+                }
                 let state = if is_held { RunState::Running } else { RunState::Interrupted };
                 Ok(RunDetail::of(&run, state, None))
             }
@@ -214,7 +229,13 @@ impl RunStore {
             return self.show(id).map(Box::new).map(Resumable::Ended);
         }
         match live::take(self, id).map_err(failed("open", &path))? {
-            Some(run) => Ok(Resumable::Unfinished(Box::new(run))),
+            Some(run) if run.start().can_be_resumed() => Ok(Resumable::Unfinished(Box::new(run))),
+            Some(run) => {
+                // Its lock is released first.
+                let UnfinishedRun { recorded, live } = run;
+                drop(live);
+                Ok(Resumable::Ended(Box::new(self.end_abandoned(id, &recorded))))
+            }
             // It may have ended while we waited for its lock.
             None if self.saved(id).exists() => self.show(id).map(Box::new).map(Resumable::Ended),
             None => Err(RunError::Running(id)),

@@ -106,6 +106,15 @@ export function count(number) {
 }
 
 /**
+ * An amount of money, in whatever unit the prices are; small ones keep two digits that count.
+ * @param {number} amount
+ */
+export function price(amount) {
+  if (amount === 0) return '0';
+  return amount >= 1 ? amount.toFixed(2) : String(Number(amount.toPrecision(2)));
+}
+
+/**
  * How far a call is, in words. A number without a total says something only if it counts: a held call reports tiny
  * ones, which leave room for those of the tool itself.
  * @param {import('./types').Progress} progress
@@ -137,8 +146,8 @@ export function isFailure(outcome) {
  * @param {string} outcome
  */
 export function tone(outcome) {
-  if (outcome === 'ok' || outcome === 'ready') return 'ok';
+  if (['ok', 'ready', 'ended'].includes(outcome)) return 'ok';
   if (outcome === 'running' || outcome === 'connecting') return 'busy';
-  if (['cancelled', 'denied', 'held', 'outcome_unknown', 'overloaded'].includes(outcome)) return 'warn';
+  if (['cancelled', 'denied', 'held', 'outcome_unknown', 'overloaded', 'interrupted'].includes(outcome)) return 'warn';
   return ['idle', 'stopped', 'disabled'].includes(outcome) ? 'still' : 'bad';
 }

@@ -13,7 +13,7 @@ export function parse(text) {
 }
 
 /** What is somebody's data, and only shown and passed on; everything else is ours, and counted with. */
-const DATA = ['arguments', 'result', 'parameters', 'output_schema'];
+const DATA = ['arguments', 'args', 'result', 'parameters', 'output_schema'];
 
 /**
  * An answer of the gateway: data keeps its digits, the rest are numbers.

@@ -10,6 +10,7 @@ const PLACES = [
   ['s', '/servers', 'Servers'],
   ['o', '/overview', 'Overview'],
   ['c', '/chat', 'Chat'],
+  ['r', '/runs', 'Runs'],
   ['a', '/approvals', 'Approvals'],
   ['n', '/connect', 'Connect'],
   ['p', '/policy', 'Policy and tokens'],

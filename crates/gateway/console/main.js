@@ -15,6 +15,7 @@ import * as overview from './overview.js';
 import * as policy from './policy.js';
 import * as questions from './questions.js';
 import * as router from './router.js';
+import * as runs from './runs/runs.js';
 import * as servers from './servers/servers.js';
 import * as session from './session.js';
 import * as title from './title.js';
@@ -32,6 +33,7 @@ const SECTIONS = {
   tools: { title: 'Tools', open: tools.open },
   servers: { title: 'Servers', open: servers.open },
   overview: { title: 'Overview', open: overview.open },
+  runs: { title: 'Runs', open: runs.open },
   chat: { title: 'Chat', open: chat.open },
   approvals: { title: 'Approvals', open: approvals.open },
   connect: { title: 'Connect', open: connect.open },

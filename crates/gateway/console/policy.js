@@ -194,7 +194,13 @@ function listTokens(place) {
         : 'all',
       sees(token.name, token.visible, tools),
       [token.admin && 'admin', token.approve && 'approves', token.watch && 'watches'].filter(Boolean).join(', ') || '–',
-      [token.rate, token.concurrent && `${token.concurrent} at once`].filter(Boolean).join(', ') || '–',
+      [
+        token.rate,
+        token.concurrent && `${token.concurrent} at once`,
+        token.cost_budget && `costs ${token.cost_budget} a day`,
+      ]
+        .filter(Boolean)
+        .join(', ') || '–',
       ago(token.created),
       h(
         'button',

@@ -59,5 +59,5 @@ export function here() {
 
 /** @param {string} path */
 function isOurs(path) {
-  return path === '/' || /^\/(live|calls|tools|servers|overview|chat|approvals|connect|policy)(\/|$)/.test(path);
+  return path === '/' || /^\/(live|calls|tools|servers|overview|chat|runs|approvals|connect|policy)(\/|$)/.test(path);
 }

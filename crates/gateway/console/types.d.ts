@@ -249,6 +249,55 @@ export interface SavedChat {
   }[];
 }
 
+/** A run in the list. */
+export interface ListedRun {
+  id: string;
+  state: 'running' | 'ended' | 'failed' | 'cancelled' | 'interrupted';
+  model: string;
+  started: string;
+  question?: string;
+  turns: number;
+  calls: number;
+  input_tokens: number;
+  output_tokens: number;
+  cost?: number;
+  client?: string;
+  caller?: string;
+  chat?: string;
+  profile?: string;
+  error?: string;
+}
+
+export interface Runs { recorded: boolean; runs: ListedRun[] }
+
+/** A call of a run's turn. */
+export interface RunCall {
+  tool_call_id: string;
+  tool: string;
+  outcome: string;
+  call_id: string | null;
+  ended_ms: number | null;
+  duration_ms: number | null;
+  decision?: string;
+  decided_by?: string | null;
+}
+
+export interface RunMessage {
+  role: 'system' | 'user' | 'assistant' | 'tool';
+  content: string;
+  tool_calls?: { id: string; name: string; args: Json }[];
+  tool_call_id?: string;
+  is_error?: boolean;
+}
+
+/** A run, turn by turn. */
+export interface RunDetail extends ListedRun {
+  answer: string | null;
+  messages: RunMessage[];
+  shortened: { tool_call_id: string; artifact: string }[];
+  timeline: { input_tokens: number; output_tokens: number; ended_ms: number; cost?: number; calls: RunCall[] }[];
+}
+
 /** Something that an MCP server asks in the middle of a call. */
 export interface Question {
   id: string;
@@ -312,7 +361,7 @@ export interface Tokens {
   tools: number;
   tokens: {
     name: string; tools: string[] | null; visible: number; rate: string | null; concurrent: number | null;
-    admin: boolean; approve: boolean; watch: boolean; created: string;
+    cost_budget?: number; admin: boolean; approve: boolean; watch: boolean; created: string;
   }[];
 }
 

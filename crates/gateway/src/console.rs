@@ -24,13 +24,14 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 );
 /// The paths of the page's views, which can be linked to.
-const VIEWS: [&str; 9] = [
+const VIEWS: [&str; 10] = [
     "/live",
     "/calls",
     "/tools",
     "/servers",
     "/overview",
     "/chat",
+    "/runs",
     "/approvals",
     "/connect",
     "/policy",

@@ -12,6 +12,7 @@ mod saved_conversation;
 mod chat;
 mod stream;
 mod calls;
+mod budget;
 mod keyed;
 
 use std::sync::Arc;

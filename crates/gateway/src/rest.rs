@@ -11,6 +11,7 @@ mod openapi;
 mod policy;
 mod questions;
 pub(crate) mod queued;
+mod runs;
 mod servers;
 mod session;
 mod stats;
@@ -62,6 +63,8 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
         .route("/api/calls/running/{id}", delete(call::cancel))
         .route("/api/calls/{id}", get(calls::show).delete(queued::cancel))
         .route("/api/turns", get(turns::list))
+        .route("/api/runs", get(runs::list))
+        .route("/api/runs/{id}", get(runs::show))
         .route("/api/approvals", get(approvals::list))
         .route("/api/approvals/decided", get(policy::decisions))
         .route("/api/approvals/rules", get(approvals::rules))

@@ -37,5 +37,5 @@ fn message(message: &SamplingMessage) -> Message {
         data: data.clone(),
     };
     let images = message.pictures.iter().map(image).collect();
-    Message::User(UserMessage { content: message.text.clone(), images })
+    Message::User(UserMessage { images, ..message.text.clone().into() })
 }

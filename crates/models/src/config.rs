@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, num::NonZeroU64, time::Duration};
 use serde::{Deserialize, Serialize};
 use switchboard_toolcall::HumanDuration;
 
-use crate::{Price, Provider};
+use crate::{ContextManagement, Price, Provider};
 
 /// How a model is reached and asked.
 #[derive(Clone, PartialEq, Deserialize, schemars::JsonSchema)]
@@ -26,6 +26,9 @@ pub struct ModelConfig {
     /// How many tokens the model's window has: what it reads and writes in all. Unset: `num_ctx` (Ollama), else what the
     /// provider says.
     pub context: Option<NonZeroU64>,
+    /// Anthropic: whether, and how, its API keeps conversations within the window. We then shorten only what it refuses. Unset: we
+    /// shorten them.
+    pub context_management: Option<ContextManagement>,
     /// What a million tokens cost, for `cost` in `switchboard runs` and `[agent] cost_budget`.
     pub price: Option<Price>,
     /// Ollama: the size of the context. Always sent, because Ollama's own default may be as small as 4096.
@@ -77,6 +80,7 @@ impl ModelConfig {
             max_tokens: None,
             temperature: None,
             context: None,
+            context_management: None,
             price: None,
             num_ctx: None,
             think: None,
@@ -121,6 +125,7 @@ impl fmt::Debug for ModelConfig {
             .field("max_tokens", &self.max_tokens)
             .field("temperature", &self.temperature)
             .field("context", &self.context)
+            .field("context_management", &self.context_management)
             .field("price", &self.price)
             .field("num_ctx", &self.num_ctx)
             .field("think", &self.think)

@@ -48,6 +48,11 @@ impl ModelExchange {
         credentials: Vec<(&'static str, String)>,
     ) -> Result<Self, ModelError> {
         let mut config = ModelConfig { provider, ..config.clone() };
+        if config.context_management.is_some() && provider != Provider::Anthropic {
+            let text =
+                "`context_management` is for anthropic: chat completions of others have none";
+            return Err(ModelError::new(FailureKind::Config, text));
+        }
         config.recover_calls &= provider.info().leaks_calls;
         let mut retries = Retries::default();
         if let Some(most) = config.max_retries {
@@ -158,6 +163,9 @@ pub(crate) fn complete(
     let mut draft = reader.finish()?;
     if let Some(warning) = draft.warning.take() {
         sink.warn(warning);
+    }
+    if draft.edits.is_any() {
+        sink.edited(draft.edits);
     }
     let reasoning = draft.reasoning.clone();
     let turn = turn::complete(draft, config.provider, request, lowered, config.recover_calls);

@@ -30,11 +30,13 @@ pub struct UserMessage {
     pub content: String,
     /// What the user showed beside it.
     pub images: Vec<Image>,
+    /// Whether it stays as it is when a conversation is shortened to fit. No provider is told.
+    pub pinned: bool,
 }
 
 impl<T: Into<String>> From<T> for UserMessage {
     fn from(text: T) -> Self {
-        Self { content: text.into(), images: Vec::new() }
+        Self { content: text.into(), ..Self::default() }
     }
 }
 
@@ -47,6 +49,8 @@ pub struct AiMessage {
     pub tool_calls: Vec<ModelCall>,
     /// What the provider sent beside them and wants to see again.
     pub native: Option<NativeContent>,
+    /// Whether it stays as it is when a conversation is shortened to fit. No provider is told.
+    pub pinned: bool,
 }
 
 impl AiMessage {
@@ -113,6 +117,8 @@ struct SavedMessage {
     audio: Vec<Audio>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     native: Option<NativeContent>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pinned: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -136,6 +142,7 @@ impl SavedMessage {
             images: Vec::new(),
             audio: Vec::new(),
             native: None,
+            pinned: false,
         }
     }
 }
@@ -144,11 +151,11 @@ impl From<Message> for SavedMessage {
     fn from(message: Message) -> Self {
         match message {
             Message::System(content) => Self::new(Role::System, content),
-            Message::User(UserMessage { content, images }) => {
-                Self { images, ..Self::new(Role::User, content) }
+            Message::User(UserMessage { content, images, pinned }) => {
+                Self { images, pinned, ..Self::new(Role::User, content) }
             }
-            Message::Ai(AiMessage { content, tool_calls, native }) => {
-                Self { tool_calls, native, ..Self::new(Role::Assistant, content) }
+            Message::Ai(AiMessage { content, tool_calls, native, pinned }) => {
+                Self { tool_calls, native, pinned, ..Self::new(Role::Assistant, content) }
             }
             Message::Tool(ToolReply { content, tool_call_id, is_error, images, audio }) => Self {
                 tool_call_id: Some(tool_call_id),
@@ -174,11 +181,12 @@ impl TryFrom<SavedMessage> for Message {
             images,
             audio,
             native,
+            pinned,
         } = saved;
         Ok(match role {
             Role::System => Self::System(content),
-            Role::User => Self::User(UserMessage { content, images }),
-            Role::Assistant => Self::Ai(AiMessage { content, tool_calls, native }),
+            Role::User => Self::User(UserMessage { content, images, pinned }),
+            Role::Assistant => Self::Ai(AiMessage { content, tool_calls, native, pinned }),
             Role::Tool => Self::Tool(ToolReply {
                 content,
                 tool_call_id: tool_call_id.ok_or("a tool message without `tool_call_id`")?,
@@ -202,6 +210,8 @@ mod tests {
             r#"{"role":"user","content":"Hi"}"#,
             r#"{"role":"user","content":"This?","images":[{"media_type":"image/png","data":"AAAA"}]}"#,
             r#"{"role":"assistant","content":"","tool_calls":[{"id":"call_1","name":"f","args":{"n":1.50},"recovered":true},{"id":"call_2","name":"g","args":"{\"a\":"}],"native":{"provider":"anthropic","content":[{"type":"thinking","thinking":"","signature":"x"}]}}"#,
+            r#"{"role":"user","content":"Remember","pinned":true}"#,
+            r#"{"role":"assistant","content":"I will","pinned":true}"#,
             r#"{"role":"tool","content":"ok","tool_call_id":"call_1","is_error":false}"#,
             r#"{"role":"tool","content":"","tool_call_id":"call_2","is_error":true,"images":[{"media_type":"image/png","data":"AA=="}],"audio":[{"media_type":"audio/wav","data":"AA=="}]}"#,
         ];

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_toolcall::{BoxFuture, ToolSpec};
 
-use crate::{AiMessage, FoundTools, Message, ModelError, Price, Provider};
+use crate::{AiMessage, ContextEdits, FoundTools, Message, ModelError, Price, Provider};
 
 /// A model that can be asked.
 pub trait Model: Send + Sync {
@@ -35,6 +35,11 @@ pub trait Model: Send + Sync {
     /// What its tokens cost, if the settings say so.
     fn price(&self) -> Option<Price> {
         None
+    }
+
+    /// Whether its provider keeps conversations within the window by itself.
+    fn manages_context(&self) -> bool {
+        false
     }
 
     /// Whether it can be asked for a summary; a script would answer with a turn that is meant for something else.
@@ -86,6 +91,10 @@ impl<T: Model + ?Sized> Model for Arc<T> {
 
     fn price(&self) -> Option<Price> {
         (**self).price()
+    }
+
+    fn manages_context(&self) -> bool {
+        (**self).manages_context()
     }
 
     fn summarises(&self) -> bool {
@@ -288,4 +297,6 @@ pub enum ModelEvent {
     },
     /// Something the user should know, such as a prompt that was cut.
     Warning(String),
+    /// The provider left something out of the conversation; told at the end of the answer.
+    ContextEdited(ContextEdits),
 }

@@ -125,6 +125,7 @@ fn conversation(turns: Vec<(bool, Spoken)>, thinker: Provider) -> Vec<Message> {
             content: spoken.text.to_owned(),
             tool_calls,
             native,
+            pinned: reminded,
         }));
         messages.extend(replies);
         if reminded {

@@ -3,7 +3,7 @@
 //! A reply counts as calls only if it is nothing but calls. So text is held back from its beginning, or from the end of its
 //! thoughts, as long as it may still be such a reply; after the first word that does not fit, all of it is prose.
 
-use crate::{ModelEvent, Usage, lower::Names, model::ModelEvents};
+use crate::{ContextEdits, ModelEvent, Usage, lower::Names, model::ModelEvents};
 
 const THOUGHTS: &str = "<think>";
 const THOUGHTS_END: &str = "</think>";
@@ -75,6 +75,11 @@ impl<'a> Sink<'a> {
     pub(crate) fn warn(&self, text: String) {
         tracing::warn!("{text}");
         (self.events)(ModelEvent::Warning(text));
+    }
+
+    /// The provider left something out of the conversation.
+    pub(crate) fn edited(&self, edits: ContextEdits) {
+        (self.events)(ModelEvent::ContextEdited(edits));
     }
 
     /// The turn is complete: passes on the text that was held back, unless it was a call.

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::{
-    AiMessage, Arguments, Message, ModelCall, NativeContent, Provider, Request, StopReason, Turn,
-    Usage, lower::LoweredTools, recover,
+    AiMessage, Arguments, ContextEdits, Message, ModelCall, NativeContent, Provider, Request,
+    StopReason, Turn, Usage, lower::LoweredTools, recover,
 };
 
 /// A parsed response.
@@ -20,6 +20,8 @@ pub(crate) struct TurnDraft {
     pub(crate) usage: Usage,
     /// A note for the user.
     pub(crate) warning: Option<String>,
+    /// What the provider left out of the conversation.
+    pub(crate) edits: ContextEdits,
 }
 
 /// A call as it came.
@@ -70,7 +72,7 @@ pub(crate) fn complete(
         stop = StopReason::ToolUse;
     }
     let native = native.map(|content| NativeContent { provider, content });
-    Turn { message: AiMessage { content, tool_calls, native }, stop, usage }
+    Turn { message: AiMessage { content, tool_calls, native, pinned: false }, stop, usage }
 }
 
 /// Gives every call an id that no other call of the conversation has: the same for the same history (ML-3).

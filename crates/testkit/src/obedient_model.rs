@@ -6,8 +6,8 @@ use std::{
 };
 
 use switchboard_models::{
-    AiMessage, Arguments, FailureKind, Message, Model, ModelCall, ModelError, ModelEvent, Provider,
-    Request, StopReason, ToolChoice, Turn, Usage, model::ModelEvents,
+    AiMessage, Arguments, FailureKind, Message, Model, ModelCall, ModelError, ModelEvent, Price,
+    Provider, Request, StopReason, ToolChoice, Turn, Usage, model::ModelEvents,
 };
 use switchboard_toolcall::BoxFuture;
 
@@ -15,7 +15,10 @@ use switchboard_toolcall::BoxFuture;
 /// it, `then` ends a turn, `cut` and `refuse` end it in another way, `fail` fails, `hang` hangs. If there is nothing to obey, it answers with the results of its
 /// calls, or with what it heard. It takes only conversations that providers take.
 #[derive(Clone, Default)]
-pub struct ObedientModel(Arc<Mutex<Vec<ModelRequest>>>);
+pub struct ObedientModel {
+    asked: Arc<Mutex<Vec<ModelRequest>>>,
+    price: Option<Price>,
+}
 
 /// How a model was asked.
 #[derive(Clone, Debug)]
@@ -35,7 +38,13 @@ pub struct ModelRequest {
 impl ObedientModel {
     /// How it was asked, each time.
     pub fn asked(&self) -> Vec<ModelRequest> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same model, whose tokens cost this.
+    #[must_use]
+    pub fn with_price(self, price: Price) -> Self {
+        Self { price: Some(price), ..self }
     }
 
     fn note(&self, request: &Request<'_>) {
@@ -46,7 +55,7 @@ impl ObedientModel {
             max_tokens: request.max_tokens,
             temperature: request.temperature,
         };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
     }
 
     async fn say(
@@ -92,6 +101,10 @@ impl Model for ObedientModel {
 
     fn name(&self) -> &str {
         "model"
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.price
     }
 
     fn ask<'a>(

@@ -30,6 +30,9 @@ pub struct TokenEntry {
     /// How many requests it may have at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrent: Option<usize>,
+    /// What its chats over `/v1` may cost in 24 hours, by the prices of the models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_budget: Option<f64>,
     /// Whether it may start and stop servers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admin: bool,
@@ -59,6 +62,8 @@ pub struct NewToken {
     pub rate: Option<Rate>,
     /// How many requests it may have at once.
     pub concurrent: Option<usize>,
+    /// What its chats over `/v1` may cost in 24 hours, by the prices of the models.
+    pub cost_budget: Option<f64>,
     /// Whether it may start and stop servers.
     pub admin: bool,
     /// Whether it may decide about held calls.
@@ -82,6 +87,7 @@ impl TokenEntry {
             profile: None,
             rate: None,
             concurrent: None,
+            cost_budget: None,
             admin: false,
             approve: false,
             watch: false,
@@ -139,6 +145,10 @@ impl NewToken {
         if self.concurrent == Some(0) {
             return Err(TokensError::Invalid("nothing could run with 0 at once".to_owned()));
         }
+        if self.cost_budget.is_some_and(|most| !most.is_finite() || most <= 0.0) {
+            let text = "a cost budget is more than 0; without one there is no limit";
+            return Err(TokensError::Invalid(text.to_owned()));
+        }
         let secret = secret()?;
         let entry = TokenEntry {
             hash: URL_SAFE_NO_PAD.encode(super::hash(&secret)),
@@ -147,6 +157,7 @@ impl NewToken {
             profile: self.profile,
             rate: self.rate,
             concurrent: self.concurrent,
+            cost_budget: self.cost_budget,
             admin: self.admin,
             approve: self.approve,
             watch: self.watch,

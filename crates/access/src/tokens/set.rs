@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use switchboard_toolcall::Profile;
 
 use super::{Token, TokenEntry, TokensError};
-use crate::{Caller, rate::Quota};
+use crate::{Caller, CostBudget, rate::Quota};
 
 /// Tokens by hash.
 #[derive(Default)]
@@ -60,6 +60,8 @@ impl Token {
         }
         caller.principal = entry.principal();
         caller.is_admin = entry.admin;
+        let since = entry.created.into();
+        caller.cost_budget = entry.cost_budget.map(|most| CostBudget { most, since });
         let quota = Quota::new(entry.rate, entry.concurrent);
         Ok(Self { entry, caller, quota })
     }

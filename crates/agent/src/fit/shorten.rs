@@ -123,7 +123,7 @@ impl AgentRun<'_> {
     }
 
     /// Returns the artifact that has the whole of a result; stores it if none does yet.
-    async fn keep_whole(&self, id: &str, name: &str, content: &str) -> Option<String> {
+    pub(super) async fn keep_whole(&self, id: &str, name: &str, content: &str) -> Option<String> {
         let known = self.fit.wholes.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
         match known {
             Some(artifact) => Some(artifact),
@@ -157,7 +157,7 @@ fn first_unread(messages: &[Message]) -> usize {
 }
 
 /// Returns the tool of the call that a message replies to.
-fn name_of_call(messages: &[Message], place: usize, id: &str) -> String {
+pub(super) fn name_of_call(messages: &[Message], place: usize, id: &str) -> String {
     let before = messages[..place].iter().rev();
     let calls = before.filter_map(|message| match message {
         Message::Ai(said) => Some(&said.tool_calls),

@@ -106,7 +106,9 @@ impl AgentRun<'_> {
         let units = units(messages);
         let kept = units.len().saturating_sub(KEPT);
         let may_go = |unit: &&Range<usize>| {
-            !matches!(messages[unit.start], Message::System(_)) && Some(unit.start) != last_question
+            !matches!(messages[unit.start], Message::System(_))
+                && Some(unit.start) != last_question
+                && !is_pinned(&messages[unit.start])
         };
         let (mut removed, mut saved) = (Vec::new(), 0);
         for unit in units[..kept].iter().filter(may_go) {
@@ -154,8 +156,17 @@ impl AgentRun<'_> {
     }
 }
 
+/// Whether it stays as it is.
+fn is_pinned(message: &Message) -> bool {
+    match message {
+        Message::User(said) => said.pinned,
+        Message::Ai(said) => said.pinned,
+        Message::System(_) | Message::Tool(_) => false,
+    }
+}
+
 /// Whether the user said this, and it is no summary.
-fn is_question(message: &Message) -> bool {
+pub(crate) fn is_question(message: &Message) -> bool {
     matches!(message, Message::User(said) if !said.content.starts_with(BEGINNING))
 }
 

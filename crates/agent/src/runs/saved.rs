@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use switchboard_models::Usage;
+use switchboard_models::{Message, Usage};
 use switchboard_runtime::{private_files, redact};
 use switchboard_toolcall::CallId;
 
@@ -59,6 +59,9 @@ pub struct RunSummary {
     pub model: String,
     /// When it began, in UTC.
     pub started: String,
+    /// The beginning of the question, on one line, redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
     /// How often the model answered.
     pub turns: usize,
     /// How many calls it made.
@@ -153,6 +156,8 @@ impl RunDetail {
                     let of_edit = edit.cost.or(start.price.map(|price| price.cost(edit.usage)));
                     cost = cost.map(|cost| rounded(cost + of_edit.unwrap_or_default()));
                 }
+                Edit::Cleared(entry) => shortened.push(entry.clone()),
+                Edit::Compacted(entry) => summarised.push(entry.clone()),
             }
         }
         let summary = RunSummary {
@@ -160,6 +165,7 @@ impl RunDetail {
             state,
             model: start.model.clone(),
             started: start.started.clone(),
+            question: question(start),
             turns: run.turns.len(),
             calls: run.turns.iter().map(|turn| turn.message.tool_calls.len()).sum(),
             input_tokens: usage.input_tokens,
@@ -205,6 +211,32 @@ impl RunDetail {
         shown["timeline"] = self.timeline.clone();
         shown
     }
+}
+
+/// How many characters of the question are in the list.
+const QUESTION: usize = 160;
+
+/// Returns the beginning of the question, redacted; `None` if no user said anything.
+fn question(start: &RunStart) -> Option<String> {
+    let said = start.messages.iter().rev().find_map(|message| match message {
+        Message::User(said) => Some(&said.content),
+        _ => None,
+    })?;
+    // Redacted before it is cut: half a secret is not recognised.
+    let said = redact::text(said);
+    let mut line = String::new();
+    for word in said.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if let Some((end, _)) = line.char_indices().nth(QUESTION) {
+            line.truncate(end);
+            line.push('…');
+            break;
+        }
+    }
+    Some(line)
 }
 
 /// Returns the answer, redacted; if it has to fit a schema, without what the model wrote around it.

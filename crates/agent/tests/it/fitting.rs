@@ -325,3 +325,35 @@ async fn a_summary_has_the_price_of_its_model() {
         assert_eq!(store.summary(outcome.run_id.unwrap()).unwrap().cost, Some(cost));
     }
 }
+
+// RN-3
+#[tokio::test(start_paused = true)]
+async fn what_is_pinned_is_in_no_summary() {
+    let mut stage = stage(Some(4_096), [says("Ships were talked about."), says("Now they rest.")]);
+    long_talk(&mut stage);
+    let mut messages = stage.conversation.messages().to_vec();
+    messages.truncate(5);
+    let mut pinned = switchboard_agent::Conversation::from(messages);
+    assert_eq!(pinned.pin_last(true), Some("Question 1"));
+    assert_eq!(pinned.pinned(), ["Question 1"]);
+    let mut all = pinned.messages().to_vec();
+    all.extend(stage.conversation.messages()[5..].iter().cloned());
+    let kept = all[3..5].to_vec();
+    // As it is stored.
+    stage.conversation = serde_json::from_str(&serde_json::to_string(&all).unwrap()).unwrap();
+    let outcome = stage.run().await;
+    assert_eq!(outcome.summarised.len(), 1, "{outcome:?}");
+    for request in stage.requests() {
+        check(&request);
+    }
+    let messages = stage.conversation.messages();
+    assert!(
+        matches!(&messages[1], Message::User(said) if said.content.starts_with("[Summary of "))
+    );
+    assert_eq!(messages[2..4], kept, "{messages:?}");
+    let Message::User(described) = &stage.requests()[0][1] else { panic!() };
+    let has = |question: &str| described.content.contains(&format!("User: {question}\n"));
+    assert!(has("Question 0") && has("Question 2") && !has("Question 1"), "{described:?}");
+    stage.conversation.unpin_all();
+    assert!(stage.conversation.pinned().is_empty());
+}

@@ -15,6 +15,7 @@ mod traps;
 mod searching;
 mod deferring;
 mod fitting;
+mod provider_context;
 mod schemas;
 mod resuming;
 mod opt_in;

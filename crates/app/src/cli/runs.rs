@@ -14,6 +14,7 @@ use crate::completion;
   switchboard runs show 01M7Q    one, turn by turn; its id may be cut
   switchboard runs resume 01M7Q  go on with one whose process ended
   switchboard runs rerun 01M7Q -m local       with another model
+  switchboard runs rerun 01M7Q --tools-allowed 'fs__*'  with other tools
   switchboard runs rerun --since 7d -m local  all of a week, as a table
   switchboard runs diff 01M7Q 01M8A           what differs between two
   switchboard runs export 01M7Q --format otlp a trace for OpenTelemetry
@@ -44,7 +45,7 @@ pub(crate) enum RunsAction {
     Show(ShowRunArgs),
     /// Go on with a run whose process ended; of one that has ended, print the recorded answer
     Resume(ResumeRunArgs),
-    /// Ask the question of a run again, with another model or policy, and compare
+    /// Ask the question of a run again, with another model, policy or tool set, and compare
     Rerun(RerunArgs),
     /// Compare two runs: calls, answers, tokens
     Diff(DiffRunsArgs),
@@ -92,6 +93,10 @@ pub(crate) struct RerunArgs {
     /// Where results of tools come from: the record, where the arguments match, or the tools themselves, which run
     #[arg(long, value_name = "SOURCE", default_value = "recorded")]
     pub(crate) tools: RerunTools,
+
+    /// Which tools the model is offered, as `--tools` of `ask` takes them [default: those of the run]
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) tools_allowed: Vec<String>,
 
     /// A config whose `[policy]` holds in place of ours
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

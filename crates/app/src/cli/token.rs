@@ -25,7 +25,7 @@ pub(crate) enum TokenAction {
     New(NewTokenArgs),
     /// List the tokens, without their secrets
     List {
-        /// Print an array of {name, tools, profile, rate, concurrent, admin, approve, watch, created}
+        /// Print an array of {name, tools, profile, rate, concurrent, cost_budget, admin, approve, watch, created}
         #[arg(long)]
         json: bool,
     },
@@ -64,6 +64,10 @@ pub(crate) struct NewTokenArgs {
     /// How many requests it may have at once [default: no limit]
     #[arg(long, value_name = "N")]
     pub(crate) concurrent: Option<usize>,
+
+    /// What its chats over `/v1` may cost in 24 hours, by the `price` of the models [default: no limit]
+    #[arg(long, value_name = "AMOUNT")]
+    pub(crate) cost_budget: Option<f64>,
 
     /// It may also start, stop and reconnect servers, and read what they write to stderr
     #[arg(long)]

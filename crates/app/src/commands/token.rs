@@ -94,6 +94,7 @@ async fn create(tokens: &TokenStores, new: &NewTokenArgs) -> anyhow::Result<()> 
         profile: new.profile.clone(),
         rate: new.rate,
         concurrent: new.concurrent,
+        cost_budget: new.cost_budget,
         admin: new.admin,
         approve: new.approve,
         watch: new.watch,
@@ -135,13 +136,15 @@ fn line(entry: &TokenEntry) -> String {
     let profile = profile.unwrap_or_default();
     let rate = entry.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
     let most = entry.concurrent.map(|most| format!(", {most} at once")).unwrap_or_default();
+    let budget = entry.cost_budget.map(|most| format!(", costs {most} a day at most"));
+    let budget = budget.unwrap_or_default();
     let admin = if entry.admin { ", admin" } else { "" };
     let approves = if entry.approve { ", may approve" } else { "" };
     let watches = if entry.watch { ", watches" } else { "" };
     let name = text::one_line(&entry.name);
     let client = entry.oauth.as_deref().map(client).unwrap_or_default();
     format!(
-        "{name}  {tools}{profile}{rate}{most}{admin}{approves}{watches}{client}  since {:.0}",
+        "{name}  {tools}{profile}{rate}{most}{budget}{admin}{approves}{watches}{client}  since {:.0}",
         entry.created
     )
 }
@@ -193,6 +196,7 @@ fn shown(entry: &TokenEntry) -> serde_json::Value {
         "profile": entry.profile,
         "rate": entry.rate,
         "concurrent": entry.concurrent,
+        "cost_budget": entry.cost_budget,
         "admin": entry.admin,
         "approve": entry.approve,
         "watch": entry.watch,

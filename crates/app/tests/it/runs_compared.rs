@@ -49,7 +49,7 @@ fn a_run_is_asked_again_with_recorded_results() {
     assert_eq!((live.status, written(&place)), (0, 2), "{live:?}");
     assert!(live.stdout.contains("the same answer"), "{live:?}");
     let table = place.run(&["runs", "rerun", "--since", "1h", "-m", "script:other.json"]);
-    assert!(table.stdout.contains("0 of 2 answers are the same"), "{table:?}");
+    assert!(table.stdout.contains("0 of 1 answers are the same"), "{table:?}");
     let none = place.run(&["runs", "rerun"]);
     assert_eq!(none.status, 2, "{none:?}");
 }
@@ -162,4 +162,49 @@ fn a_run_is_exported_as_json_and_as_a_trace() {
         let is_root = span["spanId"] == *root;
         assert_eq!(span["parentSpanId"], if is_root { Value::from("") } else { root.clone() });
     }
+}
+
+// RN-4
+#[test]
+fn a_rerun_is_recorded_and_can_be_compared() {
+    let place = place();
+    let id = ask(&place);
+    let report = place.run(&["runs", "rerun", &id, "-m", "script:other.json", "--json"]).json();
+    let again = report[0]["after"]["run_id"].as_str().unwrap().to_owned();
+    assert_eq!(report[0]["before"]["run_id"], id, "{report}");
+    let runs = place.run(&["runs", "--json"]).json();
+    let newest = &runs[0];
+    assert_eq!((&newest["id"], &newest["client"]), (&json!(again), &json!("rerun")), "{runs}");
+    let diff = place.run(&["runs", "diff", &id, &again, "--json"]).json();
+    for key in ["same_answer", "calls"] {
+        assert_eq!(diff[key], report[0][key], "{diff}");
+    }
+    // A rerun is no question that somebody asked: a table of all is of the others.
+    let table = place.run(&["runs", "rerun", "--since", "1h", "--json"]).json();
+    let rows: Vec<_> = table.as_array().unwrap().iter().map(|row| row["run"].clone()).collect();
+    assert_eq!(rows, [json!(id)], "{table}");
+}
+
+// RN-4
+#[test]
+fn a_rerun_may_have_another_tool_set() {
+    let script = json!({"turns": [{"tool_calls": [{"id": "a", "name": "charge", "args": {}}]}, {"text": "I cannot."}]});
+    let place = place().file("less.json", script.to_string());
+    let id = ask(&place);
+    assert_eq!(written(&place), 1);
+    for tools in ["recorded", "live"] {
+        let words = ["runs", "rerun", &id, "-m", "script:less.json", "--tools", tools, "--json"];
+        let ran = place.run(&[&words[..], &["--tools-allowed", "math_*,get_*"]].concat());
+        let after = &ran.json()[0]["after"];
+        assert_eq!((ran.status, &after["answer"]), (0, &json!("I cannot.")), "{ran:?}");
+        let shown =
+            place.run(&["runs", "show", after["run_id"].as_str().unwrap(), "--json"]).json();
+        assert_eq!(shown["settings"]["tools"], json!(["math_*,get_*"]), "{shown}");
+        let calls = &shown["timeline"][0]["calls"][0];
+        assert_eq!(calls["outcome"], "not_found", "{tools}: {shown}");
+    }
+    assert_eq!(written(&place), 1, "it was not among the tools");
+    let ran =
+        place.run(&["runs", "rerun", &id, "-m", "script:less.json", "--tools", "live", "--json"]);
+    assert_eq!((ran.status, written(&place)), (0, 2), "{ran:?}");
 }

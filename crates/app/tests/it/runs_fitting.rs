@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 use switchboard_testkit::{ProviderServer, Reply};
 use tokio::task::block_in_place;
 
-use crate::{ask::scripted, place::Place};
+use crate::{
+    ask::scripted,
+    place::{Place, Ran},
+};
 
 /// A tool that says 8 KB, another text for each number.
 const PAGES: &str = r#"
@@ -179,4 +182,26 @@ fn a_chat_shows_and_takes_back_what_was_shortened() {
         ran.stdout.lines().filter(|line| line.contains("[page succeeded; ")).collect();
     assert!(ran.stdout.contains("of 4096 tokens"), "{ran:?}");
     assert_eq!(lines.len(), 1, "one before, none after: {ran:?}");
+}
+
+// RN-3: a pin is stored with the chat.
+#[test]
+fn a_chat_keeps_what_is_pinned() {
+    let config = "[models.small]\nprovider = \"script\"\nmodel = \"script.json\"\ncontext = 4096\n";
+    let place = scripted(config, json!([{"text": "Noted."}, {"text": "So be it."}]));
+    let pinned = |ran: &Ran| -> Vec<String> {
+        let lines = ran.stdout.lines().filter(|line| line.starts_with("pinned"));
+        lines.map(|line| line.trim_start_matches("pinned").trim().to_owned()).collect()
+    };
+    let lines = b"The ship is the Ada.\n/pin\n/pin Answer in French.\n/context\n";
+    let ran = place.run_with_stdin(&["chat", "-m", "small"], lines);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert_eq!(pinned(&ran), ["The ship is the Ada.", "Answer in French."], "{ran:?}");
+    let ran =
+        place.run_with_stdin(&["chat", "-m", "small", "--resume"], b"/context\n/unpin\n/context\n");
+    assert_eq!(pinned(&ran).len(), 2, "{ran:?}");
+    let ran = place.run_with_stdin(&["chat", "-m", "small", "--resume"], b"/context\n");
+    assert_eq!(pinned(&ran), [""; 0], "{ran:?}");
+    let ran = place.run_with_stdin(&["chat", "-m", "small"], b"/pin\n");
+    assert_eq!(ran.status, 1, "{ran:?}");
 }

@@ -186,24 +186,87 @@ fn the_run_of_a_token_is_not_resumed_with_the_rights_of_the_owner() {
     let made = place
         .run(&["token", "new", "--name", "t", "--tools", "charge", "--tools", "slow", "--json"]);
     let token = made.json()["token"].as_str().unwrap().to_owned();
-    for key in ["Idempotency-Key: k\r\n", ""] {
-        let seen = written(&place).len();
+    let mut gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: k\r\n");
+    let _first = gateway.begin_with("/v1/chat/completions", &headers, &body("Pay"));
+    wait_until("the tools have run", || written(&place).len() == 2);
+    gateway.child.kill().unwrap();
+    gateway.child.wait().unwrap();
+    let run = &place.run(&["runs", "--json"]).json()[0];
+    assert_eq!(run["state"], "interrupted", "{run}");
+    let ran = place.run(&["runs", "resume", run["id"].as_str().unwrap()]);
+    assert_eq!(ran.status, 1, "{ran:?}");
+    assert!(ran.stderr.contains("was asked by t, whose rights"), "{ran:?}");
+    assert_eq!(written(&place).len(), 2);
+}
+
+// RN-2: nobody can go on with it, so its secrets are not kept for that.
+#[test]
+fn the_run_of_a_token_without_a_key_ends_when_it_is_found() {
+    for finds in ["list", "resume", "serve"] {
+        let place = place(&["charge", "slow", "charge"]);
+        let made = place.run(&["token", "new", "--name", "t", "--json"]);
+        let token = made.json()["token"].as_str().unwrap().to_owned();
         let mut gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
-        let headers = format!("Authorization: Bearer {token}\r\n{key}");
-        let _first = gateway.begin_with("/v1/chat/completions", &headers, &body("Pay"));
-        wait_until("the tools have run", || written(&place).len() == seen + 2);
+        let headers = format!("Authorization: Bearer {token}\r\n");
+        let secret = "sb_0123456789012345678901234567890123456789012";
+        let asked = body(&format!("Pay with {secret}"));
+        let _first = gateway.begin_with("/v1/chat/completions", &headers, &asked);
+        wait_until("the tools have run", || written(&place).len() == 2);
         gateway.child.kill().unwrap();
         gateway.child.wait().unwrap();
-        let runs = place.run(&["runs", "--json"]).json();
-        let is_left = |run: &&Value| run["state"] == "interrupted";
-        let id = runs.as_array().unwrap().iter().find(is_left).unwrap()["id"].as_str().unwrap();
-        let ran = place.run(&["runs", "resume", id]);
-        assert_eq!(ran.status, 1, "{ran:?}");
-        assert!(ran.stderr.contains("was asked by t, whose rights"), "{ran:?}");
-        assert!(ran.stderr.contains("Idempotency-Key") == key.is_empty(), "{ran:?}");
-        assert_eq!(written(&place).len(), seen + 2);
-        fs::remove_dir_all(place.path().join("state/switchboard/runs")).unwrap();
+        let folder = place.path().join("state/switchboard/runs");
+        let file = |end: &str| {
+            let mut files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+            files.find(|file| file.extension().is_some_and(|own| own == end))
+        };
+        let live = file("live").unwrap();
+        assert!(fs::read_to_string(&live).unwrap().contains(secret));
+        let id = live.file_stem().unwrap().to_str().unwrap().to_owned();
+        match finds {
+            "list" => {
+                let runs = place.run(&["runs", "--json"]).json();
+                assert_eq!(runs[0]["state"], "failed", "{runs}");
+            }
+            "resume" => {
+                let ran = place.run(&["runs", "resume", &id]);
+                assert_eq!(ran.status, 1, "{ran:?}");
+                assert!(ran.stderr.contains("without an Idempotency-Key"), "{ran:?}");
+            }
+            _ => {
+                let _gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+                wait_until("the run has ended", || file("live").is_none());
+            }
+        }
+        assert!(!live.exists(), "{finds}");
+        let saved = fs::read_to_string(file("json").unwrap()).unwrap();
+        assert!(saved.contains("Pay with") && !saved.contains(secret), "{saved}");
+        assert_eq!(written(&place).len(), 2);
     }
+}
+
+// RN-2, FT-5: what the token sees is what it saw.
+#[test]
+fn the_run_of_a_token_in_a_profile_goes_on_with_the_tools_of_the_profile() {
+    let place = place(&["pay", "slow", "pay"]);
+    let config = format!(
+        "{CONFIG}\n[profiles.till]\ntools = [\"charge\", \"slow\"]\n[profiles.till.tool.charge]\nname = \"pay\"\n"
+    );
+    let place = place.file("switchboard.toml", config);
+    let made = place.run(&["token", "new", "--name", "t", "--profile", "till", "--json"]);
+    let token = made.json()["token"].as_str().unwrap().to_owned();
+    let mut gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let headers = format!("Authorization: Bearer {token}\r\nIdempotency-Key: k\r\n");
+    let _first = gateway.begin_with("/v1/chat/completions", &headers, &body("Pay"));
+    wait_until("the tools have run", || written(&place).len() == 2);
+    gateway.child.kill().unwrap();
+    gateway.child.wait().unwrap();
+    fs::write(place.path().join("fast"), "").unwrap();
+    let _gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let run = || place.run(&["runs", "--json", "--alone"]).json()[0].clone();
+    wait_until("the run has ended", || run()["state"] == "ended");
+    assert_eq!(written(&place), ["charge", "slow", "charge"]);
+    assert_eq!(run()["profile"], "till");
 }
 
 // RN-4

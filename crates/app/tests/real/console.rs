@@ -14,6 +14,7 @@ use std::{
 
 use serde_json::{Value, json};
 use switchboard_testkit::{ProviderServer, Reply};
+use switchboard_toolcall::CallId;
 
 use crate::serving::{Serving, part, program, switchboard};
 
@@ -209,6 +210,49 @@ fn a_refused_config_is_told_above_every_section() {
     let url = format!("http://{}", serving.address);
     run(folder.path(), "refused", &[&url, file.to_str().unwrap()]);
     serving.stop();
+}
+
+/// A run whose process was killed while its call was in flight.
+fn interrupted_run() -> (CallId, String) {
+    let id = CallId::generate();
+    let message = json!({
+        "role": "assistant", "content": "", "tool_calls": [{"id": "a", "name": "pay", "args": {"amount": 12.50}}],
+    });
+    let usage = json!({"input_tokens": 10, "output_tokens": 5});
+    let lines = [
+        json!({"start": {
+            "id": id, "model": "local", "started": "2026-11-19T06:00:00Z",
+            "messages": [{"role": "user", "content": "Pay the invoice"}],
+        }}),
+        json!({"turn": {"message": message, "stop": "tool_use", "usage": usage, "at": 0}}),
+        json!({"began": {"position": 0, "honours_keys": false}}),
+    ];
+    (id, lines.map(|line| format!("{line}\n")).concat())
+}
+
+// GW-1, RN-1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_are_shown_turn_by_turn() {
+    let [_, answer] = turns();
+    let model = ProviderServer::start(turns()).await;
+    model.push(answer);
+    let config =
+        with_model(&model) + "price = { input = 1, output = 10 }\n[policy]\nask = ['math_eval']\n";
+    let pictures = std::env::var_os("SWITCHBOARD_PICTURES");
+    let pictures = pictures.and_then(|folder| folder.into_string().ok());
+    let looked = move || {
+        let folder = tempfile::tempdir().unwrap();
+        let runs = folder.path().join("state/switchboard/runs");
+        let (id, text) = interrupted_run();
+        fs::create_dir_all(&runs).unwrap();
+        fs::write(runs.join(format!("{id}.live")), text).unwrap();
+        let serving = Serving::start(folder.path(), &config);
+        let url = format!("http://{}", serving.address);
+        let words: Vec<_> = std::iter::once(&*url).chain(pictures.as_deref()).collect();
+        run(folder.path(), "runs", &words);
+        serving.stop();
+    };
+    tokio::task::spawn_blocking(looked).await.unwrap();
 }
 
 // GW-1

@@ -2,7 +2,7 @@
 
 import { HeldCard } from '../approval.js';
 import { fill, h } from '../dom.js';
-import { duration, progressText } from '../format.js';
+import { duration, progressText, words } from '../format.js';
 import { isNamedBy } from '../held.js';
 import { answer } from '../json.js';
 import { markdown } from '../markdown.js';
@@ -128,16 +128,29 @@ export class CallCard {
     this.#held.look();
   }
 
-  /** @param {{ outcome: string, duration_ms?: number, content?: string, call_id?: string | null }} call */
-  end({ outcome, duration_ms: took, content, call_id: record }) {
+  /**
+   * `whole` is the artifact that has the result whole, if the model had only a line of it.
+   * @param {{ outcome: string, duration_ms?: number, content?: string, call_id?: string | null, decision?: string, by?: string | null, whole?: string }} call
+   */
+  end({ outcome, duration_ms: took, content, call_id: record, decision, by, whole }) {
     this.close();
     this.#hasEnded = true;
     this.#outcome(outcome);
     this.#took.textContent = took === undefined ? '' : duration(took);
-    this.details.append(
-      h('p', { class: 'small-title' }, 'What the model read'),
-      h('pre', { tabindex: '0', 'aria-label': 'What the model read' }, content ?? ''),
-    );
+    if (decision) {
+      const tone = decision.startsWith('allow') ? 'ok' : 'warn';
+      const word = h('span', { class: `chip ${tone}` }, words(decision));
+      this.details.append(h('p', {}, word, ' as decided by ', by || 'a person'));
+    }
+    if (content !== undefined) {
+      this.details.append(
+        h('p', { class: 'small-title' }, 'What the model read'),
+        h('pre', { tabindex: '0', 'aria-label': 'What the model read' }, content),
+      );
+    }
+    if (whole) {
+      this.details.append(h('p', {}, 'Shortened to fit. ', h('a', { href: `/api/artifacts/${whole}` }, 'The whole')));
+    }
     if (record) this.details.append(h('p', {}, h('a', { href: `/calls/${record}` }, 'Open the record')));
   }
 

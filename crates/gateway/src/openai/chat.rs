@@ -14,7 +14,7 @@ use switchboard_models::{Arguments, Message, ModelCall, StopReason, Usage};
 use switchboard_toolcall::{CallContext, CallId, ToolSpec};
 
 use super::{
-    convert,
+    budget, convert,
     failure::ChatFailure,
     saved_conversation::SavedConversation,
     wire::{
@@ -63,7 +63,8 @@ impl Chat {
         request: &ChatRequest,
     ) -> Result<Self, ChatFailure> {
         // What is wrong with the request is said before anything of it is kept.
-        prepare(&parts, caller, request)?;
+        let (agent, ..) = prepare(&parts, caller, request)?;
+        let left = budget::left(&parts, caller, &agent).await?;
         let messages = parts.models.transcripts.attach(convert::messages(request)?, caller);
         let mut conversation = match &request.chat {
             Some(id) => {
@@ -76,7 +77,16 @@ impl Chat {
             let text = "the last word must be the user's, or that of a tool that was called";
             return Err(ChatFailure::wrong("messages", text));
         }
-        Self::with(parts, caller, request, conversation)
+        let chat = Self::with(parts, caller, request, conversation)?;
+        Ok(chat.limited_to_cost(left))
+    }
+
+    /// Limits what the run may cost, if there is a limit.
+    fn limited_to_cost(mut self, most: Option<f64>) -> Self {
+        if let Some(most) = most {
+            self.agent = self.agent.limited_to_cost(most);
+        }
+        self
     }
 
     fn with(
@@ -113,6 +123,8 @@ impl Chat {
         let messages = unfinished.start().messages.clone();
         let kept = SavedConversation::reopen(request.chat.as_deref(), messages, &parts, caller);
         let chat = Self::with(parts, caller, request, kept)?;
+        // What it spent before counts as its own.
+        let chat = chat.limited_to_cost(caller.cost_budget.map(|budget| budget.most));
         Ok(Self { unfinished: Some(unfinished), ..chat })
     }
 
@@ -253,14 +265,15 @@ fn prepare(
     Ok((agent, foreign, wishes))
 }
 
-/// Says in the record of the run which chat it is a turn of, and which tools its client may see.
+/// Says in the record of the run which chat it is a turn of, and which tools its client may see, in which profile.
 fn recorded(agent: Agent, request: &ChatRequest, caller: &Caller, parts: &Parts) -> Agent {
     agent.recorded_with(|recording| {
         recording.chat.clone_from(&request.chat);
-        if caller.visibility().hides_tools() {
-            let tools = parts.executor.tools().listed();
-            let seen = tools.iter().filter(|tool| caller.sees(tool));
-            recording.tools = seen.map(|tool| tool.name().to_string()).collect();
+        let visibility = caller.visibility();
+        recording.profile = visibility.profile().map(|profile| profile.name().to_string());
+        if visibility.hides_tools() {
+            let seen = parts.executor.tools().listed_for(visibility);
+            recording.tools = seen.iter().map(|tool| tool.name().to_string()).collect();
         }
     })
 }

@@ -50,20 +50,21 @@ pub(super) fn messages(request: &ChatRequest) -> Result<Vec<Message>, ChatFailur
 fn message((position, message): (usize, &ChatMessage)) -> Result<Message, ChatFailure> {
     let place = format!("messages[{position}]");
     let said = content(message, &format!("{place}.content"))?;
+    let pinned = message.pinned.unwrap_or_default();
     Ok(match message.role {
         ChatRole::System | ChatRole::Developer => Message::System(said.content),
-        ChatRole::User => Message::User(said),
+        ChatRole::User => Message::User(UserMessage { pinned, ..said }),
         ChatRole::Assistant => {
             let calls = message.tool_calls.iter().flatten().map(call);
             let (content, tool_calls) = (said.content, calls.collect());
-            Message::Ai(AiMessage { content, tool_calls, native: None })
+            Message::Ai(AiMessage { content, tool_calls, native: None, pinned })
         }
         ChatRole::Tool => {
             let place = format!("{place}.tool_call_id");
             let missing =
                 || ChatFailure::wrong(place, "a tool's message must say which call it answers");
             let tool_call_id = message.tool_call_id.clone().ok_or_else(missing)?;
-            let UserMessage { content, images } = said;
+            let UserMessage { content, images, .. } = said;
             Message::Tool(ToolReply {
                 content,
                 tool_call_id,

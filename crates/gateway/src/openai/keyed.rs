@@ -25,7 +25,7 @@ use super::{
     stream,
     wire::ChatRequest,
 };
-use crate::{gateway::Parts, json_body::Json};
+use crate::{gateway::Parts, json_body::Json, profile_view};
 
 /// How many answers are kept in memory; those of earlier runs are read from their records.
 const MOST: usize = 256;
@@ -300,6 +300,9 @@ async fn resume(
         return Ok(false);
     }
     let Ok(Resumable::Unfinished(unfinished)) = runs.take(run) else { return Ok(false) };
+    let profile = unfinished.start().profile.as_deref();
+    let caller = profile_view::enter(parts, caller, profile)
+        .map_err(|error| ChatFailure::not_found(error.to_string()))?;
     let chat = Chat::resuming(parts.clone(), &caller, &request, *unfinished).await?;
     keyed.start(run, chat.keyed(run, recorded.clone()));
     Ok(true)

@@ -13,7 +13,7 @@ use switchboard_models::Model;
 use switchboard_runtime::ToolExecutor;
 use switchboard_toolcall::{BoxError, ToolPatterns};
 
-use super::{failure::ChatFailure, keyed::KeyedRuns, transcripts::Transcripts};
+use super::{budget::KnownCosts, failure::ChatFailure, keyed::KeyedRuns, transcripts::Transcripts};
 
 /// Creates a model's client.
 pub(crate) type Connect = Box<dyn Fn() -> Result<Arc<dyn Model>, BoxError> + Send + Sync>;
@@ -25,6 +25,8 @@ pub struct Models {
     pub(super) transcripts: Arc<Transcripts>,
     /// The runs of requests that clients may repeat.
     pub(super) keyed: Arc<KeyedRuns>,
+    /// What runs cost, for callers with a budget.
+    pub(super) costs: KnownCosts,
 }
 
 /// The models, which can be replaced while chats run.
@@ -75,7 +77,7 @@ impl Models {
     }
 
     /// Returns the runs, if they are recorded.
-    pub(super) fn runs(&self) -> Option<RunStore> {
+    pub(crate) fn runs(&self) -> Option<RunStore> {
         self.known.load().recording.as_ref().map(|recording| recording.store.clone())
     }
 

@@ -82,6 +82,8 @@ pub(crate) struct ChatMessage {
     pub(super) tool_calls: Option<Vec<ChatCall>>,
     /// Which call a tool's message answers.
     pub(super) tool_call_id: Option<String>,
+    /// Whether a user's or an assistant's message is never left out to fit the model's window. OpenAI has no such field.
+    pub(super) pinned: Option<bool>,
 }
 
 /// The role of a message.

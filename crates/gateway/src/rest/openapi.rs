@@ -43,6 +43,8 @@ use responses::RejectedResponse;
         rest::calls::show,
         rest::queued::cancel,
         rest::turns::list,
+        rest::runs::list,
+        rest::runs::show,
         rest::approvals::list,
         rest::approvals::decide,
         rest::approvals::rules,

@@ -44,6 +44,10 @@ pub(crate) struct ShownToken {
     rate: Option<String>,
     /// How many requests it may have at once.
     concurrent: Option<usize>,
+    /// What its chats over `/v1` may cost in 24 hours, by the prices of the models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    cost_budget: Option<f64>,
     admin: bool,
     approve: bool,
     watch: bool,
@@ -109,6 +113,9 @@ pub(crate) struct WantedToken {
     /// The profile through which it sees them; none if unset.
     #[serde(default)]
     profile: Option<String>,
+    /// What its chats over `/v1` may cost in 24 hours, by the prices of the models; no limit if unset.
+    #[serde(default)]
+    cost_budget: Option<f64>,
     #[serde(default)]
     #[schema(required = false)]
     admin: bool,
@@ -150,6 +157,7 @@ pub(crate) async fn list(
             visible: bearer.map_or(0, |bearer| manager.listed_for(bearer.visibility()).len()),
             rate: entry.rate.map(|rate| rate.to_string()),
             concurrent: entry.concurrent,
+            cost_budget: entry.cost_budget,
             admin: entry.admin,
             approve: entry.approve,
             watch: entry.watch,
@@ -232,7 +240,13 @@ pub(crate) async fn create(
             return Err(ApiError::Forbidden(text));
         }
     }
-    let WantedToken { name, tools, profile, admin, approve, watch } = wanted;
+    let WantedToken { name, tools, profile, cost_budget, admin, approve, watch } = wanted;
+    // Whoever has a budget gives no more than that.
+    let own = caller.cost_budget.map(|own| own.most);
+    let cost_budget = match (cost_budget, own) {
+        (Some(wanted), Some(own)) => Some(wanted.min(own)),
+        (wanted, own) => wanted.or(own),
+    };
     if let Some(profile) = profile.as_ref().filter(|name| manager.profile(name).is_none()) {
         return Err(ApiError::BadRequest(format!("there is no profile `{profile}`")));
     }
@@ -240,6 +254,7 @@ pub(crate) async fn create(
         name: name.clone(),
         tools,
         profile,
+        cost_budget,
         admin,
         approve,
         watch,

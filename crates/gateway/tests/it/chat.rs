@@ -461,7 +461,7 @@ async fn models_are_listed_in_order() {
     let gateway = TestGateway::start().await;
     let (_, list) = answer(gateway.get("/v1/models")).await;
     let names: Vec<_> = list["data"].as_array().unwrap().iter().map(|model| &model["id"]).collect();
-    assert_eq!(names, ["parrot", "shy", "keyless"]);
+    assert_eq!(names, ["parrot", "shy", "priced", "keyless"]);
     let (_, one) = answer(gateway.get("/v1/models/shy")).await;
     assert_eq!((&one["id"], &one["object"]), (&json!("shy"), &json!("model")));
 }

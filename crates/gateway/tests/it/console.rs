@@ -16,6 +16,8 @@ async fn browsers_get_the_page_and_its_views() {
         "/servers/time",
         "/overview",
         "/chat",
+        "/runs",
+        "/runs/01M7",
         "/approvals",
     ] {
         let response = gateway.get(path).header("accept", HTML).send().await.unwrap();

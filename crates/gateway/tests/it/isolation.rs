@@ -304,6 +304,7 @@ async fn observe(gateway: &TestGateway, token: &str, calls: &[Call]) -> Vec<(Str
         "/api/session",
         "/api/chats",
         "/api/turns",
+        "/api/runs",
         "/v1/models",
         "/metrics",
         "/readyz",

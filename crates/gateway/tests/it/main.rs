@@ -31,25 +31,27 @@ mod questions;
 mod queued;
 mod rest;
 mod routes;
+mod runs;
 mod servers;
 mod session;
 mod tls;
 mod turns;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use editing::FakeEditor;
 use queued::ManualQueue;
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use switchboard_access::{Access, NewToken, Tokens, UserLookup};
-use switchboard_agent::ChatStore;
+use switchboard_agent::{ChatStore, RunLimits, RunRecording, RunStore};
 use switchboard_approvals::ApprovalQueue;
 use switchboard_audit::{SharedRecords, Store};
 use switchboard_gateway::{Config, ConfigState, Feed, Gateway, Metrics, Models, Parts, Tls};
 use switchboard_mcp_client::Servers;
 use switchboard_mcp_server as mcp;
 use switchboard_mcp_wire::Upstreams;
+use switchboard_models::Price;
 use switchboard_rules::RuleSet;
 use switchboard_runtime::{
     ArtifactStore, DurableCalls, MemoryArtifacts, PolicyConfig, RulePolicy, ToolExecutor,
@@ -187,7 +189,7 @@ impl TestGateway {
             tls,
             approvals: Some(approvals.clone()),
             queue: durable,
-            models: models(&parrot, agent),
+            models: models(&parrot, agent, records.then(|| folder.path().join("records"))),
             chats: ChatStore::within(Some(folder.path())),
             config_state: config_state.clone(),
             server_editor: Some(editor.clone()),
@@ -255,13 +257,29 @@ fn http_client() -> Client {
     Client::builder().no_proxy().build().unwrap()
 }
 
-/// A parrot under two names, one with few tools, and a model that cannot be had.
-fn models(parrot: &ObedientModel, agent: switchboard_agent::Config) -> Models {
+/// A parrot under three names, one with few tools and one with a price, and a model that cannot be had; their runs are written within `records`.
+fn models(
+    parrot: &ObedientModel,
+    agent: switchboard_agent::Config,
+    records: Option<PathBuf>,
+) -> Models {
     let mut models = Models::new(agent);
+    models.record_runs(records.map(|folder| RunRecording {
+        store: RunStore::within(&folder),
+        model: String::new(),
+        tools: Vec::new(),
+        profile: None,
+        chat: None,
+        id: None,
+        request: None,
+        limits: RunLimits { age: Duration::from_secs(3600), bytes: u64::MAX },
+    }));
     let (one, other) = (parrot.clone(), parrot.clone());
     models.add("parrot", None, Box::new(move || Ok(Arc::new(one.clone()))));
     let few = ToolPatterns::new(&["e*", "wait"]).unwrap();
     models.add("shy", Some(few), Box::new(move || Ok(Arc::new(other.clone()))));
+    let priced = parrot.clone().with_price(Price { input: 1.0, output: 1.0 });
+    models.add("priced", None, Box::new(move || Ok(Arc::new(priced.clone()))));
     models.add("keyless", None, Box::new(|| Err("there is no key".into())));
     models
 }

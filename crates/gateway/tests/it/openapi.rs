@@ -38,6 +38,8 @@ async fn every_route_is_documented() {
         "/api/calls",
         "/api/calls/{id}",
         "/api/turns",
+        "/api/runs",
+        "/api/runs/{id}",
         "/api/approvals",
         "/api/approvals/{id}",
         "/api/approvals/rules",
@@ -101,7 +103,7 @@ async fn every_route_is_documented() {
         }
     }
     let model = &document["components"]["schemas"]["ChatRequest"]["properties"]["model"];
-    assert_eq!(model["enum"], json!(["parrot", "shy", "keyless"]));
+    assert_eq!(model["enum"], json!(["parrot", "shy", "priced", "keyless"]));
 }
 
 // GW-1

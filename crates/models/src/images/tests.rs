@@ -8,7 +8,7 @@ fn image(data: &str) -> Image {
 }
 
 fn user(content: &str, images: Vec<Image>) -> Message {
-    Message::User(UserMessage { content: content.to_owned(), images })
+    Message::User(UserMessage { images, ..content.into() })
 }
 
 fn tool(content: &str, images: Vec<Image>) -> Message {

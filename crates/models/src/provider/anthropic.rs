@@ -2,6 +2,7 @@
 
 mod client;
 mod check;
+mod context_management;
 mod window;
 mod convert;
 mod wire;

@@ -101,7 +101,7 @@ pub(crate) fn call(id: &str, name: &str, args: &str) -> ModelCall {
 
 /// What the model said in an earlier turn.
 pub(crate) fn said(content: &str, calls: Vec<ModelCall>) -> Message {
-    Message::Ai(AiMessage { content: content.to_owned(), tool_calls: calls, native: None })
+    Message::Ai(AiMessage { tool_calls: calls, ..AiMessage::text(content) })
 }
 
 /// A request as the fake provider saw it, for snapshots; insta's own JSON trips over our numbers.

@@ -177,11 +177,13 @@ async fn native_content_stays_with_its_provider() {
         content: "new".to_owned(),
         tool_calls: Vec::new(),
         native: native(Provider::Anthropic, blocks.clone()),
+        pinned: false,
     };
     let foreign = AiMessage {
         content: "new".to_owned(),
         tool_calls: calls,
         native: native(Provider::OpenAi, json!({"message": {"reasoning_content": "secret"}})),
+        pinned: true,
     };
     for (message, expected) in [
         (changed, json!([{"type": "text", "text": "new"}])),
@@ -265,7 +267,7 @@ async fn a_turn_without_tools() {
 #[tokio::test]
 async fn what_a_caller_insists_on_is_sent() {
     let image = Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
-    let seen = UserMessage { content: "This?".to_owned(), images: vec![image] };
+    let seen = UserMessage { images: vec![image], .."This?".into() };
     let one = json!({"type": "function", "function": {"name": "get_weather"}});
     let url = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}});
     let source = json!({"type": "base64", "media_type": "image/png", "data": "AAAA"});

@@ -74,7 +74,7 @@ fn shown(capabilities: Value) -> Reply {
 fn pictured() -> Vec<Message> {
     let image = || Image { media_type: "image/png".to_owned(), data: DATA.to_owned() };
     vec![
-        Message::User(UserMessage { content: "This?".to_owned(), images: vec![image()] }),
+        Message::User(UserMessage { images: vec![image()], .."This?".into() }),
         said("", vec![call("c1", "get_weather", r#"{"city":"Oslo"}"#)]),
         Message::Tool(ToolReply {
             content: "look:\n[image: image/png, 11 bytes, artifact 01ABC]".to_owned(),

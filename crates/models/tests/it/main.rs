@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may what tests may")]
 
 mod common;
+mod context_management;
 mod openai;
 mod ollama;
 mod anthropic;

@@ -15,6 +15,10 @@ pub(super) enum Command {
     Save(Option<PathBuf>),
     /// Shows how the model's window is used, and what was shortened.
     Context,
+    /// Pins the last question with its answer, or asks one that is pinned.
+    Pin(Option<String>),
+    /// Takes all pins out.
+    Unpin,
     /// Puts a shortened result, or what became a summary, back into the conversation; the last one if none is named.
     Expand(Option<String>),
     Clear,
@@ -27,6 +31,8 @@ pub(super) const HELP: &str = "\
 /model [NAME]  the model, or another one from now on: whatever -m takes
 /save [FILE]   where the chat is saved, or save it in a file
 /context       how much of the model's window the chat takes, and what was shortened
+/pin [TEXT]    never leave out the last question and its answer to fit the model's window, or this text, which is said
+/unpin         what was pinned may be left out again
 /expand [ID]   put back what was shortened: the last, or the one of this artifact
 /clear         begin a new chat
 /quit          end, as Ctrl-D does
@@ -34,7 +40,8 @@ pub(super) const HELP: &str = "\
 Ctrl-C cancels what the model does; at the prompt it clears the line, and twice it ends the chat.
 A line that begins with // is said with one slash.";
 
-const NAMES: [&str; 8] = ["help", "tools", "model", "save", "context", "expand", "clear", "quit"];
+const NAMES: [&str; 10] =
+    ["help", "tools", "model", "save", "context", "pin", "unpin", "expand", "clear", "quit"];
 
 impl Command {
     /// Parses a line: `None` if it is a message for the model, an error if there is no such command.
@@ -49,6 +56,8 @@ impl Command {
             ("model", given) => Ok(Self::Model(given)),
             ("save", given) => Ok(Self::Save(given.map(PathBuf::from))),
             ("context", _) => Ok(Self::Context),
+            ("pin", given) => Ok(Self::Pin(given)),
+            ("unpin", _) => Ok(Self::Unpin),
             ("expand", given) => Ok(Self::Expand(given)),
             ("clear" | "new", _) => Ok(Self::Clear),
             ("quit" | "exit" | "q", _) => Ok(Self::Quit),
@@ -79,6 +88,9 @@ mod tests {
             ("/model  ollama:qwen3:0.6b", model(Some("ollama:qwen3:0.6b"))),
             ("/save my chat.json", Command::Save(Some("my chat.json".into()))),
             ("/context", Command::Context),
+            ("/pin", Command::Pin(None)),
+            ("/pin Be brief.", Command::Pin(Some("Be brief.".to_owned()))),
+            ("/unpin", Command::Unpin),
             ("/expand a1", Command::Expand(Some("a1".to_owned()))),
             ("/exit", Command::Quit),
         ] {

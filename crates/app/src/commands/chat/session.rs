@@ -4,6 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, anyhow, bail};
 use switchboard_agent::{Agent, ChatStore, Resumable, RunStart, Transcript, UnfinishedRun, chats};
+use switchboard_models::UserMessage;
 use tokio::time::Instant;
 
 use super::{
@@ -119,7 +120,11 @@ impl<'a> ChatSession<'a> {
     async fn turn(&mut self, said: &str) -> anyhow::Result<()> {
         let said = said.trim();
         // `//` stands for a message that begins with a slash, because one slash begins a command.
-        self.transcript.messages.say(if said.starts_with("//") { &said[1..] } else { said });
+        self.say(if said.starts_with("//") { &said[1..] } else { said }, false).await
+    }
+
+    async fn say(&mut self, said: &str, pinned: bool) -> anyhow::Result<()> {
+        self.transcript.messages.say(UserMessage { pinned, ..said.into() });
         // Saved before the turn, too, so that it can be finished after a crash.
         if self.agent.is_recorded() {
             self.keep();
@@ -247,6 +252,13 @@ impl<'a> ChatSession<'a> {
                 }
             }
             Command::Context => self.print_context().await?,
+            Command::Pin(Some(said)) => self.say(&said, true).await?,
+            Command::Pin(None) => self.pin_last(),
+            Command::Unpin => {
+                self.transcript.messages.unpin_all();
+                self.keep();
+                terminal::tell(&self.paint.dim("nothing is pinned any more"));
+            }
             Command::Expand(artifact) => {
                 if let Err(error) = self.expand(artifact).await {
                     self.tell_error(&error);
@@ -271,11 +283,26 @@ impl<'a> ChatSession<'a> {
             None => format!("about {} tokens; nobody knows the model's window", usage.tokens),
         };
         let mut lines = vec![window];
+        for said in self.transcript.messages.pinned() {
+            lines.push(format!("pinned  {}", text::shorten(&text::one_line(said), 80)));
+        }
         for place in self.transcript.messages.shortened() {
             lines.push(format!("{}  {}", place.artifact, text::one_line(&place.what)));
         }
         terminal::print(&lines.join("\n"))?;
         Ok(())
+    }
+
+    /// Pins the last question with its answer.
+    fn pin_last(&mut self) {
+        let Some(said) = self.transcript.messages.pin_last(true) else {
+            self.failed = true;
+            terminal::tell("nothing was said yet; `/pin TEXT` says something that is pinned");
+            return;
+        };
+        let line = format!("pinned: {}", text::shorten(&text::one_line(said), 60));
+        terminal::tell(&self.paint.dim(&line));
+        self.keep();
     }
 
     /// Puts back what was shortened.

@@ -7,6 +7,8 @@ use switchboard_agent::{RunDetail, RunState};
 
 /// What is compared of a run.
 pub(super) struct RunFacts {
+    /// Its id, if it is recorded.
+    pub(super) id: Option<String>,
     pub(super) model: String,
     pub(super) state: &'static str,
     pub(super) answer: Option<String>,
@@ -29,6 +31,7 @@ impl RunFacts {
         let messages = run.messages.as_array().map(Vec::as_slice).unwrap_or_default();
         let own = messages.len() - messages.iter().rev().take_while(|m| !is_asked(m)).count();
         Self {
+            id: Some(summary.id.to_string()),
             model: summary.model.clone(),
             state: summary.state.code(),
             answer: run.answer.clone().filter(|_| summary.state == RunState::Ended),
@@ -45,6 +48,7 @@ impl RunFacts {
     /// Returns the facts of a question that could not be asked again.
     pub(super) fn failed(model: String, error: String) -> Self {
         Self {
+            id: None,
             model,
             state: RunState::Failed.code(),
             answer: None,
@@ -60,7 +64,7 @@ impl RunFacts {
 
     pub(super) fn to_json(&self) -> Value {
         let mut shown = json!({
-            "model": self.model, "state": self.state, "answer": self.answer, "turns": self.turns,
+            "run_id": self.id, "model": self.model, "state": self.state, "answer": self.answer, "turns": self.turns,
             "calls": self.calls.len(), "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens, "duration_ms": self.duration_ms,
         });

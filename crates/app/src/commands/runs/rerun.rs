@@ -1,4 +1,5 @@
-//! `switchboard runs rerun`: the questions of recorded runs once more, with another model or policy, and what changed (SPEC RN-4).
+//! `switchboard runs rerun`: the questions of recorded runs once more, with another model, policy or tool set, and what changed
+//! (SPEC RN-4). What comes of it is recorded too, so that it can be looked at and compared.
 
 use std::{collections::HashMap, path::Path, process::ExitCode, sync::Arc, time::SystemTime};
 
@@ -6,8 +7,8 @@ use anyhow::{Context, anyhow, bail};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use switchboard_agent::{
-    AgentEvents, AgentOutcome, Conversation, RequestOptions, RunDetail, RunState, RunStore,
-    ShortenedResult,
+    AgentEvents, AgentOutcome, Conversation, RERUN, RequestOptions, RunDetail, RunRecording,
+    RunState, RunStore, ShortenedResult,
 };
 use switchboard_local::{MockError, replay::ReplayRecord};
 use switchboard_models::Message;
@@ -26,7 +27,7 @@ use crate::{
     interrupt::{INTERRUPTED, Interrupted},
     model,
     overrides::{self, Replay},
-    records::RecordStores,
+    records::{self, RecordStores},
     runtime::on_runtime,
     settings::{self, LoadedConfig, SkippedEntries},
     terminal::{self, CommandFailed, Paint, text},
@@ -64,6 +65,11 @@ pub(super) fn run(rerun: &RerunArgs, cli: &Cli, loaded: LoadedConfig) -> anyhow:
         (false, _) => table(&compared, paint),
     };
     terminal::print(&text)?;
+    if let ([(before, _, RunFacts { id: Some(id), .. })], false) = (&compared[..], rerun.json) {
+        let line =
+            format!("recorded as {id}; `switchboard runs diff {before} {id}` compares them again");
+        terminal::tell(&paint.dim(&line));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -79,7 +85,10 @@ fn chosen(rerun: &RerunArgs, store: &RunStore) -> anyhow::Result<Vec<RunDetail>>
         started.parse::<Timestamp>().is_ok_and(|started| SystemTime::from(started) >= limit)
     };
     let mut runs = store.list(usize::MAX).map_err(failed)?;
-    runs.retain(|run| run.state == RunState::Ended && is_meant(&run.started));
+    let is_rerun = |client: Option<&str>| client == Some(RERUN);
+    runs.retain(|run| {
+        run.state == RunState::Ended && is_meant(&run.started) && !is_rerun(run.client.as_deref())
+    });
     if runs.is_empty() {
         bail!(CommandFailed("no run ended with an answer in this time".to_owned()));
     }
@@ -88,10 +97,14 @@ fn chosen(rerun: &RerunArgs, store: &RunStore) -> anyhow::Result<Vec<RunDetail>>
 
 /// Asks the question of a run once more.
 fn ask_again(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<RunFacts> {
-    let loaded = load(rerun, cli, run)?;
+    let (loaded, recording) = load(rerun, cli, run)?;
+    let tools = match &rerun.tools_allowed[..] {
+        [] => run.settings.tools.clone(),
+        allowed => allowed.to_vec(),
+    };
     let asked = ModelArgs {
         model: Some(rerun.model.clone().unwrap_or_else(|| run.summary.model.clone())),
-        tools: run.settings.tools.clone(),
+        tools,
         system: None,
         max_iterations: run.settings.max_iterations,
         profile: run.summary.profile.clone(),
@@ -104,8 +117,13 @@ fn ask_again(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<Ru
         let chosen = model::choose(asked.model.as_deref(), &loaded).await?;
         let options = RequestOptions { whole_turns: true, ..run.settings.options()? };
         let config = loaded.settings.agent.clone();
-        let agent = chosen.agent(&asked, &app, &loaded, config)?.with_options(options);
-        let cx = CallContext::for_owner("command line").with_client("rerun");
+        let mut agent = chosen.agent(&asked, &app, &loaded, config)?.with_options(options);
+        if let Some(recording) = recording {
+            let (model, tools) = (chosen.name.clone(), asked.tools.clone());
+            let profile = asked.profile.clone();
+            agent = agent.with_recording(RunRecording { model, tools, profile, ..recording });
+        }
+        let cx = CallContext::for_owner("command line").with_client(RERUN);
         let events: AgentEvents = Arc::new(|_| ());
         let outcome = while_connected(&app, &loaded, Needs::All, async |connections| {
             connections.ready(false).await?;
@@ -119,9 +137,15 @@ fn ask_again(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<Ru
     Ok(summarise(name, outcome, &messages, elapsed))
 }
 
-/// Loads the settings with the tools and the policy that were asked for.
-fn load(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<LoadedConfig> {
+/// Loads the settings with the tools and the policy that were asked for. Returns also how the rerun is recorded, if runs are: even if
+/// its tools are the record.
+fn load(
+    rerun: &RerunArgs,
+    cli: &Cli,
+    run: &RunDetail,
+) -> anyhow::Result<(LoadedConfig, Option<RunRecording>)> {
     let mut loaded = overrides::load(cli)?;
+    let recording = records::run_recording(&loaded, "");
     if let Some(file) = &rerun.policy {
         loaded.settings.policy = policy_of(file)?;
     }
@@ -136,7 +160,7 @@ fn load(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<LoadedC
         };
         loaded.settings.cluster.nats = None;
     }
-    Ok(loaded)
+    Ok((loaded, recording))
 }
 
 fn policy_of(file: &Path) -> anyhow::Result<switchboard_runtime::PolicyConfig> {
@@ -207,6 +231,7 @@ fn recorded_calls(run: &RunDetail, whole: &HashMap<String, String>) -> Vec<Repla
 fn summarise(model: String, outcome: AgentOutcome, messages: &Value, elapsed: u64) -> RunFacts {
     let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
     RunFacts {
+        id: outcome.run_id.map(|id| id.to_string()),
         model,
         state: if outcome.answer.is_some() { "ended" } else { "failed" },
         turns: outcome.turns.len(),

@@ -50,12 +50,9 @@ pub(super) fn run(
 /// Says why the run of a client is not resumed here: its calls would have the rights of the owner.
 fn of_client(start: &RunStart) -> String {
     let caller = start.caller.as_deref().unwrap_or("a client");
-    let how = match start.request {
-        Some(_) => "the same request under the same key goes on with it, through the gateway",
-        None => "it was asked without an Idempotency-Key, so it is over",
-    };
     format!(
-        "run {} was asked by {caller}, whose rights and limits `runs resume` does not have; {how}",
+        "run {} was asked by {caller}, whose rights and limits `runs resume` does not have; \
+         the same request under the same key goes on with it, through the gateway",
         start.id
     )
 }

@@ -22,6 +22,7 @@ const SECTIONS = {
   '/approvals': '.held .decide',
   '/tools/scene': '.bench .fields',
   '/chat': '.chat-log .empty',
+  '/runs': '.run-list .empty',
   '/servers/things': '.stderr-line',
   '/connect': '.config pre',
   '/policy': '.table-frame',

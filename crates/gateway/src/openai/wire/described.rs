@@ -20,11 +20,17 @@ pub(crate) enum MessageByRole {
     },
     User {
         content: ContentByKind,
+        /// Whether it is never left out to fit the model's window.
+        #[schema(nullable = false)]
+        pinned: Option<bool>,
     },
     Assistant {
         content: Option<ContentByKind>,
         /// Its calls.
         tool_calls: Option<Vec<ChatCall>>,
+        /// Whether it is never left out to fit the model's window.
+        #[schema(nullable = false)]
+        pinned: Option<bool>,
     },
     Tool {
         content: ContentByKind,

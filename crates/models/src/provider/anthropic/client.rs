@@ -2,9 +2,10 @@
 
 use switchboard_toolcall::BoxFuture;
 
+use super::context_management;
 use crate::{
-    Model, ModelConfig, ModelError, Price, Provider, Request, Turn, exchange::ModelExchange,
-    found_tools, model::ModelEvents,
+    Model, ModelConfig, ModelError, Price, Provider, Request, Secret, Turn,
+    exchange::ModelExchange, found_tools, model::ModelEvents,
 };
 
 /// The version of the API that we speak.
@@ -19,7 +20,13 @@ impl AnthropicClient {
     /// # Errors
     /// The address or the key cannot be used.
     pub fn new(config: &ModelConfig) -> Result<Self, ModelError> {
-        ModelExchange::new(Provider::Anthropic, config, "/v1/messages", headers(config)).map(Self)
+        let mut config = config.clone();
+        if let Some(beta) = context_management::beta(&config) {
+            config.headers.retain(|name, _| !name.eq_ignore_ascii_case(context_management::BETA));
+            config.headers.insert(context_management::BETA.to_owned(), Secret::new(beta));
+        }
+        let headers = headers(&config);
+        ModelExchange::new(Provider::Anthropic, &config, "/v1/messages", headers).map(Self)
     }
 }
 
@@ -52,6 +59,10 @@ impl Model for AnthropicClient {
 
     fn price(&self) -> Option<Price> {
         self.0.config.price
+    }
+
+    fn manages_context(&self) -> bool {
+        self.0.config.context_management.is_some()
     }
 
     fn ask<'a>(

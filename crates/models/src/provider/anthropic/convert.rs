@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use switchboard_toolcall::ToolSpec;
 
+use super::context_management;
 use crate::{
     AiMessage, FoundTools, Image, Message, ModelConfig, Provider, Request, ToolChoice, ToolReply,
     lower::{self, LoweredTools, Names},
@@ -31,6 +32,9 @@ pub(crate) fn request(
         if let Some(choice) = choice(&request.choice, &lowered.names) {
             body.insert("tool_choice".to_owned(), choice);
         }
+    }
+    if let Some(management) = context_management::field(config) {
+        body.insert("context_management".to_owned(), management);
     }
     let (system, rest) = split_system(request.messages);
     if let Some(system) = system_blocks(&system) {

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::context_management;
 use crate::{
-    Arguments, FailureKind, ModelError, StopReason, Usage,
+    Arguments, ContextEdits, FailureKind, ModelError, StopReason, Usage,
     exchange::{ResponseReader, cut},
     json,
     sink::Sink,
@@ -17,6 +18,7 @@ pub(crate) struct AnthropicReader {
     stop: Option<String>,
     ended: bool,
     counts: TokenCounts,
+    edits: ContextEdits,
 }
 
 /// One block of content: kept whole, because it must go back as it came.
@@ -36,6 +38,8 @@ struct TokenCounts {
     cache_write: u64,
     cache_read: u64,
     output: u64,
+    /// What a summary cost that the API made first: the others leave that out.
+    compaction: Usage,
 }
 
 impl ResponseReader for AnthropicReader {
@@ -61,6 +65,7 @@ impl ResponseReader for AnthropicReader {
             }
             "message_delta" => {
                 self.counts.take(&event["usage"]);
+                context_management::read(event, &mut self.edits);
                 if let Some(stop) = json::text(&event["delta"], "stop_reason") {
                     self.stop = Some(stop.to_owned());
                 }
@@ -88,6 +93,7 @@ impl ResponseReader for AnthropicReader {
             block.ended = true;
         }
         self.counts.take(&answer["usage"]);
+        context_management::read(answer, &mut self.edits);
         self.stop = json::text(answer, "stop_reason").map(str::to_owned);
         self.ended = true;
         Ok(())
@@ -112,8 +118,12 @@ impl ResponseReader for AnthropicReader {
             Some("model_context_window_exceeded") => StopReason::ContextFull,
             Some(other) => StopReason::Other(other.to_owned()),
         };
+        let compacted =
+            self.blocks.iter().any(|block| context_management::is_summary(&block.content));
+        let edits = ContextEdits { compacted, ..self.edits };
         let native = native(self.blocks);
-        Ok(TurnDraft { content, reasoning, calls, native, stop: Some(stop), usage, warning: None })
+        let stop = Some(stop);
+        Ok(TurnDraft { content, reasoning, calls, native, stop, usage, edits, warning: None })
     }
 }
 
@@ -138,6 +148,7 @@ impl AnthropicReader {
             "signature_delta" => {
                 block.append("signature", delta, "signature");
             }
+            "compaction_delta" => block.append_summary(delta),
             "input_json_delta" => {
                 block.json.push_str(json::text(delta, "partial_json").unwrap_or_default())
             }
@@ -177,6 +188,18 @@ impl ContentBlock {
             other => *other = json!(more),
         }
         more
+    }
+
+    /// Takes a piece of a summary. Its encrypted part replaces the one before; a summary that failed has no text.
+    fn append_summary(&mut self, delta: &Value) {
+        if delta["content"].is_string() {
+            self.append("content", delta, "content");
+        } else {
+            self.content.insert("content".to_owned(), Value::Null);
+        }
+        if let Some(encrypted) = delta.get("encrypted_content") {
+            self.content.insert("encrypted_content".to_owned(), encrypted.clone());
+        }
     }
 
     /// Returns the call of this block. The `input` that is sent back is always an object.
@@ -223,12 +246,27 @@ impl TokenCounts {
             // Cumulative; a later report that leaves out the input says 0.
             *count = (*count).max(json::number(usage, key).unwrap_or_default());
         }
+        let all = json::items(usage, "iterations");
+        let summaries = all.iter().filter(|pass| json::text(pass, "type") == Some("compaction"));
+        let tokens = |pass: &Value, key| json::number(pass, key).unwrap_or_default();
+        let cost: Usage = summaries
+            .map(|pass| Usage {
+                input_tokens: tokens(pass, "input_tokens"),
+                output_tokens: tokens(pass, "output_tokens"),
+            })
+            .sum();
+        if cost.input_tokens > 0 {
+            self.compaction = cost;
+        }
     }
 
     fn total(&self) -> Usage {
         Usage {
-            input_tokens: self.input + self.cache_write + self.cache_read,
-            output_tokens: self.output,
+            input_tokens: self.input
+                + self.cache_write
+                + self.cache_read
+                + self.compaction.input_tokens,
+            output_tokens: self.output + self.compaction.output_tokens,
         }
     }
 }

@@ -80,6 +80,7 @@ impl ResponseReader for OllamaReader {
             stop: Some(stop),
             usage: self.usage,
             warning,
+            ..TurnDraft::default()
         })
     }
 }

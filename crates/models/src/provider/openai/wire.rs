@@ -94,7 +94,7 @@ impl ResponseReader for OpenAiReader {
             native,
             stop: Some(stop),
             usage: self.usage,
-            warning: None,
+            ..TurnDraft::default()
         })
     }
 }

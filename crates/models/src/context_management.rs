@@ -1,0 +1,31 @@
+//! Context management of the provider's own: what it leaves out of a conversation that grows (SPEC RN-3).
+
+use serde::{Deserialize, Serialize};
+
+/// How a provider keeps conversations within the window, by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextManagement {
+    /// Anthropic replaces the oldest results of tools by a note (`clear_tool_uses_20250919`).
+    ClearToolUses,
+    /// Anthropic replaces what was said before by a summary (`compact_20260112`).
+    Compact,
+}
+
+/// What a provider left out of a conversation before the model read it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContextEdits {
+    /// How many results of tools, the oldest; it counts those that were left out of earlier requests too.
+    pub cleared_tool_uses: usize,
+    /// How many tokens those had.
+    pub cleared_input_tokens: u64,
+    /// Whether what came before this turn became a summary, which the turn has.
+    pub compacted: bool,
+}
+
+impl ContextEdits {
+    /// Whether anything was left out.
+    pub(crate) fn is_any(self) -> bool {
+        self.cleared_tool_uses > 0 || self.compacted
+    }
+}
