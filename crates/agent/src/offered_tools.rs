@@ -137,11 +137,12 @@ impl SearchOffer {
                 }
                 Mention::Search { reply, names } => {
                     let all: Vec<_> = names.iter().map(|name| shown(name)).collect();
-                    let is_found = |name: &String| {
-                        offered.contains(&**name)
-                            && *is_deferred.entry(name.clone()).or_insert(true)
+                    let mut is_found = |name: &str| {
+                        offered.contains(name)
+                            && *is_deferred.entry(name.to_owned()).or_insert(true)
                     };
-                    let tools: Vec<_> = all.iter().flatten().cloned().filter(is_found).collect();
+                    let tools = all.iter().flatten().filter(|name| is_found(name)).cloned();
+                    let tools: Vec<_> = tools.collect();
                     let says_more = tools.len() < all.len() || !reply.content.ends_with(CALLABLE);
                     found.add(reply.tool_call_id.clone(), tools, says_more);
                 }

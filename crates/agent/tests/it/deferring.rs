@@ -121,8 +121,8 @@ fn tools(body: &Value) -> Vec<String> {
 /// What the result of this call says, in a request.
 fn result<'b>(body: &'b Value, id: &str) -> &'b Value {
     let messages = body["messages"].as_array().unwrap().iter();
-    let blocks = messages.flat_map(|message| message["content"].as_array().unwrap());
-    &blocks.filter(|block| block["tool_use_id"] == id).next_back().unwrap()["content"]
+    let mut blocks = messages.flat_map(|message| message["content"].as_array().unwrap());
+    &blocks.rfind(|block| block["tool_use_id"] == id).unwrap()["content"]
 }
 
 fn reference(name: &str) -> Value {
