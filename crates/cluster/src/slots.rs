@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The slots of callers.
-pub(crate) struct Slots {
+pub(crate) struct RequestSlots {
     cluster: Cluster,
     gateways: Arc<Gateways>,
     callers: Mutex<HashMap<String, Arc<CallerSlots>>>,
@@ -70,7 +70,7 @@ enum NoSlot {
     Unknown,
 }
 
-impl Slots {
+impl RequestSlots {
     pub(crate) fn new(cluster: &Cluster, gateways: Arc<Gateways>) -> Self {
         let (callers, unused) = (Mutex::default(), Arc::default());
         Self { cluster: cluster.clone(), gateways, callers, unused }

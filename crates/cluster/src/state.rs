@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::{
     Error, approvals::ClusterApprovals, gateways::Gateways, mcp_sessions::ClusterSessions,
-    rates::Rates, sign_ins::SignIns, slots::Slots, tokens::ClusterTokens,
+    rates::Rates, sign_ins::SignIns, slots::RequestSlots, tokens::ClusterTokens,
 };
 
 /// How long the start waits for NATS.
@@ -35,7 +35,7 @@ pub struct ClusterState {
     cluster: Cluster,
     gateways: Arc<Gateways>,
     rates: Arc<Rates>,
-    slots: Arc<Slots>,
+    slots: Arc<RequestSlots>,
     sessions: Arc<SignIns>,
     tokens: Arc<ClusterTokens>,
     queue: ClusterApprovals,
@@ -51,7 +51,7 @@ impl ClusterState {
     pub async fn join(cluster: &Cluster, tokens: Arc<Tokens>) -> Arc<Self> {
         let gateways = Arc::new(Gateways::new(cluster));
         let rates = Arc::new(Rates::new(cluster));
-        let slots = Arc::new(Slots::new(cluster, gateways.clone()));
+        let slots = Arc::new(RequestSlots::new(cluster, gateways.clone()));
         let sessions = Arc::new(SignIns::new(cluster));
         let queue = ClusterApprovals::new(cluster, gateways.clone());
         let shared = Arc::new(ClusterTokens::new(cluster));
