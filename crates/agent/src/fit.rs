@@ -110,9 +110,9 @@ pub(crate) enum ConversationEdit {
     Shortened(ShortenedReply),
     Summarised(SummarisedTurns),
     /// The provider left out a result; the conversation still has it.
-    Cleared(Shortened),
+    Cleared(ShortenedResult),
     /// The provider made a summary, which the turn has that follows.
-    Compacted(Summarised),
+    Compacted(SummarisedMessages),
 }
 
 /// What a run knows of its model's window, and what it shortened.
@@ -316,8 +316,8 @@ impl AgentRun<'_> {
     pub(crate) fn redo(&mut self, edits: Vec<ConversationEdit>, conversation: &mut Conversation) {
         for edit in edits {
             match edit {
-                ConversationEdit::ShortenedResult(edit) => self.redo_shortened(edit, conversation),
-                ConversationEdit::SummarisedMessages(edit) => self.redo_summarised(edit, conversation),
+                ConversationEdit::Shortened(edit) => self.redo_shortened(edit, conversation),
+                ConversationEdit::Summarised(edit) => self.redo_summarised(edit, conversation),
                 ConversationEdit::Cleared(entry) => self.fit.cleared.push(entry),
                 ConversationEdit::Compacted(entry) => self.fit.compacted.push(entry),
             }

@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::PoisonError};
 
 use switchboard_models::{ContextEdits, Message};
 
-use super::{Edit, Shortened, Summarised, shorten};
+use super::{ConversationEdit, ShortenedResult, SummarisedMessages, shorten};
 use crate::{AgentEvent, Conversation, READ_RESULT, run::AgentRun};
 
 impl AgentRun<'_> {
@@ -29,15 +29,15 @@ impl AgentRun<'_> {
             });
         }
         for entry in cleared {
-            self.record_edit(&Edit::Cleared(entry.clone()));
+            self.record_edit(&ConversationEdit::Cleared(entry.clone()));
             self.fit.cleared.push(entry);
         }
         if edits.compacted {
             said.push("what was said before, of which it made a summary".to_owned());
             let json = serde_json::to_vec(messages).unwrap_or_default();
             if let Some(artifact) = self.keep(READ_RESULT, "application/json", json).await {
-                let entry = Summarised { messages: messages.len(), artifact };
-                self.record_edit(&Edit::Compacted(entry.clone()));
+                let entry = SummarisedMessages { messages: messages.len(), artifact };
+                self.record_edit(&ConversationEdit::Compacted(entry.clone()));
                 self.fit.compacted.push(entry);
             }
         }
@@ -51,7 +51,7 @@ impl AgentRun<'_> {
     }
 
     /// Stores the oldest results, which the provider has cleared: it says how many they are, and takes them in their order.
-    async fn keep_cleared(&self, messages: &[Message], many: usize) -> Vec<Shortened> {
+    async fn keep_cleared(&self, messages: &[Message], many: usize) -> Vec<ShortenedResult> {
         let known: HashSet<_> =
             self.fit.cleared.iter().map(|entry| entry.tool_call_id.clone()).collect();
         let replies = messages.iter().enumerate().filter_map(|(place, message)| match message {
@@ -66,7 +66,7 @@ impl AgentRun<'_> {
             }
             let name = shorten::name_of_call(messages, place, &tool_call_id);
             if let Some(artifact) = self.keep_whole(&tool_call_id, &name, &reply.content).await {
-                cleared.push(Shortened { tool_call_id, artifact });
+                cleared.push(ShortenedResult { tool_call_id, artifact });
             }
         }
         cleared

@@ -461,8 +461,8 @@ impl RecordedRun {
         let lines: HashMap<&str, &str> = self
             .all_edits()
             .filter_map(|edit| match edit {
-                ConversationEdit::ShortenedResult(edit) => Some((&*edit.tool_call_id, &*edit.line)),
-                ConversationEdit::SummarisedMessages(_) | ConversationEdit::Cleared(_) | ConversationEdit::Compacted(_) => None,
+                ConversationEdit::Shortened(edit) => Some((&*edit.tool_call_id, &*edit.line)),
+                ConversationEdit::Summarised(_) | ConversationEdit::Cleared(_) | ConversationEdit::Compacted(_) => None,
             })
             .collect();
         for message in &mut messages {

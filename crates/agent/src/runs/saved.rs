@@ -156,8 +156,8 @@ impl RunDetail {
                     let of_edit = edit.cost.or(start.price.map(|price| price.cost(edit.usage)));
                     cost = cost.map(|cost| rounded(cost + of_edit.unwrap_or_default()));
                 }
-                Edit::Cleared(entry) => shortened.push(entry.clone()),
-                Edit::Compacted(entry) => summarised.push(entry.clone()),
+                ConversationEdit::Cleared(entry) => shortened.push(entry.clone()),
+                ConversationEdit::Compacted(entry) => summarised.push(entry.clone()),
             }
         }
         let summary = RunSummary {

@@ -116,7 +116,7 @@ mod tests {
     async fn committed(syncs: bool) -> (bool, String) {
         let (mut reader, writer) = io::pipe().unwrap();
         let writer = RunWriter::new(File::from(OwnedFd::from(writer)), syncs);
-        let began = |position| RunLine::Began { position, honours_keys: false, at: 7 };
+        let began = |position| RunLine::CallBegun { position, honours_keys: false, at: 7 };
         writer.add(&began(0)).unwrap();
         writer.add(&began(1)).unwrap();
         let is_well = writer.commit().await.is_ok();
@@ -145,7 +145,7 @@ mod tests {
         let (ours, theirs) = UnixDatagram::pair().unwrap();
         let writer = RunWriter::new(File::from(OwnedFd::from(ours)), false);
         let commit = async |position| {
-            writer.add(&RunLine::Began { position, honours_keys: false, at: 7 }).unwrap();
+            writer.add(&RunLine::CallBegun { position, honours_keys: false, at: 7 }).unwrap();
             writer.commit().await.unwrap();
         };
         join_all((0..8).map(commit)).await;

@@ -1,10 +1,10 @@
-//! The faces of the tools: profiles at `/mcp/NAME`, and search at `/mcp?tools=search`.
+//! The views of the tools: profiles at `/mcp/NAME`, and search at `/mcp?tools=search`.
 
 use std::error::Error;
 
 use axum::http::Uri;
 use indexmap::IndexMap;
-use switchboard_mcp_server::{Discovery, McpCaller};
+use switchboard_mcp_server::{DiscoveryMode, McpCaller};
 use switchboard_runtime::{
     ToolExecutor,
     toolcall::{ProfileConfig, ProfileRules, Visibility},
@@ -26,8 +26,8 @@ pub(crate) fn set_profiles(
 /// Returns the caller for requests to an address. `None` if there is no such profile.
 pub(crate) fn caller(executor: &ToolExecutor, uri: &Uri) -> Option<McpCaller> {
     let discovery = match uri.query() {
-        Some("tools=search") => Some(Discovery::Search),
-        Some("tools=list") => Some(Discovery::List),
+        Some("tools=search") => Some(DiscoveryMode::Search),
+        Some("tools=list") => Some(DiscoveryMode::List),
         _ => None,
     };
     let visibility = match uri.path().strip_prefix("/mcp/") {
