@@ -254,8 +254,9 @@ async fn a_gateway_shows_follows_and_sums_the_calls_of_all_nodes() {
     // Each call once, in the order in which they ended; with a time, no others.
     let records = own.records().await;
     let (mut each, mut sum) = (Vec::new(), ToolStatsSum::default());
+    let all = Filter::default();
     let read = records.each(
-        &Filter::default(),
+        &all,
         &any,
         |_| {},
         |detail| {
