@@ -93,9 +93,7 @@ fn executor() -> ToolExecutor {
 }
 
 fn config() -> Config {
-    let mut config = Config::default();
-    config.max_iterations = 100_000.try_into().unwrap();
-    config
+    Config { max_iterations: 100_000.try_into().unwrap(), ..Config::default() }
 }
 
 fn recording(folder: &Path) -> RunRecording {

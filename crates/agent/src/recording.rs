@@ -203,8 +203,7 @@ impl AgentRun<'_> {
         // A tenth is left for what the call waits for before it reaches the tool.
         let kept = u64::try_from((kept / 10 * 9).as_millis()).unwrap_or(u64::MAX);
         let is_known = unix_milliseconds().checked_sub(begun.at).is_some_and(|age| age < kept);
-        durable::may_repeat(tool.spec())
-            || begun.honours_keys && settings.honours_keys && is_known
+        durable::may_repeat(tool.spec()) || begun.honours_keys && settings.honours_keys && is_known
     }
 
     fn honours_keys(&self, name: &str) -> bool {

@@ -42,6 +42,13 @@ pub struct AboutGateway {
 impl Default for AboutGateway {
     fn default() -> Self {
         let version = env!("CARGO_PKG_VERSION");
-        Self { version, build: None, cluster: false, address: None, config: None, config_digest: None }
+        Self {
+            version,
+            build: None,
+            cluster: false,
+            address: None,
+            config: None,
+            config_digest: None,
+        }
     }
 }

@@ -462,7 +462,9 @@ impl RecordedRun {
             .all_edits()
             .filter_map(|edit| match edit {
                 ConversationEdit::Shortened(edit) => Some((&*edit.tool_call_id, &*edit.line)),
-                ConversationEdit::Summarised(_) | ConversationEdit::Cleared(_) | ConversationEdit::Compacted(_) => None,
+                ConversationEdit::Summarised(_)
+                | ConversationEdit::Cleared(_)
+                | ConversationEdit::Compacted(_) => None,
             })
             .collect();
         for message in &mut messages {

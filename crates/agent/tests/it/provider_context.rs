@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use switchboard_agent::{Agent, AgentEvent, AgentEvents, Config, Conversation, Summarised};
+use switchboard_agent::{Agent, AgentEvent, AgentEvents, Config, Conversation, SummarisedMessages};
 use switchboard_models::{ContextManagement, ModelConfig, Provider, connect};
 use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::{Fake, ProviderServer, Reply};
@@ -104,7 +104,9 @@ async fn a_summary_of_the_provider_is_told_and_recorded() {
     let (warnings, events) = watcher();
     let outcome = agent.run(&mut conversation, &events, &CallContext::default()).await;
     assert_eq!(outcome.answer.as_deref(), Some("Done."), "{outcome:?}");
-    let [Summarised { messages: 3, .. }] = &outcome.summarised[..] else { panic!("{outcome:?}") };
+    let [SummarisedMessages { messages: 3, .. }] = &outcome.summarised[..] else {
+        panic!("{outcome:?}")
+    };
     assert!(warnings.lock().unwrap()[0].contains("what was said before"), "{warnings:?}");
     let run = agent.recording().unwrap().store.show(outcome.run_id.unwrap()).unwrap();
     assert_eq!(run.summarised, outcome.summarised);

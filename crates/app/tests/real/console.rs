@@ -5,6 +5,7 @@
 mod pictures;
 
 use std::{
+    fs,
     io::{self, Read, Write},
     net::{Shutdown, TcpListener},
     path::Path,

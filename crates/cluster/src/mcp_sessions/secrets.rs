@@ -72,7 +72,7 @@ impl SessionSecrets {
         }
         let new = secret().map_err(|_| Error::Random)?;
         if !forget {
-            let added = |known: &[String]| [known, &[new.clone()]].concat();
+            let added = |known: &[String]| [known, std::slice::from_ref(&new)].concat();
             change(mirror, added).await?;
             sleep(SETTLE).await;
         }

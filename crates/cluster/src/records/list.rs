@@ -86,7 +86,7 @@ impl Records {
             let begin = DeliverPolicy::ByStartSequence { start_sequence: from };
             window::read(&stream, begin, last, |StreamRecord { published, told, .. }| {
                 oldest = oldest.or(Some(published));
-                calls.take(told, &passes);
+                calls.take(told, passes);
                 read += 1;
                 watch(ReadProgress { read, all });
                 true

@@ -51,6 +51,7 @@ impl TestGateway {
             apis: None,
             feed,
             store: None,
+            shared_records: None,
             access,
             tls: None,
             approvals: None,

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use switchboard_oauth::{
-    Authorizer, Credential, CredentialKey, Error, GrantKind, OauthConfig, Remedy, SignIn,
-    SignInNeeded, revoke,
+    Authorizer, CredentialKey, Error, GrantKind, OauthConfig, Remedy, SignIn, SignInNeeded,
+    StoredSignIn, revoke,
 };
 
 use crate::{World, authorization_server::AuthorizationServer, browse};
@@ -27,7 +27,7 @@ async fn world() -> World {
 }
 
 /// Signs a person in with the client of the settings.
-async fn sign_in(world: &World, key: &CredentialKey) -> Result<Credential, Error> {
+async fn sign_in(world: &World, key: &CredentialKey) -> Result<StoredSignIn, Error> {
     let prepared = SignIn::prepare(&world.http, &world.store, key.clone(), &world.config, None);
     let pending = prepared.await?.begin().await?;
     let url = pending.url().clone();

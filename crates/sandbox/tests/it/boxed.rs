@@ -42,7 +42,9 @@ pub(crate) fn can_confine() -> bool {
     if missing.is_empty() {
         return true;
     }
-    assert!(!cfg!(feature = "real-parts"), "the sandbox has to be tested here: {missing:?}");
+    if cfg!(feature = "real-parts") {
+        panic!("the sandbox has to be tested here: {missing:?}");
+    }
     let deps = deps(Path::new("/nowhere"), &[]);
     let env = BTreeMap::new();
     let program = SandboxedProgram { owner: "x", command: "true", args: &[], env: &env, cwd: None };

@@ -152,7 +152,7 @@ async fn messages_are_heard_soon_although_many_entries_are_read() {
     let servers = TestServers::start();
     let cluster = servers.connect().await;
     let gateway = servers.empty_gateway().await;
-    gateway.groups.settled(Duration::from_secs(5)).await.unwrap();
+    gateway.groups.wait_until_ready(Duration::from_secs(5)).await.unwrap();
     let names: Vec<String> = (0..200).map(|number| format!("old{number}")).collect();
     let renews = async || {
         for name in &names {

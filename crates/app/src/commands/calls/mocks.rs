@@ -20,7 +20,11 @@ pub(super) struct Mocks {
 ///
 /// # Errors
 /// The present config cannot be read.
-pub(super) fn of(details: Vec<CallDetail>, cli: &Cli, loaded: &LoadedConfig) -> anyhow::Result<Mocks> {
+pub(super) fn of(
+    details: Vec<CallDetail>,
+    cli: &Cli,
+    loaded: &LoadedConfig,
+) -> anyhow::Result<Mocks> {
     let (count, mut records) = (details.len(), Vec::with_capacity(details.len()));
     let mut calls = Vec::with_capacity(count);
     for detail in details {
