@@ -4,8 +4,8 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchboard cluster rotate-secret               old sessions stay valid for a day
-  switchboard cluster rotate-secret --forget-old  they are not
+  switchboard cluster rotate-secret               old sessions: valid for a day
+  switchboard cluster rotate-secret --forget-old  old sessions: invalid at once
 
 Exit status: 0 success, 1 NATS cannot be reached, 2 wrong usage or config.")]
 pub(crate) struct ClusterArgs {
