@@ -150,6 +150,17 @@ mod tests {
         assert_eq!(once, format!("password={REDACTED} token: \"{REDACTED}\""));
     }
 
+    // RC-3: found by the property below.
+    #[test]
+    fn a_password_before_a_private_key_is_hidden_with_it() {
+        for line in ["\n", ""] {
+            let once = text(&format!("password \"hunter2{line}-----BEGIN PRIVATE KEY-----\""))
+                .into_owned();
+            assert!(!once.contains("hunter2"), "{once}");
+            assert_eq!(text(&once), once);
+        }
+    }
+
     proptest! {
         // RC-3
         #[test]

@@ -182,7 +182,11 @@ impl EgressProxy {
     /// Returns whether the program may connect to this address, which `host` resolved to.
     fn may_use(&self, ip: IpAddr, host: &str, port: u16) -> bool {
         let is_named = host == ip.to_string() || host == "localhost" && ip.is_loopback();
-        self.allows_all || is_named || is_public(ip) || self.allowed.has(&ip.to_string(), port)
+        self.allows_all
+            || is_named
+            || is_public(ip)
+            || is_documentation(ip)
+            || self.allowed.has(&ip.to_string(), port)
     }
 
     fn refuse(&self, host: &str, port: u16, why: &str) -> ProxyError {
@@ -262,6 +266,12 @@ async fn pass_on(
     Ok(())
 }
 
+/// Returns whether an address is of the IPv4 blocks for documentation. They are no network that anybody is in, and closed networks
+/// give them to the mirrors that stand in for public hosts.
+fn is_documentation(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V4(ip) if ip.is_documentation())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,10 +283,11 @@ mod tests {
         let allowed = ConnectList::default();
         let proxy = EgressProxy { allowed, allows_all: false, token: None, refusals };
         let may_use = |ip: &str| proxy.may_use(ip.parse().unwrap(), "api.example.com", 443);
-        for public in ["1.1.1.1", "100.63.0.1", "2606:4700::1111", "::ffff:1.1.1.1"] {
+        for public in ["1.1.1.1", "100.63.0.1", "203.0.113.80", "2606:4700::1111", "::ffff:1.1.1.1"]
+        {
             assert!(may_use(public), "{public}");
         }
-        // 6to4 relays, documentation, and the blocks of 2001::/23 beside Teredo are reserved too.
+        // 6to4 relays, IPv6 for documentation, and the blocks of 2001::/23 beside Teredo are reserved too.
         for private in [
             "127.0.0.1",
             "10.0.0.1",

@@ -173,8 +173,10 @@ async fn a_model_is_tried_and_stopped() {
 async fn a_chat_of_the_console_goes_on_in_the_terminal() {
     let [_, answer] = turns();
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
-    let model =
-        ProviderServer::start([answer, events(&[say("And three are 7.62 cm."), end])]).await;
+    // `chat` asks first whether there is such a model.
+    let models = Reply::json(200, &json!({"data": [{"id": "local"}]}));
+    let second = events(&[say("And three are 7.62 cm."), end]);
+    let model = ProviderServer::start([answer, models, second]).await;
     let folder = tempfile::tempdir().unwrap();
     let (at, config) = (folder.path().to_owned(), with_model(&model));
     let resumed = move || {

@@ -1,6 +1,6 @@
 //! Converts a client's request for the agent's loop.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use switchboard_agent::{AnswerSchema, RequestOptions};
 use switchboard_models::{
     AiMessage, Arguments, Image, Message, ModelCall, ToolChoice, ToolReply, UserMessage,
@@ -227,7 +227,9 @@ fn answer_schema(request: &ChatRequest) -> Result<Option<AnswerSchema>, ChatFail
     let (schema, place) = match (format.kind.as_str(), named) {
         ("text", _) => return Ok(None),
         ("json_object", _) => (json!({"type": "object"}), "response_format"),
-        ("json_schema", Some(schema)) => (schema, "response_format.json_schema.schema"),
+        ("json_schema", Some(schema)) => {
+            (Value::Object(schema), "response_format.json_schema.schema")
+        }
         ("json_schema", None) => {
             return Err(ChatFailure::wrong("response_format.json_schema.schema", "it is missing"));
         }

@@ -5,7 +5,7 @@ mod described;
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use described::{ChoiceByKind, FunctionOnly, MessageByRole};
@@ -61,7 +61,7 @@ pub(crate) struct ResponseFormat {
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct NamedSchema {
     #[schema(value_type = Option<Object>)]
-    pub(super) schema: Option<Value>,
+    pub(super) schema: Option<Map<String, Value>>,
 }
 
 /// How an answer in chunks is wanted.

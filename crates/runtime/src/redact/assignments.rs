@@ -258,7 +258,7 @@ impl TextScan<'_> {
         let is_password =
             name.ends_with("password") || name.ends_with("passphrase") || name.ends_with("passwd");
         match QuotedText::at(self.text, at) {
-            Some(quote) if is_password && !self.text[quote.inner.clone()].contains(' ') => {
+            Some(quote) if is_password && begins_with_word(&self.text[quote.inner.clone()]) => {
                 self.quoted(&quote, found.secrecy);
             }
             Some(_) => {}
@@ -310,6 +310,14 @@ impl TextScan<'_> {
             self.spans.hide(at..at + length);
         }
     }
+}
+
+/// Returns whether a quoted text begins with a line of one word. A private key in it does not count, since its own label has
+/// spaces, and what is left of the text once the key is hidden must be judged alike.
+fn begins_with_word(quoted: &str) -> bool {
+    let line = quoted.split('\n').next().unwrap_or_default();
+    let word = line.split("----").next().unwrap_or_default();
+    !word.is_empty() && !word.contains(' ')
 }
 
 /// Returns whether the name is a header, whose value extends to the end of the line.

@@ -1,8 +1,11 @@
 //! What providers say of a conversation.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use switchboard_models::{Message, ModelConfig, Provider, Request, connect};
 use switchboard_testkit::{ProviderServer, Reply, rules};
+use switchboard_toolcall::ToolSpec;
 
 /// Sends the conversation to a server of each provider's kind, and checks what arrives by that provider's rules.
 pub(super) fn check(messages: &[Value]) {
@@ -15,6 +18,17 @@ pub(super) fn check(messages: &[Value]) {
     }
 }
 
+/// The tools of the calls: providers refuse calls in a conversation that offers none.
+fn called(messages: &[Message]) -> Vec<ToolSpec> {
+    let answers = messages.iter().filter_map(|message| match message {
+        Message::Ai(answer) => Some(&answer.tool_calls),
+        _ => None,
+    });
+    let names: BTreeSet<_> = answers.flatten().map(|call| &call.name).collect();
+    let schema = json!({"type": "object", "properties": {}});
+    names.into_iter().map(|name| ToolSpec::new(name, "What it does", schema.clone())).collect()
+}
+
 async fn sent(provider: Provider, messages: &[Message]) -> Value {
     let server = ProviderServer::start([Reply::json(400, &json!({"error": "heard"}))]).await;
     let mut config = ModelConfig::new(provider, "test-model");
@@ -24,6 +38,8 @@ async fn sent(provider: Provider, messages: &[Message]) -> Value {
     config.images = Some(true);
     let model = connect(&config).unwrap();
     // It is refused, as only what was sent matters.
-    assert!(model.ask(&Request::new(messages), &|_| ()).await.is_err());
+    let tools = called(messages);
+    let request = Request { tools: tools.iter().collect(), ..Request::new(messages) };
+    assert!(model.ask(&request, &|_| ()).await.is_err());
     server.captured().pop().unwrap().body
 }

@@ -39,7 +39,7 @@ await visit(async ({ window }) => {
   await go(page, 'Servers');
   await page.locator('.section.servers h1').waitFor();
   await go(page, 'Tools');
-  await page.getByRole('link', { name: /scene/ }).click();
+  await page.getByRole('link', { name: /^scene ?asks first/ }).click();
   assert.equal(await page.getByLabel('Reason').inputValue(), 'not now');
   await page.getByRole('button', { name: 'Deny' }).click();
   await says(page, '.bench .outcome', 'not now');

@@ -46,7 +46,7 @@ await visit(async ({ window }) => {
   await page.waitForFunction(
     () =>
       [...document.querySelectorAll('.rows-space .call-row:not([hidden])')].filter((row) =>
-        row.innerText.includes('inch'),
+        row.textContent.includes('inch'),
       ).length === 2,
   );
   await page.keyboard.press('Escape');

@@ -64,6 +64,9 @@ const PICTURES = {
   phone: ['/live', (page) => page.locator('.rows-space .call-row:visible').first().waitFor()],
 };
 
+/** The headers of each caller's token, by its name. */
+const callers = {};
+
 await visit(async ({ window }) => {
   await tokens();
   await decisions();
@@ -104,9 +107,6 @@ execFileSync('pngquant', [
 ]);
 const weight = files.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
 assert(weight < MOST, `the pictures weigh ${weight} bytes together`);
-
-/** The headers of each caller's token, by its name. */
-const callers = {};
 
 async function tokens() {
   for (const token of [
