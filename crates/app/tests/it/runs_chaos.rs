@@ -355,8 +355,11 @@ fn a_call_that_was_held_is_asked_for_again() {
         {"text": "Done."},
     ]);
     let config = format!("[policy]\nask = [\"charge\"]\n{TOOLS}");
-    let place = scripted(&config, script);
-    let mut child = place.command(&["ask", "-m", "m", "Pay"]).spawn().unwrap();
+    let place = scripted(&config, script).file("said", "Pay\n");
+    // Without a terminal, calls of a chat wait for a person elsewhere; those of `ask` are refused.
+    let mut chat = place.command(&["chat", "-m", "m"]);
+    let said = File::open(place.path().join("said")).unwrap();
+    let mut child = chat.stdin(said).spawn().unwrap();
     let first = held(&place);
     // The turn is written down although none of its calls has begun.
     let shown = |place: &Place| {
@@ -372,8 +375,8 @@ fn a_call_that_was_held_is_asked_for_again() {
     // Nobody waits for that decision any more.
     place.run(&["approve", &first]);
     assert_eq!(effects(&place), HashMap::from([("refund 1".to_owned(), 1)]));
-    let id = run["id"].as_str().unwrap();
-    let mut resumed = place.command(&["runs", "resume", id, "--json"]).spawn().unwrap();
+    let mut resumed = place.command(&["chat", "--resume"]);
+    let mut resumed = resumed.stdin(Stdio::null()).spawn().unwrap();
     wait_until("another call waits", || {
         let waiting = place.run(&["approve", "--json"]).json();
         waiting.as_array().unwrap().iter().any(|call| call["id"] != first)

@@ -37,6 +37,9 @@ fn call(folder: &Path, tool: &str, arguments: &Value) -> Value {
 fn in_place(folder: &Path, words: &[&str]) -> Command {
     let mut command = switchboard(folder, words);
     command.env("HOME", folder.join("home"));
+    // Registries may be reached through mirrors with certificates of their own.
+    let certificates = ["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"];
+    command.envs(certificates.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     command
 }
 
@@ -364,7 +367,7 @@ fn npx_installs_and_runs_a_server_in_its_sandbox() {
 fn uvx_installs_and_runs_a_server_in_its_sandbox() {
     let folder = place();
     let uvx = part("uv/venv/bin/uvx");
-    let config = section(&uvx, &["mcp-server-time==2026.8.31".to_owned()])
+    let config = section(&uvx, &["mcp-server-time==2026.10.19".to_owned()])
         + "sandbox = \"on\"\nsandbox_allow = { preset = [\"uvx\"] }\n";
     fs::write(folder.path().join("switchboard.toml"), config).unwrap();
     let result = call(folder.path(), "x__get_current_time", &json!({"timezone": "Asia/Tokyo"}));
