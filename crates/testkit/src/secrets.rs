@@ -2,11 +2,12 @@
 //! headers use.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt, fs,
     path::{Path, PathBuf},
 };
 
+use aho_corasick::AhoCorasick;
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 
 /// How many characters of a secret are enough to call it found; shorter secrets are looked for whole.
@@ -35,7 +36,7 @@ impl fmt::Display for SecretLeak {
 /// # Panics
 /// A folder cannot be read, or there is no file at all: such a scan would prove nothing.
 pub fn scan(folder: &Path, except: &[&Path], secrets: &[&str]) -> Vec<SecretLeak> {
-    let wanted: Vec<_> = secrets.iter().map(|secret| (*secret, forms(secret))).collect();
+    let wanted = WantedSecrets::new(secrets);
     let (mut folders, mut leaks, mut files) = (vec![folder.to_owned()], Vec::new(), 0);
     while let Some(folder) = folders.pop() {
         let entries = fs::read_dir(&folder);
@@ -45,14 +46,14 @@ pub fn scan(folder: &Path, except: &[&Path], secrets: &[&str]) -> Vec<SecretLeak
             if except.contains(&&*path) {
                 continue;
             }
-            look_into(&wanted, path.to_string_lossy().as_bytes(), &path, &mut leaks);
+            leaks.extend(wanted.find(path.to_string_lossy().as_bytes(), &path));
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(path),
                 Ok(kind) if kind.is_file() => {
                     files += 1;
                     // One that a process has just removed holds nothing any more.
                     let bytes = fs::read(&path).unwrap_or_default();
-                    look_into(&wanted, &bytes, &path, &mut leaks);
+                    leaks.extend(wanted.find(&bytes, &path));
                 }
                 _ => {}
             }
@@ -64,10 +65,7 @@ pub fn scan(folder: &Path, except: &[&Path], secrets: &[&str]) -> Vec<SecretLeak
 
 /// Scans a text, such as what a process wrote to stderr; `place` says what it is.
 pub fn scan_text(text: &str, place: &str, secrets: &[&str]) -> Vec<SecretLeak> {
-    let wanted: Vec<_> = secrets.iter().map(|secret| (*secret, forms(secret))).collect();
-    let mut leaks = Vec::new();
-    look_into(&wanted, text.as_bytes(), Path::new(place), &mut leaks);
-    leaks
+    WantedSecrets::new(secrets).find(text.as_bytes(), Path::new(place))
 }
 
 /// Checks that none of the secrets is in any file below `folder`, apart from `except`.
@@ -83,24 +81,41 @@ pub fn assert_none(folder: &Path, except: &[&Path], secrets: &[&str]) {
 /// What a secret may look like.
 type SecretForms = Vec<(&'static str, Vec<u8>)>;
 
-fn look_into(
-    wanted: &[(&str, SecretForms)],
-    bytes: &[u8],
-    place: &Path,
-    leaks: &mut Vec<SecretLeak>,
-) {
-    for (secret, forms) in wanted {
-        let found = forms.iter().find(|(_, form)| contains(bytes, form));
-        leaks.extend(found.map(|(form, _)| SecretLeak {
-            place: place.to_owned(),
-            secret: (*secret).to_owned(),
-            form,
-        }));
-    }
+/// All forms of all secrets, which are looked for at once: tests know thousands of secrets.
+struct WantedSecrets<'a> {
+    automaton: AhoCorasick,
+    /// The secret and the form of each pattern; those of one secret follow each other.
+    patterns: Vec<(&'a str, &'static str)>,
 }
 
-fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
-    memchr::memmem::find(bytes, wanted).is_some()
+impl<'a> WantedSecrets<'a> {
+    fn new(secrets: &[&'a str]) -> Self {
+        let (mut texts, mut patterns) = (Vec::new(), Vec::new());
+        for secret in secrets {
+            for (form, text) in forms(secret) {
+                patterns.push((*secret, form));
+                texts.push(text);
+            }
+        }
+        let automaton = AhoCorasick::new(&texts).expect("the secrets are few enough");
+        Self { automaton, patterns }
+    }
+
+    /// Returns the secrets in these bytes, each with the first of its forms that occurs.
+    fn find(&self, bytes: &[u8], place: &Path) -> Vec<SecretLeak> {
+        let mut found = BTreeMap::new();
+        for occurrence in self.automaton.find_overlapping_iter(bytes) {
+            let at = occurrence.pattern().as_usize();
+            let first = found.entry(self.patterns[at].0).or_insert(at);
+            *first = at.min(*first);
+        }
+        let leak = |(secret, at): (&str, usize)| SecretLeak {
+            place: place.to_owned(),
+            secret: secret.to_owned(),
+            form: self.patterns[at].1,
+        };
+        found.into_iter().map(leak).collect()
+    }
 }
 
 /// Every form that counts as found: the beginning of the secret as it is and encoded.
