@@ -39,7 +39,7 @@ use switchboard_access::Caller;
 pub(crate) use keyed::resume_all;
 pub use models::Models;
 pub(crate) use wire::{
-    ChatRequest, Completion, CompletionChunk, ErrorBody, ListedModel, ModelList,
+    ChatRequest, ChunkEvent, Completion, CompletionChunk, ErrorBody, ListedModel, ModelList,
 };
 
 /// Returns the routes for admitted requests.
@@ -70,7 +70,7 @@ pub(crate) fn with_openai_errors(routes: Router<Arc<Parts>>) -> Router<Arc<Parts
     request_body = ChatRequest,
     responses(
         (status = 200, description = "The answer, or with `stream` the chunks of it", content(
-            (Completion = "application/json"), (CompletionChunk = "text/event-stream"))),
+            (Completion = "application/json"), (ChunkEvent = "text/event-stream"))),
         (status = 400, description = "The request is wrong; `param` says where", body = ErrorBody),
         (status = 401, description = "Missing or unknown token", body = ErrorBody),
         (status = 403, description = "A foreign page or host", body = ErrorBody),

@@ -4,10 +4,14 @@ mod described;
 
 use std::num::NonZeroU32;
 
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, Error},
+};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+pub(crate) use described::ChunkEvent;
 use described::{ChoiceByKind, FunctionOnly, MessageByRole};
 
 /// A request. Unknown fields are ignored.
@@ -20,21 +24,23 @@ pub(crate) struct ChatRequest {
     pub(super) messages: Vec<ChatMessage>,
     /// Whether the answer comes in chunks.
     pub(super) stream: Option<bool>,
+    #[serde(default, deserialize_with = "object")]
     pub(super) stream_options: Option<StreamOptions>,
     /// How daring the model is.
     #[schema(minimum = 0, maximum = 2)]
     pub(super) temperature: Option<f64>,
     /// The most tokens of each turn of the model.
-    #[schema(value_type = Option<u32>, minimum = 1)]
+    #[schema(value_type = Option<u64>, minimum = 1, maximum = 4_294_967_295u64)]
     pub(super) max_tokens: Option<NonZeroU32>,
     /// The newer name of `max_tokens`.
-    #[schema(value_type = Option<u32>, minimum = 1)]
+    #[schema(value_type = Option<u64>, minimum = 1, maximum = 4_294_967_295u64)]
     pub(super) max_completion_tokens: Option<NonZeroU32>,
     /// The client's own tools: their calls come back, and are never run here.
     pub(super) tools: Option<Vec<ClientTool>>,
     #[schema(value_type = Option<ChoiceByKind>)]
     pub(super) tool_choice: Option<ToolChoiceParam>,
     /// What the answer has to fit. It is asked for once more if it does not; then the request fails.
+    #[serde(default, deserialize_with = "object")]
     pub(super) response_format: Option<ResponseFormat>,
     /// Stands in the records as the conversation.
     pub(super) user: Option<String>,
@@ -47,12 +53,21 @@ pub(crate) struct ChatRequest {
     pub(super) n: Option<u64>,
 }
 
+/// Reads an object: without it, a list of the fields' values would be accepted, too.
+fn object<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let fields = Option::<Map<String, Value>>::deserialize(deserializer)?;
+    fields.map(|fields| T::deserialize(Value::Object(fields))).transpose().map_err(D::Error::custom)
+}
+
 /// The form of an answer: `text`, `json_object`, or `json_schema`.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct ResponseFormat {
     #[serde(rename = "type")]
     #[schema(pattern = "^(text|json_object|json_schema)$")]
     pub(super) kind: String,
+    #[serde(default, deserialize_with = "object")]
     #[schema(value_type = Option<NamedSchema>)]
     pub(super) json_schema: Option<NamedSchema>,
 }
@@ -128,6 +143,7 @@ pub(crate) struct ClientTool {
     #[serde(rename = "type")]
     #[schema(value_type = FunctionOnly)]
     pub(super) kind: String,
+    #[serde(default, deserialize_with = "object")]
     #[schema(value_type = ClientFunction)]
     pub(super) function: Option<ClientFunction>,
 }

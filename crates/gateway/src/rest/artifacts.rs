@@ -15,7 +15,7 @@ use axum::{
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use switchboard_access::Caller;
-use switchboard_runtime::artifacts::{self, ArtifactContent};
+use switchboard_runtime::artifacts;
 use utoipa::IntoParams;
 
 use crate::{
@@ -64,9 +64,9 @@ pub(crate) struct ArtifactQuery {
     ),
     responses(
         (status = 200, description = "The content, or a part of a text; `X-Total-Characters` then says how long the whole is",
-            body = Vec<u8>, content_type = "application/octet-stream"),
-        (status = 206, description = "The bytes that `Range` asked for", body = Vec<u8>,
-            content_type = "application/octet-stream"),
+            content((Vec<u8> = "application/octet-stream"), (Vec<u8> = "*/*"))),
+        (status = 206, description = "The bytes that `Range` asked for",
+            content((Vec<u8> = "application/octet-stream"), (Vec<u8> = "*/*"))),
         (status = 400, description = "It is no text, or the question makes no sense", body = FailedResponse),
         (status = 404, description = "Nothing is kept under the id", body = FailedResponse),
         (status = 416, description = "There are no such bytes"),
@@ -88,26 +88,28 @@ pub(crate) async fn show(
     let stored = artifacts::read_for(&**store, &id, tools, &caller.context()).await;
     let stored = stored.map_err(|error| ApiError::Unavailable(error.to_string()))?;
     let stored = stored.ok_or_else(unknown)?;
-    let content = match (wanted.offset, wanted.limit) {
-        (None, None) => part::bytes(&stored, headers.get(header::RANGE)),
-        (offset, limit) => part::characters(&stored, offset, limit)?,
-    };
-    Ok(dressed(content, &stored, &id))
+    if let (None, None) = (wanted.offset, wanted.limit) {
+        let content = part::bytes(&stored, headers.get(header::RANGE));
+        return Ok(dressed(content, &stored.media_type, &id));
+    }
+    // A part of JSON, for example, is only text.
+    let content = part::characters(&stored, wanted.offset, wanted.limit)?;
+    Ok(dressed(content, "text/plain", &id))
 }
 
 /// Returns the content with headers that describe it and sandbox it.
-fn dressed(mut content: Response, stored: &ArtifactContent, id: &str) -> Response {
+fn dressed(mut content: Response, media_type: &str, id: &str) -> Response {
     if content.status() == StatusCode::RANGE_NOT_SATISFIABLE {
         return content;
     }
-    let bare = stored.media_type.split(';').next().unwrap_or_default().trim();
+    let bare = media_type.split(';').next().unwrap_or_default().trim();
     let is_shown = SHOWN.iter().any(|shown| shown.eq_ignore_ascii_case(bare));
     let place = if is_shown { "inline" } else { "attachment" };
     let name: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
     let place = HeaderValue::from_str(&format!("{place}; filename=\"{name}\""));
     let media_type = match bare {
         "text/plain" => Ok(HeaderValue::from_static("text/plain; charset=utf-8")),
-        _ => HeaderValue::from_str(&stored.media_type),
+        _ => HeaderValue::from_str(media_type),
     };
     let unknown = HeaderValue::from_static("application/octet-stream");
     let headers = content.headers_mut();

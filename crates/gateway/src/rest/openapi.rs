@@ -91,7 +91,11 @@ use responses::RejectedResponse;
         openai::list,
         openai::show,
     ),
-    components(schemas(responses::Success, rest::queued::QueuedReceipt)),
+    components(schemas(
+        responses::Success,
+        rest::queued::QueuedReceipt,
+        crate::openai::CompletionChunk
+    )),
     modifiers(&Bearer, &NoBody),
     security((), ("bearer" = [])),
     tags(

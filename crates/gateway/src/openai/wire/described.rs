@@ -21,7 +21,6 @@ pub(crate) enum MessageByRole {
     User {
         content: ContentByKind,
         /// Whether it is never left out to fit the model's window.
-        #[schema(nullable = false)]
         pinned: Option<bool>,
     },
     Assistant {
@@ -29,7 +28,6 @@ pub(crate) enum MessageByRole {
         /// Its calls.
         tool_calls: Option<Vec<ChatCall>>,
         /// Whether it is never left out to fit the model's window.
-        #[schema(nullable = false)]
         pinned: Option<bool>,
     },
     Tool {
@@ -81,4 +79,12 @@ pub(crate) enum ChoiceByWord {
     Auto,
     None,
     Required,
+}
+
+/// An event of the answer in chunks.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what a stream sends")]
+pub(crate) struct ChunkEvent {
+    /// A `CompletionChunk` as JSON, or `[DONE]` at the end.
+    data: String,
 }
