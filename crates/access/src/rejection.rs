@@ -5,6 +5,7 @@ use switchboard_toolcall::ErrorKind;
 
 /// Why a request is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Rejection {
     /// The request has no token, or one that cannot be read.
     #[error("{0}")]

@@ -4,6 +4,26 @@
 //! `body.rs` read what goes into the request, `schema.rs` turns schemas into JSON Schema. At a call `request.rs` makes the
 //! request, `send.rs` adds the token of a sign-in, `switchboard_local::http` sends it, `hints.rs` tells about pages and limits. An [`Api`] is a server of the
 //! `ToolManager`, as MCP servers and groups of workers are.
+//!
+//! ```
+//! # fn main() -> Result<(), String> {
+//! use switchboard_apis::{ApiConfig, Description};
+//!
+//! let document = r#"{
+//!     "openapi": "3.1.0",
+//!     "info": {"title": "Pets", "version": "1"},
+//!     "servers": [{"url": "https://pets.example"}],
+//!     "paths": {"/pets/{id}": {"get": {
+//!         "operationId": "get_pet",
+//!         "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}}]
+//!     }}}
+//! }"#;
+//! let config = ApiConfig { openapi: "pets.json".to_owned(), ..ApiConfig::default() };
+//! let pets = Description::compile(document, "pets", &config, "__", None)?;
+//! assert_eq!(pets.tools[0].spec().name, "pets__get_pet");
+//! # Ok(())
+//! # }
+//! ```
 
 mod account;
 mod api;

@@ -156,9 +156,7 @@ impl ApiSignIn {
             ServerAuth::Exchange if self.is_per_caller() => format!(
                 "Call through a gateway with a JWT that it takes ([serve.jwt]), or check [apis.{name}.oauth]."
             ),
-            ServerAuth::Client | ServerAuth::Exchange => {
-                format!("Nobody can sign in to it; check [apis.{name}.oauth].")
-            }
+            _ => format!("Nobody can sign in to it; check [apis.{name}.oauth]."),
         };
         self.error(needed, &hint).caused_by(needed.clone())
     }

@@ -38,8 +38,8 @@ pub(crate) struct Connections {
     apis: Arc<Apis>,
     /// The groups of workers, if there is a cluster and the command needs them.
     groups: Option<Arc<Groups>>,
-    /// The failures of servers that people have been told.
-    given_up: watch::Sender<Vec<ServerFailure>>,
+    /// The failures of servers that were announced to the user.
+    announced_failures: watch::Sender<Vec<ServerFailure>>,
     /// How long to wait for servers that are connecting.
     startup_wait: Duration,
     /// Ships records, if this process is part of a cluster.
@@ -57,41 +57,41 @@ impl App {
         needs: Needs<'_>,
     ) -> anyhow::Result<Connections> {
         lock_watch::load(self, loaded)?;
-        let given_up = watch::Sender::default();
+        let announced_failures = watch::Sender::default();
         let oauth = sign_ins::for_servers(loaded, &self.cluster, needs).await?;
-        let around = self.surroundings(loaded, needs, oauth, &given_up);
+        let deps = self.server_deps(loaded, needs, oauth, &announced_failures);
         let configs = self.configs(loaded, needs)?;
         let cluster = match needs.includes_groups() {
             true => self.cluster.get(loaded).await?,
             false => None,
         };
-        let servers = Arc::new(Servers::start(configs, self.executor.tools(), &around)?);
+        let servers = Arc::new(Servers::start(configs, self.executor.tools(), &deps)?);
         let (apis, skipped) = (&loaded.settings.apis, &loaded.skipped.apis);
         let is_needed = |name: &str| needs.includes(name);
-        let (tools, oauth) = (self.executor.tools(), around.oauth.clone());
+        let (tools, oauth) = (self.executor.tools(), deps.oauth.clone());
         let apis = Arc::new(Apis::start(apis, skipped, tools, oauth, is_needed)?);
         let groups = match cluster {
             Some(cluster) => Some(Arc::new(Groups::start(cluster, self.executor.tools()).await?)),
             None => None,
         };
         let startup_wait = loaded.settings.mcp.startup_wait.0;
-        Ok(Connections { servers, apis, groups, given_up, startup_wait, shipper: None })
+        Ok(Connections { servers, apis, groups, announced_failures, startup_wait, shipper: None })
     }
 
-    fn surroundings(
+    fn server_deps(
         &self,
         loaded: &LoadedConfig,
         needs: Needs<'_>,
         oauth: Option<OauthDeps>,
-        told: &watch::Sender<Vec<ServerFailure>>,
+        announced: &watch::Sender<Vec<ServerFailure>>,
     ) -> ServerDeps {
         let tools = Arc::downgrade(self.executor.tools());
-        let (for_blocks, told, is_quiet) = (tools.clone(), told.clone(), self.is_quiet);
-        let announce = move |given_up: &ServerFailure| {
+        let (for_blocks, announced, is_quiet) = (tools.clone(), announced.clone(), self.is_quiet);
+        let announce = move |failure: &ServerFailure| {
             if let Some(tools) = for_blocks.upgrade().filter(|_| !is_quiet) {
-                terminal::tell(&text::lines(&block(given_up, &tools)));
+                terminal::tell(&text::lines(&block(failure, &tools)));
             }
-            told.send_modify(|told| told.push(given_up.clone()));
+            announced.send_modify(|failures| failures.push(failure.clone()));
         };
         // Without a guard, children still end with this process, unless it is killed with -9.
         let guard = ProcessGuard::this_program()
@@ -118,14 +118,14 @@ fn known_protocols() -> KnownProtocols {
 }
 
 /// The text about a failed server, with the tools and servers that remain (SPEC §12).
-fn block(given_up: &ServerFailure, tools: &ToolManager) -> String {
+fn block(failure: &ServerFailure, tools: &ToolManager) -> String {
     let all = tools.listed();
     let local = all.iter().filter(|tool| tool.spec().server().is_none());
     let local: Vec<_> = local.map(|tool| tool.name().to_string()).collect();
     let is_up = |link: &dyn switchboard_runtime::ServerLink| link.status()["state"] == "ready";
     let servers = tools.servers().into_iter();
     let servers = servers.filter(|server| server.link.as_deref().is_some_and(is_up));
-    given_up.block(&local, &servers.map(|server| server.name.to_string()).collect::<Vec<_>>())
+    failure.block(&local, &servers.map(|server| server.name.to_string()).collect::<Vec<_>>())
 }
 
 impl Connections {
@@ -193,8 +193,13 @@ impl Connections {
     }
 
     /// Returns the failure of a server that has failed.
-    pub(crate) fn given_up(&self, server: &str) -> Option<ServerFailure> {
-        self.given_up.borrow().iter().rev().find(|given_up| given_up.server == server).cloned()
+    pub(crate) fn last_failure(&self, server: &str) -> Option<ServerFailure> {
+        self.announced_failures
+            .borrow()
+            .iter()
+            .rev()
+            .find(|failure| failure.server == server)
+            .cloned()
     }
 
     /// Stops all servers; after a Ctrl-C, their guards stop the rest.

@@ -142,7 +142,7 @@ pub(crate) struct LoadedConfig {
     pub(crate) attached_audit: Option<switchboard_audit::Config>,
     /// What `--replay` serves in place of the real tools.
     pub(crate) replay: Option<Replay>,
-    /// What `--fault` lets go wrong.
+    /// The faults that `--fault` injects.
     pub(crate) faults: Option<Faults>,
 }
 

@@ -37,6 +37,7 @@ pub trait SharedRecords: Send + Sync {
 
 /// Why the records of all nodes could not be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SharedRecordsError {
     /// So many would have to be read that it is refused.
     #[error("{0}")]

@@ -104,7 +104,7 @@ impl Figures {
         registry.register("worker_capacity", help, figures.capacity.clone());
         let help = "How many calls the workers of a group run now";
         registry.register("worker_calls_running", help, figures.running.clone());
-        let help = "Durable calls that nobody has begun, by group";
+        let help = "Durable calls that no worker has started, by group";
         registry.register("queue_waiting", help, figures.waiting.clone());
         let help = "Durable calls that are with a worker, or wait for their next attempt";
         registry.register("queue_taken", help, figures.taken.clone());

@@ -86,7 +86,10 @@ impl Gateways {
             match self.mirror.put(&self.own, &gateway).await {
                 Ok(()) => refreshed = Some(Instant::now()),
                 Err(error) => {
-                    tracing::debug!(error = &error as &dyn std::error::Error, "nobody hears us");
+                    tracing::debug!(
+                        error = &error as &dyn std::error::Error,
+                        "failed to write this gateway's entry"
+                    );
                 }
             }
         }
@@ -95,7 +98,10 @@ impl Gateways {
     /// Removes the entry of this gateway.
     pub async fn leave(&self) {
         if let Err(error) = self.mirror.erase(&self.own).await {
-            tracing::debug!(error = &error as &dyn std::error::Error, "nobody hears us");
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "failed to remove this gateway's entry"
+            );
         }
     }
 

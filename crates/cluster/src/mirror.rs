@@ -355,5 +355,5 @@ fn under<'a>(
 
 fn read<T: DeserializeOwned>(key: &str, value: &Bytes) -> Option<T> {
     let value = serde_json::from_slice(value);
-    value.inspect_err(|error| tracing::warn!(%error, key, "not to be understood")).ok()
+    value.inspect_err(|error| tracing::warn!(%error, key, "an entry cannot be parsed")).ok()
 }

@@ -71,7 +71,7 @@ pub(crate) async fn admit(
         Ok(admitted) => admitted,
         Err(rejection) => return metadata::rejected(&parts.access, &head, rejection),
     };
-    let caller = match profile_view::enter(&parts, caller, profile_view::named(&head.headers)) {
+    let caller = match in_profile(&parts, caller, profile_view::named(&head.headers)) {
         Ok(caller) => caller,
         Err(error) => return error.into_response(),
     };
@@ -141,7 +141,7 @@ pub(crate) async fn mcp(
         Ok(admitted) => admitted,
         Err(rejection) => return metadata::rejected(&parts.access, &head, rejection),
     };
-    let caller = match profile_view::enter(parts, caller, mcp_profile(head.uri.path())) {
+    let caller = match in_profile(parts, caller, mcp_profile(head.uri.path())) {
         Ok(caller) => caller,
         Err(error) => return error.into_response(),
     };
@@ -176,6 +176,14 @@ pub(crate) fn is_mcp(path: &str) -> bool {
 fn mcp_profile(path: &str) -> Option<&str> {
     let name = path.strip_prefix(MCP)?.strip_prefix('/')?;
     (!name.is_empty() && !name.contains('/')).then_some(name)
+}
+
+/// Returns the caller with its profile, if it is bound to one or asks for one.
+fn in_profile(parts: &Parts, caller: Caller, asked: Option<&str>) -> Result<Caller, ApiError> {
+    match asked.is_none() && caller.visibility().profile().is_none() {
+        true => Ok(caller),
+        false => profile_view::enter(parts, caller, asked),
+    }
 }
 
 /// Lets a caller who is here for the first time see the tools of servers that take its own token.

@@ -28,6 +28,7 @@ pub struct Change {
 
 /// What happened to a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ChangeKind {
     /// It is not in the lock.
     New,

@@ -54,6 +54,7 @@ struct LockState {
 
 /// Why definitions could not be trusted.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LockTrustError {
     /// The lock is off for this server.
     #[error("there is no lock: `switchboard lock` writes one")]

@@ -19,6 +19,7 @@ pub struct LockStore {
 
 /// Why a lock file cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// It cannot be read or written.
     #[error("failed to {verb} `{}`", file.display())]

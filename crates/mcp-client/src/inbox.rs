@@ -244,7 +244,7 @@ impl NotificationRouter {
                 self.request(id, method, params, during)
             }
             IncomingMessage::Response { id, .. } => {
-                debug!(server = &*self.server, ?id, "an answer that nobody waits for");
+                debug!(server = &*self.server, ?id, "a response to an unknown request was dropped");
             }
         }
     }

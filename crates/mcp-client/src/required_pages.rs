@@ -124,7 +124,7 @@ impl Server {
         let _pause = channel.pause();
         let until = *visits.until.get_or_insert_with(|| Instant::now() + PATIENCE);
         if Instant::now() >= until {
-            return Err(fail("nobody has been on its page in time"));
+            return Err(fail("its page was not visited in time"));
         }
         let new: Vec<_> = pages.0.iter().filter(|page| !visits.shown.contains(&page.id)).collect();
         if !new.is_empty() {

@@ -131,6 +131,7 @@ pub struct Server {
 
 /// The state of a server.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum ServerState {
     /// Not started; the first call starts it.
     Idle,

@@ -83,7 +83,7 @@ impl Server {
             }
             let connected = match self.connect().await {
                 Ok(connected) => connected,
-                Err(given_up) => self.connect_in_background(given_up).await,
+                Err(failure) => self.connect_in_background(failure).await,
             };
             let began = Instant::now();
             self.enter(ServerState::Ready(connected.session.clone()));
@@ -197,7 +197,7 @@ impl Server {
                     }
                 }
                 () = &mut listening => return "the connection ended".to_owned(),
-                () = idle => return "nobody needed it for a while".to_owned(),
+                () = idle => return "it was not needed for a while".to_owned(),
                 changed = connected.changes.next() => {
                     self.follow(changed, &mut connected).await;
                 }

@@ -104,6 +104,7 @@ pub type SharedInbox = Arc<dyn Inbox>;
 
 /// Why a request has no result.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Failure {
     /// The server answered with an error.
     #[error("{0}")]

@@ -55,12 +55,6 @@ impl RequestedCall {
 }
 
 impl ServerInner {
-    /// Returns which tools the caller lists.
-    pub(crate) fn discovery(&self, caller: &McpCaller) -> DiscoveryMode {
-        let of_profile = || caller.visibility.rules()?.config().discovery;
-        caller.discovery.or_else(of_profile).unwrap_or(self.config.discovery)
-    }
-
     /// Returns the entries of `tools/list` with their names, if tools are searched for.
     pub(crate) fn listed_for_search(
         &self,

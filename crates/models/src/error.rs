@@ -22,6 +22,7 @@ pub struct ModelError {
 
 /// The kinds of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FailureKind {
     /// The settings cannot work.
     Config,

@@ -4,6 +4,15 @@
 //! [`StoredSignIn`] in a [`CredentialStore`], bound to the issuer that gave it. An [`Authorizer`] puts its token into the requests to one
 //! server and renews it, [`RequestAttempts`] decides which of them are sent again. [`SignInPages`] are the addresses at which
 //! callers of a gateway sign in. Opening a browser and asking people is left to the caller.
+//!
+//! ```
+//! use switchboard_oauth::Challenge;
+//!
+//! let header = r#"Bearer resource_metadata="https://a.example/.well-known/oauth-protected-resource", scope="read write""#;
+//! let challenge = Challenge::of_response(401, [header]).unwrap();
+//! assert_eq!(challenge.scopes.unwrap(), ["read", "write"]);
+//! assert!(Challenge::of_response(401, ["Basic"]).is_none());
+//! ```
 
 mod error;
 mod config;

@@ -8,6 +8,7 @@ use super::config::{GrantKind, OauthConfig};
 /// Whose sign-in calls to a server or an API use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ServerAuth {
     /// One for all callers.
     #[default]

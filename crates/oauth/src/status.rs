@@ -61,6 +61,7 @@ pub struct SignInStatus {
 
 /// Why a person has to sign in, or to change the settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SignInNeeded {
     /// Nobody has signed in, or the sign-in has expired.
     #[error("sign-in required")]
@@ -75,7 +76,7 @@ pub enum SignInNeeded {
     #[error("sign-in required with more scopes: {}", .0.join(" "))]
     Scopes(Vec<String>),
     /// There is no token for us, and none is got by signing in.
-    #[error("it gives us no access: {0}")]
+    #[error("it grants no access: {0}")]
     NoAccess(String),
 }
 

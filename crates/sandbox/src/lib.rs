@@ -4,6 +4,19 @@
 //! confines itself and becomes the program ([`enter`]). Files, TCP, signals and abstract sockets are confined by Landlock,
 //! other system calls by seccomp, and the network by being another one, whose only way out is a proxy of ours. No root, no
 //! daemon, no container; Linux only. Starting programs is left to others.
+//!
+//! ```
+//! use switchboard_sandbox::{SandboxAllow, SandboxConfig, SandboxMode, SandboxPreset};
+//!
+//! let allow = SandboxAllow {
+//!     read: vec!["/srv/data".to_owned()],
+//!     preset: SandboxPreset::of_command("npx").into_iter().collect(),
+//!     ..SandboxAllow::default()
+//! };
+//! assert_eq!(allow.with_presets().connect, ["registry.npmjs.org:443"]);
+//! let config = SandboxConfig { mode: SandboxMode::On, allow, ..SandboxConfig::default() };
+//! assert!(config.check().is_ok());
+//! ```
 
 mod config;
 mod control;

@@ -13,6 +13,7 @@ const MOST: usize = 64;
 /// Something that a program was refused.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum SandboxRefusal {
     /// Reading a path.
     Read(String),

@@ -87,7 +87,7 @@ impl Sender {
 
     fn was_not_taken(&self, why: &str) {
         if !self.away.swap(true, Ordering::Relaxed) {
-            tracing::warn!("telemetry does not reach {}: {why}; it is tried on", self.address);
+            tracing::warn!("telemetry does not reach {}: {why}; retrying", self.address);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the crates for embedders bring into somebody else's program.
 
-use std::{collections::BTreeSet, fs, process::Command};
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 /// Parts of the program that embedders do without: an HTTP server, NATS, voice, MQTT, CEL, SQLite.
 const SERVERS: [&str; 6] = ["async-nats", "axum", "cel", "cpal", "rumqttc-v4-next", "rusqlite"];
@@ -19,8 +19,7 @@ const CRATES: [(&str, bool); 6] = [
 
 #[test]
 fn embedders_get_no_server_and_as_many_crates_as_the_docs_say() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/embedding.md");
-    let page = fs::read_to_string(page).expect("the page is there");
+    let embedding = page("docs/embedding.md");
     for (name, has_http) in CRATES {
         let tree = tree(name);
         let without = SERVERS.iter().chain(NETWORK.iter().filter(|_| !has_http));
@@ -33,8 +32,17 @@ fn embedders_get_no_server_and_as_many_crates_as_the_docs_say() {
         assert_eq!(hyper.is_some(), has_http, "switchboard-{name}");
         assert!(hyper.is_none_or(|line| !line.contains("server")), "switchboard-{name}: {hyper:?}");
         let said = format!("| `switchboard-{name}` | {} |", tree.len());
-        assert!(page.contains(&said), "docs/embedding.md must say `{said}`");
+        assert!(embedding.contains(&said), "docs/embedding.md must say `{said}`");
+        if name == "runtime" {
+            let said = format!("the executor alone brings {} crates", tree.len());
+            assert!(page("README.md").contains(&said), "README.md must say `{said}`");
+        }
     }
+}
+
+fn page(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// Returns the crates that a crate depends on, itself included, each with its version and features.

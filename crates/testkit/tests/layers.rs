@@ -122,6 +122,59 @@ fn crates_build_only_on_what_lies_below_them() {
     }
 }
 
+#[test]
+fn the_table_of_architecture_has_the_same_arrows() {
+    let table = table();
+    let names: BTreeSet<_> = ARROWS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(table.keys().cloned().collect::<BTreeSet<_>>(), names, "the crates");
+    let needs_toolcall = |name: &String| {
+        ARROWS.iter().any(|(other, below)| other == name && below.contains(&"toolcall"))
+    };
+    for (name, below) in ARROWS {
+        // `app` builds on all.
+        let Some(listed) = &table[*name] else { continue };
+        let mut listed = listed.clone();
+        // `toolcall` goes without saying if a crate that is listed builds on it.
+        if listed.iter().any(needs_toolcall) {
+            listed.insert("toolcall".to_owned());
+        }
+        let below: BTreeSet<_> = below.iter().map(|&below| below.to_owned()).collect();
+        assert_eq!(listed, below, "what ARCHITECTURE.md says that `{name}` builds on");
+    }
+}
+
+/// Returns the crates of ARCHITECTURE.md's table with those that each builds on; `None` for all.
+fn table() -> BTreeMap<String, Option<BTreeSet<String>>> {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md");
+    let text = fs::read_to_string(file).expect("ARCHITECTURE.md is text");
+    let (_, section) = text.split_once("\n## Crates\n").expect("the section");
+    let (section, _) = section.split_once("\n## ").expect("a section follows");
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    rows.flat_map(|row| {
+        let cells: Vec<_> = row.trim_matches(['|', ' ']).split(" | ").collect();
+        let below = cells.last().expect("a split has a last part");
+        let below = (*below != "all").then(|| in_backticks(below).flat_map(expanded).collect());
+        in_backticks(cells[0]).map(move |name| (name.to_owned(), below.clone()))
+    })
+    .collect()
+}
+
+fn in_backticks(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Returns the crates that a name of the table stands for: `mcp-*` stands for three.
+fn expanded(name: &str) -> Vec<String> {
+    let matches = |known: &str| match name.strip_suffix('*') {
+        Some(prefix) => known.starts_with(prefix),
+        None => known == name,
+    };
+    let known = ARROWS.iter().map(|(known, _)| (*known).to_owned());
+    let found: Vec<_> = known.filter(|known| matches(known)).collect();
+    assert!(!found.is_empty(), "ARCHITECTURE.md names `{name}`, which is no crate");
+    found
+}
+
 /// The crate's folder below `crates/`; xtask has none.
 fn folder(package: &Value) -> Option<&str> {
     let manifest = package["manifest_path"].as_str()?;

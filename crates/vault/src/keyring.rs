@@ -36,6 +36,7 @@ pub trait Keyring: Debug + Send + Sync {
 
 /// Why a keyring is of no use now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeyringError {
     /// This session has no keyring.
     #[error("no keyring answers: {0}")]

@@ -5,6 +5,24 @@
 //! replaces the file under a lock, and a process that is killed leaves the old file or the new one.
 //!
 //! Everything here blocks; async code calls it from `spawn_blocking`.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::sync::Arc;
+//!
+//! use switchboard_vault::{KeyPlace, Secret, SystemKeyring, Vault};
+//!
+//! # let temporary = tempfile::tempdir()?;
+//! # let folder = temporary.path().join("vault");
+//! // With the address of a D-Bus session, the key would be in the keyring that answers there.
+//! let keyring = SystemKeyring::new(None, &folder);
+//! let vault = Vault::new(folder, Arc::new(keyring));
+//! vault.set("secret", "github", Secret::from("made-up".to_owned()))?;
+//! assert_eq!(vault.get("secret", "github")?.unwrap().expose(), "made-up");
+//! assert_eq!(vault.key_place()?, Some(KeyPlace::File));
+//! # Ok(())
+//! # }
+//! ```
 
 mod secret;
 mod vault;

@@ -27,6 +27,7 @@ pub struct Vault {
 
 /// Why a vault cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A file of it cannot be read or written.
     #[error("failed to use the vault's file `{}`", path.display())]

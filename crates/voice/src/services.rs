@@ -71,8 +71,8 @@ impl SpeechConfig {
 pub fn recogniser(config: &SpeechConfig) -> Result<Arc<dyn Recogniser>, SpeechError> {
     Ok(match place(config, 10_300, POSSIBLE)? {
         ServiceAddress::Wyoming(service) => {
-            let wishes = [("name", &config.model), ("language", &config.language)];
-            Arc::new(wyoming::WyomingRecogniser { service, wishes: given(&wishes) })
+            let options = [("name", &config.model), ("language", &config.language)];
+            Arc::new(wyoming::WyomingRecogniser { service, options: set_options(&options) })
         }
         ServiceAddress::OpenAi(endpoint) => Arc::new(openai::OpenAiRecogniser {
             endpoint,
@@ -89,12 +89,12 @@ pub fn recogniser(config: &SpeechConfig) -> Result<Arc<dyn Recogniser>, SpeechEr
 pub fn synthesiser(config: &SpeechConfig) -> Result<Arc<dyn Synthesiser>, SpeechError> {
     Ok(match place(config, 10_200, POSSIBLE)? {
         ServiceAddress::Wyoming(service) => {
-            let wishes = [
+            let options = [
                 ("name", &config.voice),
                 ("speaker", &config.speaker),
                 ("language", &config.language),
             ];
-            Arc::new(wyoming::WyomingSynthesiser { service, voice: given(&wishes) })
+            Arc::new(wyoming::WyomingSynthesiser { service, voice: set_options(&options) })
         }
         ServiceAddress::OpenAi(endpoint) => Arc::new(openai::OpenAiSynthesiser {
             endpoint: Arc::new(endpoint),
@@ -175,9 +175,9 @@ fn shown(address: &str) -> String {
 }
 
 /// Returns the options that are set.
-fn given(wishes: &[(&str, &Option<String>)]) -> Map<String, serde_json::Value> {
-    let set = wishes.iter().filter_map(|(name, wish)| Some((name, wish.as_deref()?)));
-    set.map(|(name, wish)| ((*name).to_owned(), json!(wish))).collect()
+fn set_options(options: &[(&str, &Option<String>)]) -> Map<String, serde_json::Value> {
+    let set = options.iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
+    set.map(|(name, value)| ((*name).to_owned(), json!(value))).collect()
 }
 
 /// The table of a service.

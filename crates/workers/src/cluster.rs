@@ -197,7 +197,7 @@ impl Cluster {
         self.publish(subject, Some(inbox), payload).await?;
         match answers.next().await {
             Some(answer) if !answer.no_responders => Ok(answer),
-            Some(_) => Err("nobody is there to answer".into()),
+            Some(_) => Err("nothing listens on that subject".into()),
             None => Err("the connection is closed".into()),
         }
     }

@@ -72,7 +72,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A message cannot be parsed.
-    #[error("{what} is not to be understood")]
+    #[error("{what} cannot be parsed")]
     Garbled {
         /// The kind of message.
         what: &'static str,

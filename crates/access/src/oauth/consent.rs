@@ -13,6 +13,7 @@ const NAMES: usize = 1000;
 
 /// Why a person cannot let a client in.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConsentError {
     /// There are too many.
     #[error("{MOST} clients are let in already; `switchboard token revoke NAME` ends one")]

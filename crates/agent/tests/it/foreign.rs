@@ -8,10 +8,10 @@ use switchboard_toolcall::ToolSpec;
 use crate::scripted::{ScriptedReply, TestAgent, calls, check, says, turn};
 
 /// Runs with tools of these names that are the caller's.
-async fn run(stage: &mut TestAgent, foreign: &[&str], wishes: RequestOptions) -> AgentOutcome {
+async fn run(stage: &mut TestAgent, foreign: &[&str], options: RequestOptions) -> AgentOutcome {
     let spec = |name: &&str| ToolSpec::new(*name, "The caller's", json!({"type": "object"}));
     let tools = foreign.iter().map(spec).collect();
-    let agent = stage.agent().with_foreign_tools(tools).with_options(wishes);
+    let agent = stage.agent().with_foreign_tools(tools).with_options(options);
     let watcher = stage.watcher();
     let outcome = agent.run(&mut stage.conversation, &watcher, &stage.cx).await;
     check(stage.conversation.messages());
@@ -73,7 +73,7 @@ async fn calls_of_a_cut_turn_do_not_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wishes_hold_as_long_as_they_can() {
+async fn options_hold_as_long_as_they_can() {
     let choice = ToolChoice::One("echo".to_owned());
     let cases: [(ToolChoice, Vec<ScriptedReply>, Vec<ToolChoice>); 2] = [
         (
@@ -85,8 +85,8 @@ async fn wishes_hold_as_long_as_they_can() {
     ];
     for (choice, script, expected) in cases {
         let mut stage = TestAgent::new(script);
-        let wishes = RequestOptions { choice, ..RequestOptions::default() };
-        assert_eq!(run(&mut stage, &[], wishes).await.answer.as_deref(), Some("Ok."));
+        let options = RequestOptions { choice, ..RequestOptions::default() };
+        assert_eq!(run(&mut stage, &[], options).await.answer.as_deref(), Some("Ok."));
         let seen: Vec<_> = stage.asked().into_iter().map(|(_, _, choice)| choice).collect();
         assert_eq!(seen, expected);
     }

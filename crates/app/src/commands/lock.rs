@@ -30,7 +30,7 @@ pub(super) fn run(args: &LockArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     for server in &args.update {
         known_server(&loaded, server)?;
     }
-    // A file that cannot be read is told before servers are started.
+    // A file that cannot be read is reported before servers are started.
     let found = store.read()?;
     if args.check && found.is_none() {
         let text = format!("there is no {FILE_NAME}; `switchboard lock` writes one");

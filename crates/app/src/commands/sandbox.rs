@@ -109,7 +109,7 @@ async fn make_calls(server: &str, app: &App, calls: impl BufRead) -> anyhow::Res
     Ok(failed)
 }
 
-/// Makes the calls that somebody types or pipes in, until Ctrl-C; a line that is no call is told and left out.
+/// Makes the calls that somebody types or pipes in, until Ctrl-C; a line that is not a call is reported and skipped.
 async fn make_calls_until_interrupted(server: &str, app: &App) -> anyhow::Result<usize> {
     terminal::tell(
         "the server is watched; calls are read as lines of {tool, arguments}, until Ctrl-C",

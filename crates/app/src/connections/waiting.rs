@@ -77,13 +77,14 @@ impl Connections {
 
     /// Waits until every failure is reported: a server's state is `Failed` a moment before its failure is reported.
     async fn told(&self) {
-        let given_up = |server: &Arc<Server>| matches!(server.state(), ServerState::Failed(_));
-        for server in self.all().into_iter().filter(given_up) {
+        let has_failed = |server: &Arc<Server>| matches!(server.state(), ServerState::Failed(_));
+        for server in self.all().into_iter().filter(has_failed) {
             let name = &**server.name();
-            let is_told =
-                |told: &Vec<ServerFailure>| told.iter().any(|given_up| given_up.server == name);
+            let is_announced = |failures: &Vec<ServerFailure>| {
+                failures.iter().any(|failure| failure.server == name)
+            };
             // Cannot fail: the sender is a field of `self`.
-            let _ = self.given_up.subscribe().wait_for(is_told).await;
+            let _ = self.announced_failures.subscribe().wait_for(is_announced).await;
         }
     }
 

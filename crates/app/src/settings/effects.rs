@@ -7,6 +7,7 @@
 use std::{cell::RefCell, collections::BTreeSet, fmt, path::Path};
 
 use serde::Serialize;
+use switchboard_models::Provider;
 use switchboard_toolcall::text::visible;
 
 use super::{
@@ -215,16 +216,16 @@ impl Effects {
         }
     }
 
-    /// Adds the key that the environment gives to a model whose settings have none (SPEC ML-10).
+    /// Adds the key that the environment gives to a model whose settings have none (SPEC ML-10). A provider that a variable
+    /// names may be any.
     fn add_key_of(&mut self, model: &ConfigNode) {
-        let has_key = text(model.get("api_key")).is_some_and(|key| !key.trim().is_empty());
-        let variable = match text(model.get("provider")) {
-            _ if has_key => None,
-            Some("anthropic") => Some("$ANTHROPIC_API_KEY"),
-            Some("openai") => Some("$OPENAI_API_KEY"),
-            _ => None,
-        };
-        self.reads.extend(variable.map(str::to_owned));
+        if text(model.get("api_key")).is_some_and(|key| !key.trim().is_empty()) {
+            return;
+        }
+        let code = text(model.get("provider")).unwrap_or_default();
+        let may_be = |provider: &&Provider| provider.code() == code || code.contains("${");
+        let variables = Provider::ALL.iter().filter(may_be).filter_map(|it| it.info().key_variable);
+        self.reads.extend(variables.map(|name| format!("${name}")));
     }
 
     fn add_settings(&mut self, path: &str, node: &ConfigNode) {
@@ -425,6 +426,22 @@ mod tests {
         ] {
             assert!(found.sets.iter().any(|found| found == set), "{set}\n{found}");
         }
+    }
+
+    // PO-3, ML-10
+    #[test]
+    fn the_key_of_every_provider_is_listed() {
+        let mut all = BTreeSet::new();
+        for provider in Provider::ALL {
+            let variable = provider.info().key_variable.map(|name| format!("${name}"));
+            all.extend(variable.clone());
+            let model = format!("[models.m]\nprovider = '{provider}'\nmodel = 'x'\n");
+            assert_eq!(of(&model).reads, variable.into_iter().collect());
+            assert_eq!(of(&format!("{model}api_key = 'x'\n")).reads, BTreeSet::new());
+        }
+        let unknown = of("[models.m]\nprovider = '${P}'\nmodel = 'x'\n");
+        all.insert("$P".to_owned());
+        assert_eq!(unknown.reads, all);
     }
 
     // PO-3

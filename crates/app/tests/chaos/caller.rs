@@ -25,7 +25,7 @@ pub(crate) enum Way {
 
 /// A call that was asked for, and what the caller was told of it.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct CallAttempt {
     /// What the tool writes down.
     pub(crate) word: String,
     /// `act`, `put` or `look`.
@@ -49,7 +49,7 @@ impl Caller {
     }
 
     /// Asks until it is told that this is enough.
-    pub(crate) fn ask_until(mut self, enough: &AtomicBool) -> Vec<Asked> {
+    pub(crate) fn ask_until(mut self, enough: &AtomicBool) -> Vec<CallAttempt> {
         let mut asked = Vec::new();
         while !enough.load(Ordering::Relaxed) {
             asked.push(self.ask(asked.len()));
@@ -58,7 +58,7 @@ impl Caller {
         asked
     }
 
-    fn ask(&mut self, turn: usize) -> Asked {
+    fn ask(&mut self, turn: usize) -> CallAttempt {
         let choices = [
             ("act", Way::Waiting),
             ("put", Way::Waiting),
@@ -85,7 +85,7 @@ impl Caller {
             Some((_, answer)) => (None, Some(answer)),
             None => (None, None),
         };
-        Asked { word, tool, way, queued, told }
+        CallAttempt { word, tool, way, queued, told }
     }
 }
 

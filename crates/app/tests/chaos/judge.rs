@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde_json::Value;
 
-use crate::caller::{Asked, Way};
+use crate::caller::{CallAttempt, Way};
 
 /// What the tools wrote down of one word.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,7 +48,7 @@ impl fmt::Display for Verdict {
 }
 
 /// Judges every call that was asked for.
-pub(crate) fn judge(asked: &[Asked], notes: &str) -> Verdict {
+pub(crate) fn judge(asked: &[CallAttempt], notes: &str) -> Verdict {
     let mut noted: BTreeMap<&str, Noted> = BTreeMap::new();
     for line in notes.lines() {
         let (what, word) = line.split_once(' ').unwrap();
@@ -75,7 +75,7 @@ pub(crate) fn judge(asked: &[Asked], notes: &str) -> Verdict {
 }
 
 /// `ok`, the error kind, or that nobody could say.
-fn ending(asked: &Asked) -> String {
+fn ending(asked: &CallAttempt) -> String {
     match &asked.told {
         Some(told) if told["success"] == true => "ok".to_owned(),
         Some(told) => told["error_kind"].as_str().unwrap_or("no envelope").to_owned(),
@@ -84,7 +84,7 @@ fn ending(asked: &Asked) -> String {
 }
 
 /// What is not true about what the caller was told.
-fn lie(asked: &Asked, ending: &str, ran: Noted) -> Option<&'static str> {
+fn lie(asked: &CallAttempt, ending: &str, ran: Noted) -> Option<&'static str> {
     let may_repeat = asked.tool != "act";
     if !may_repeat && ran.starts > 1 {
         return Some("it ran twice");
@@ -104,7 +104,7 @@ fn lie(asked: &Asked, ending: &str, ran: Noted) -> Option<&'static str> {
     }
 }
 
-fn says_done(asked: &Asked) -> bool {
+fn says_done(asked: &CallAttempt) -> bool {
     let result = asked.told.as_ref().map(|told| &told["result"]);
     result.and_then(Value::as_str) == Some(&format!("done {}", asked.word))
 }

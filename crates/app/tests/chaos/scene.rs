@@ -11,7 +11,7 @@ use std::{
 use switchboard_testkit::{Nats, process::free_port};
 use tempfile::TempDir;
 
-use crate::caller::{Asked, request};
+use crate::caller::{CallAttempt, request};
 
 const WITNESS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chaos/witness.py");
 
@@ -114,7 +114,7 @@ impl Scene {
     }
 
     /// Waits until every call that was queued has ended, and notes what came of it.
-    pub(crate) fn wait_for_queued(&self, asked: &mut [Asked]) {
+    pub(crate) fn wait_for_queued(&self, asked: &mut [CallAttempt]) {
         for asked in asked.iter_mut() {
             let Some(id) = &asked.queued else { continue };
             let gateway = &self.gateways[0];

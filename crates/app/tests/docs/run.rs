@@ -12,7 +12,7 @@ use crate::{
     commands::{Shown, runs_on, words},
     compare,
     page::Block,
-    shell::{Ran, Shell, Step},
+    shell::{CommandOutcome, Shell, Step},
 };
 
 /// How long a command that runs on may take until it has said what the page shows.
@@ -95,7 +95,7 @@ impl<'a> Run<'a> {
     }
 
     /// Checks how a command ended.
-    fn judge(&self, role: Role, step: &Step, ran: &Ran) -> Result<(), String> {
+    fn judge(&self, role: Role, step: &Step, ran: &CommandOutcome) -> Result<(), String> {
         let (place, expected) = match role {
             Role::Shown(index) => (self.place_of(&self.shown[index]), self.expected(index)),
             Role::Hidden | Role::Let(_) => (self.block.place.clone(), vec![0]),
@@ -138,7 +138,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn compare(&self, shown: &Shown, ran: &Ran, found: &[(&str, String)]) -> Result<(), String> {
+    fn compare(
+        &self,
+        shown: &Shown,
+        ran: &CommandOutcome,
+        found: &[(&str, String)],
+    ) -> Result<(), String> {
         let is_output = self.block.notes.output.is_some();
         let (place, command) = (self.place_of(shown), &shown.command);
         if is_output && self.block.language == "json" {

@@ -53,7 +53,7 @@ pub(crate) struct Step {
 }
 
 /// What became of a command.
-pub(crate) struct Ran {
+pub(crate) struct CommandOutcome {
     pub(crate) status: i32,
     /// What it wrote to stdout and stderr, and may still write.
     output: PathBuf,
@@ -65,7 +65,7 @@ impl Step {
     }
 }
 
-impl Ran {
+impl CommandOutcome {
     pub(crate) fn output(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.output).unwrap_or_default()).into_owned()
     }
@@ -112,7 +112,7 @@ impl Shell {
     ///
     /// # Errors
     /// They took too long.
-    pub(crate) fn run(&self, steps: &[&Step]) -> Result<Vec<Ran>, String> {
+    pub(crate) fn run(&self, steps: &[&Step]) -> Result<Vec<CommandOutcome>, String> {
         let runs = tempfile::tempdir_in(self.folder.path().join("runs")).unwrap().keep();
         let mut script = PRELUDE.to_owned();
         for (index, step) in steps.iter().enumerate() {
@@ -141,7 +141,7 @@ impl Shell {
         let ran = steps.iter().enumerate().map(|(index, _)| {
             let status = fs::read_to_string(runs.join(index.to_string())).unwrap_or_default();
             let output = runs.join(format!("{index}.out"));
-            Ran { status: status.trim().parse().unwrap_or(-1), output }
+            CommandOutcome { status: status.trim().parse().unwrap_or(-1), output }
         });
         let ran: Vec<_> = ran.collect();
         match (is_over, ran.iter().position(|ran| ran.status == -1)) {

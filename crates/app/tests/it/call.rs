@@ -1,10 +1,13 @@
 //! `call`: envelopes, exact texts, deadline, cancellation.
 
-use std::{net::TcpListener, process::Command, thread, time::Duration};
+use std::{net::TcpListener, process::Command};
 
 use serde_json::json;
 
-use crate::place::{Place, Ran};
+use crate::{
+    fixture::wait_until_interruptible,
+    place::{Place, Ran},
+};
 
 #[test]
 fn the_first_command_of_the_readme_works() {
@@ -14,9 +17,15 @@ fn the_first_command_of_the_readme_works() {
     assert_eq!((ran.status, ran.stdout.as_str()), (0, "{\"result\":4}\n"), "{ran:?}");
     assert_eq!(ran.stderr, "", "nothing but the result in a pipe");
     let ran = place.run(&["call", "math_eval", r#"{"expression":"2+2"}"#, "--json"]);
-    let start =
-        r#"{"success":true,"result":{"result":4},"tool_name":"math_eval","execution_time_ms":"#;
-    assert!(ran.stdout.starts_with(start), "{ran:?}");
+    let mut envelope = ran.json();
+    let took = envelope["execution_time_ms"].take();
+    assert!(took.as_f64().is_some_and(|took| took > 0.0), "{ran:?}");
+    assert_eq!(envelope["call_id"].take().as_str().map(str::len), Some(26), "{ran:?}");
+    let expected = json!({
+        "success": true, "result": {"result": 4}, "tool_name": "math_eval",
+        "execution_time_ms": null, "call_id": null,
+    });
+    assert_eq!(envelope, expected);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
 }
 
@@ -162,7 +171,7 @@ fn an_interrupt_cancels_the_call() {
     let child = place.command(&["call", "search_web", "query=x", "--json"]).spawn().unwrap();
     // The request is the sign that the call runs.
     let _request = provider.accept().unwrap();
-    thread::sleep(Duration::from_millis(50));
+    wait_until_interruptible(&child);
     let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(interrupt.success());
     let ran = Ran::of(child.wait_with_output().unwrap());

@@ -3,13 +3,16 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Child, Command},
     sync::OnceLock,
     thread,
     time::{Duration, Instant},
 };
 
 use crate::place::Place;
+
+/// The bit of SIGINT in the masks of `/proc`.
+const SIGINT: u64 = 1 << 1;
 
 /// The example `misbehaving_server` of crates/mcp-client; its modes are told at its top.
 pub(crate) fn misbehaving() -> &'static str {
@@ -99,4 +102,15 @@ pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
         assert!(began.elapsed() < Duration::from_secs(20), "not within 20s: {what}");
         thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Waits until Ctrl-C is handled by the command itself, and does not just end its process.
+pub(crate) fn wait_until_interruptible(command: &Child) {
+    let file = format!("/proc/{}/status", command.id());
+    wait_until("the command handles Ctrl-C", || {
+        let status = fs::read_to_string(&file).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        caught.is_some_and(|mask| mask & SIGINT != 0)
+    });
 }

@@ -1,11 +1,9 @@
 //! On a real terminal, which `script` provides: colours, columns and the spinner.
 
 use std::{
-    io::Write,
+    io::{Read, Write},
     net::TcpListener,
-    process::{Command, Stdio},
-    thread,
-    time::Duration,
+    process::{Command, Output, Stdio},
 };
 
 use serde_json::json;
@@ -19,11 +17,11 @@ const COLUMNS: usize = 60;
 
 /// Runs a command line on a terminal; its stdout and stderr come as one.
 fn on_a_terminal(place: &Place, variables: &[(&str, &str)], line: &str) -> Ran {
-    typing(place, variables, line, "")
+    typing(place, variables, line, &[])
 }
 
-/// As [`on_a_terminal`], while somebody types.
-fn typing(place: &Place, variables: &[(&str, &str)], line: &str, typed: &str) -> Ran {
+/// As [`on_a_terminal`], while somebody answers these questions, each with a line.
+fn typing(place: &Place, variables: &[(&str, &str)], line: &str, answers: &[(&str, &str)]) -> Ran {
     let binary = env!("CARGO_BIN_EXE_switchboard");
     let line = format!("stty rows 24 cols {COLUMNS}; {binary} {line}");
     let mut command = Command::new("script");
@@ -33,14 +31,28 @@ fn typing(place: &Place, variables: &[(&str, &str)], line: &str, typed: &str) ->
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut keyboard = child.stdin.take().unwrap();
-    for line in typed.split_inclusive('\n') {
-        // Nobody types before the question is there; echo is switched off with it.
-        thread::sleep(Duration::from_millis(400));
-        keyboard.write_all(line.as_bytes()).unwrap();
+    let mut screen = child.stdout.take().unwrap();
+    let mut shown = Vec::new();
+    for (question, answer) in answers {
+        // Nobody types before the question is there; echo is switched off before it.
+        read_until(question, &mut screen, &mut shown);
+        writeln!(keyboard, "{answer}").unwrap();
     }
-    let ran = Ran::of(child.wait_with_output().unwrap());
+    screen.read_to_end(&mut shown).unwrap();
+    let output = child.wait_with_output().unwrap();
     drop(keyboard);
-    ran
+    Ran::of(Output { stdout: shown, ..output })
+}
+
+/// Reads what the terminal shows until the text is there once more.
+fn read_until(text: &str, screen: &mut impl Read, shown: &mut Vec<u8>) {
+    let start = shown.len();
+    while !shown[start..].ends_with(text.as_bytes()) {
+        let mut byte = [0];
+        let has_ended = screen.read(&mut byte).unwrap() == 0;
+        assert!(!has_ended, "never asked {text:?}: {}", String::from_utf8_lossy(shown));
+        shown.push(byte[0]);
+    }
 }
 
 // TL-6
@@ -177,7 +189,9 @@ fn inputs_are_asked_for_and_passwords_not_shown() {
     });
     let place = Place::new().file("mcp.json", config.to_string());
     let line = "call s__environment --json --config mcp.json";
-    let ran = typing(&place, &[], line, "wrong\n\nhunter2\n");
+    let mode = "(env, modern) [env]: ";
+    let answers = [(mode, "wrong"), (mode, ""), ("The key: ", "hunter2")];
+    let ran = typing(&place, &[], line, &answers);
     assert_eq!(ran.stdout.matches("(env, modern) [env]: ").count(), 2, "{ran:?}");
     assert_eq!(ran.stdout.matches("The key: ").count(), 1, "{ran:?}");
     let (questions, result) = ran.stdout.split_once("{\"success\":true").unwrap();
@@ -190,7 +204,9 @@ fn duplicates_are_asked_about() {
     let theirs = json!({"mcpServers": {"a": {"command": "new"}, "b": {"command": "newer"}}});
     let ours = "# mine\n[servers.a] # first\ncommand = \"old\"\n[servers.b]\ncommand = \"old\"\n";
     let place = Place::with_config(ours).file("c.json", theirs.to_string());
-    let ran = typing(&place, &[("NO_COLOR", "1")], "import c.json --here", "y\nn\n");
+    let question = "Replace it? [y/N] ";
+    let answers = [(question, "y"), (question, "n")];
+    let ran = typing(&place, &[("NO_COLOR", "1")], "import c.json --here", &answers);
     assert!(
         ran.stdout.contains("replaced  a\r\n") && ran.stdout.contains("left      b: "),
         "{ran:?}"

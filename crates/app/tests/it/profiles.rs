@@ -99,7 +99,7 @@ fn an_unknown_profile_is_wrong_usage_with_the_nearest_name() {
         let told = place.refusal(words);
         assert!(told.contains("there is no profile `desc`; did you mean `desk`?"), "{told}");
     }
-    assert!(place.run(&["token", "list", "--json"]).stdout.starts_with("[]"));
+    assert_eq!(place.run(&["token", "list", "--json"]).stdout, "[]\n");
     for (config, told) in [
         ("[profiles.a]\ntols = []\n", "did you mean `tools`?"),
         ("[profiles.a.tool.x]\nnam = 'y'\n", "did you mean `name`?"),

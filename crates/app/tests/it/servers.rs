@@ -5,13 +5,15 @@ use std::{
     net::TcpListener,
     process::Command,
     thread,
-    time::Duration,
 };
 
 use serde_json::{Value, json};
 
 use crate::{
-    fixture::{NO_DELAY, misbehaving, pid, runs, section, section_with_pid, wait_until},
+    fixture::{
+        NO_DELAY, misbehaving, pid, runs, section, section_with_pid, wait_until,
+        wait_until_interruptible,
+    },
     place::{Place, Ran},
 };
 
@@ -110,7 +112,7 @@ const BLOCK: &str = "\
 ";
 
 #[test]
-fn a_server_that_is_given_up_is_told_to_the_letter() {
+fn the_text_about_a_failed_server_is_exact() {
     // MC-2, MC-4, §12
     let config = format!("{NO_DELAY}{DEAD}check = \"MQTT broker running\"\n");
     let place = Place::with_config(&config).variable("RUST_LOG", "off");
@@ -264,7 +266,7 @@ fn an_interrupt_while_connecting_ends_the_command() {
     let place = Place::with_config(&section_with_pid("mute", "silent"));
     let child = place.command(&["tools"]).spawn().unwrap();
     let pid = pid(&place, "mute");
-    thread::sleep(Duration::from_millis(100));
+    wait_until_interruptible(&child);
     signal(&child, "-INT");
     let ran = Ran::of(child.wait_with_output().unwrap());
     assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{ran:?}");

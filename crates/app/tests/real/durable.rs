@@ -44,7 +44,7 @@ fn ended(gateway: &Gateway, id: &str) -> Value {
 
 // GW-1, RC-2
 #[test]
-fn calls_are_queued_followed_and_given_up_from_everywhere() {
+fn calls_are_queued_followed_and_cancelled_from_everywhere() {
     let place = Place::new();
     let _worker = place.worker("one", &[]);
     let gateway = place.gateway(1);

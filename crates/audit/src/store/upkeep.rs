@@ -117,9 +117,9 @@ impl UpkeepWork {
         // Logged once, not twice a second.
         match &done {
             Err(cause) if self.is_well => {
-                warn!(cause = chain(cause), "the record store needs help");
+                warn!(cause = chain(cause), "upkeep of the record store failed; retrying");
             }
-            Ok(()) if !self.is_well => info!("the record store is well again"),
+            Ok(()) if !self.is_well => info!("upkeep of the record store works again"),
             _ => {}
         }
         self.is_well = done.is_ok();
@@ -142,7 +142,7 @@ impl UpkeepWork {
         let collected = retention::gc(&self.layout.root, &self.config)?;
         if collected.segments + collected.artifacts > 0 {
             let retention::GcReport { segments, artifacts, bytes, left } = collected;
-            info!(segments, artifacts, bytes, left, "old records gave way");
+            info!(segments, artifacts, bytes, left, "old records were deleted");
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ pub(super) fn seen(
     let about = message.info()?;
     let told = serde_json::from_slice::<CallUpdate>(&message.payload);
     if let Err(error) = &told {
-        debug!(%error, sequence = about.stream_sequence, "a record is not to be understood");
+        debug!(%error, sequence = about.stream_sequence, "a record cannot be parsed");
     }
     let seen = StreamRecord {
         sequence: about.stream_sequence,

@@ -189,7 +189,7 @@ async fn certificates_open_the_door() {
     let cluster = server.enter(with(&ours, &ours)).await.unwrap();
     assert!(cluster.address().starts_with("tls://"));
     cluster.bucket(Bucket::Tokens).await.unwrap();
-    // Whom they do not know, and who does not know them, is tried on, for a certificate may be renewed.
+    // A server with an unknown certificate, or one that rejects ours, is retried: a certificate may be renewed.
     for wrong in [with(&ours, &theirs), with(&theirs, &ours)] {
         let cluster = Cluster::connect(&wrong).await.unwrap();
         assert!(cluster.reached(Duration::from_secs(2)).await.is_err());
@@ -203,7 +203,7 @@ async fn a_door_that_stays_shut_is_logged_once() {
     let server = Guarded::start("authorization { user: \"me\", password: \"right\" }\n");
     let config = Config { user: text("me"), password: text("wrong"), ..Config::default() };
     assert!(server.enter(config).await.is_err());
-    // It is tried on, silently.
+    // It is retried, silently.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let said = |line: &&String| line.contains("cannot be used: authorization violation");
     assert_eq!(logs.lines().iter().filter(said).count(), 1, "{:?}", logs.lines());

@@ -66,7 +66,7 @@ export function refused(server) {
   if (!refusals.length) return null;
   return h(
     'div',
-    { class: 'set-aside' },
+    { class: 'server-notes' },
     h('h3', {}, 'Refused by its sandbox'),
     h(
       'ul',

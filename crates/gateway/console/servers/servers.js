@@ -181,7 +181,7 @@ class Servers {
       skipped.length > 0 &&
         h(
           'div',
-          { class: 'set-aside' },
+          { class: 'server-notes' },
           h('h3', {}, `Skipped tools (${skipped.length})`),
           h(
             'ul',

@@ -26,7 +26,7 @@ export function waiting(server, done) {
   if (all.length === 0) return null;
   return h(
     'div',
-    { class: 'set-aside waiting' },
+    { class: 'server-notes waiting' },
     h(
       'div',
       { class: 'row' },

@@ -95,7 +95,7 @@ impl Chat {
         request: &ChatRequest,
         conversation: SavedConversation,
     ) -> Result<Self, ChatFailure> {
-        let (agent, foreign, wishes) = prepare(&parts, caller, request)?;
+        let (agent, foreign, run_options) = prepare(&parts, caller, request)?;
         let named = request.user.as_deref().or(request.chat.as_deref());
         let options = request.stream_options.as_ref();
         let agent = recorded(agent, request, caller, &parts);
@@ -106,7 +106,7 @@ impl Chat {
             include_usage: options.and_then(|options| options.include_usage).unwrap_or_default(),
             include_calls: options.and_then(|options| options.include_calls).unwrap_or_default(),
             caller: caller.clone(),
-            agent: agent.with_foreign_tools(foreign).with_options(wishes),
+            agent: agent.with_foreign_tools(foreign).with_options(run_options),
             conversation,
             unfinished: None,
             parts,
@@ -259,10 +259,10 @@ fn prepare(
     let agent = agent.seeing(caller.visibility().clone());
     let agent = agent.offering_where(move |tool| visible.may_see(tool, &tools));
     let foreign = convert::tools(request)?;
-    let wishes = convert::wishes(request, |name| {
+    let options = convert::options(request, |name| {
         foreign.iter().any(|tool| tool.name == name) || agent.offers_tool(name)
     })?;
-    Ok((agent, foreign, wishes))
+    Ok((agent, foreign, options))
 }
 
 /// Says in the record of the run which chat it is a turn of, and which tools its client may see, in which profile.

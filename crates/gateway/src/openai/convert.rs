@@ -184,7 +184,7 @@ fn spec(tool: &ClientTool, place: &str) -> Result<ToolSpec, ChatFailure> {
 }
 
 /// Returns the options of the run; `knows` says which tools exist.
-pub(super) fn wishes(
+pub(super) fn options(
     request: &ChatRequest,
     knows: impl Fn(&str) -> bool,
 ) -> Result<RequestOptions, ChatFailure> {

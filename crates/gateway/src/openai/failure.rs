@@ -107,13 +107,7 @@ impl From<ModelError> for ChatFailure {
             FailureKind::Rejected if matches!(error.status, Some(400 | 415 | 422)) => {
                 (StatusCode::BAD_REQUEST, Some("provider_rejected"))
             }
-            FailureKind::Connect
-            | FailureKind::Auth
-            | FailureKind::Server
-            | FailureKind::Rejected
-            | FailureKind::Cut
-            | FailureKind::Unreadable
-            | FailureKind::BrokenCall => (StatusCode::BAD_GATEWAY, Some("provider_failed")),
+            _ => (StatusCode::BAD_GATEWAY, Some("provider_failed")),
         };
         let retry_after =
             error.retry_after.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0));

@@ -44,7 +44,7 @@ pub(crate) struct ShownPolicy {
     /// The file of the config.
     file: Option<String>,
     /// Why the file as it is now does not apply; then the one before it does.
-    refused: Option<ShownRefusal>,
+    refused: Option<RefusedConfig>,
     allow: Vec<String>,
     deny: Vec<String>,
     ask: Vec<String>,
@@ -61,7 +61,7 @@ pub(crate) struct ShownPolicy {
 
 /// A change of the config that was refused.
 #[derive(Serialize, ToSchema)]
-struct ShownRefusal {
+struct RefusedConfig {
     error: String,
     at: String,
 }
@@ -108,7 +108,7 @@ pub(crate) async fn show(
     let PolicyConfig { allow, deny, ask, ask_if, secret_arguments, .. } = state.policy.clone();
     Ok(Json(ShownPolicy {
         file: state.file.as_ref().map(|file| file.display().to_string()),
-        refused: state.refusal.as_ref().map(|refusal| ShownRefusal {
+        refused: state.refusal.as_ref().map(|refusal| RefusedConfig {
             error: redact::text(&refusal.error).into_owned(),
             at: timestamp(refusal.at),
         }),

@@ -55,7 +55,7 @@ pub(crate) struct ShownServer {
     state: &'static str,
     /// `stdio`, `http` or `sse`; `workers` if it is a group of workers, `openapi` if it is an API.
     kind: &'static str,
-    /// The command line of a stdio server, or the address of another, secrets taken out; none for who does not administer.
+    /// The command line of a stdio server, or the address of another, secrets taken out; only for administrators.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     origin: Option<String>,
@@ -69,37 +69,37 @@ pub(crate) struct ShownServer {
     protocol: Option<String>,
     /// What it calls itself.
     server: Option<ServerInfo>,
-    /// What it declares that it has, such as `tools`, `resources` and `prompts`; none unless it is connected.
+    /// What it declares that it has, such as `tools`, `resources` and `prompts`; only if it is connected.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     capabilities: Option<Vec<String>>,
-    /// Since when its state is what it is; none for a group of workers.
+    /// When its state last changed; unset for a group of workers.
     since: Option<String>,
     /// How often it was started or connected to.
     starts: u64,
     /// The same without the first time.
     restarts: u64,
-    /// What last went wrong, or why it is skipped; none for who neither administers nor watches.
+    /// What last went wrong, or why it is skipped; only for callers who may administer or watch.
     error: Option<String>,
     error_at: Option<String>,
     /// How many tools it offers now.
     tools: usize,
     /// Tools of its that are not used, and why.
     skipped_tools: Vec<String>,
-    /// What it says that is not in `switchboard.lock`, or differs from it; nothing for who neither approves, administers nor
-    /// watches.
+    /// What it says that is not in `switchboard.lock`, or differs from it; only for callers who may approve, administer or
+    /// watch.
     waiting: Vec<ShownPending>,
-    /// How many client sessions have a copy of it to themselves; 0 for who neither administers nor watches.
+    /// How many client sessions have a copy of it to themselves; 0 for callers who may neither administer nor watch.
     clients: usize,
     /// The last lines of its stderr; unset if there are none, or the caller may not see them.
     stderr: Option<Vec<String>>,
-    /// Whether somebody is signed in to it, or should be; none for a server without sign-in, and for who neither administers
-    /// nor watches, unless it is the caller's own.
+    /// Whether somebody is signed in to it, or should be; unset for a server without sign-in. Only for callers who may
+    /// administer or watch, unless the sign-in is the caller's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     sign_in: Option<ShownSignIn>,
-    /// How its program is confined, and what it was refused; none if it is not confined, and for who neither administers nor
-    /// watches.
+    /// How its program is confined, and what it was refused; unset if it is not confined. Only for callers who may
+    /// administer or watch.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     sandbox: Option<ShownSandbox>,

@@ -100,7 +100,7 @@ pub(crate) async fn show(
     responses(
         (status = 200, description = "The session; its cookie is in `Set-Cookie`", body = SessionInfo),
         (status = 400, description = "The body is not `{\"token\": …}`", body = FailedResponse),
-        (status = 401, description = "Nobody knows the token", body = FailedResponse),
+        (status = 401, description = "The token is unknown", body = FailedResponse),
         (status = 403, description = "Another page, or `X-Switchboard` is missing", body = FailedResponse),
         (status = 413, description = "The request is too large", body = FailedResponse),
         (status = 429, description = "The token's share is used up", body = FailedResponse),

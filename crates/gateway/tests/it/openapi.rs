@@ -1,5 +1,7 @@
 //! `/openapi.json`: every route and every tool, as far as the caller may see them.
 
+use std::{collections::BTreeMap, fs, path::Path};
+
 use serde_json::{Value, json};
 use switchboard_gateway::Config;
 use switchboard_runtime::{ArtifactSource, artifacts::ArtifactContent};
@@ -161,4 +163,44 @@ async fn hidden_tools_are_not_documented() {
         .collect();
     assert_eq!(tools, ["{name}", "echo"]);
     assert!(!document.to_string().contains("weather"));
+}
+
+// GW-1: a component of the document has the name of its type, so a second type of the name would replace the first.
+#[test]
+fn no_two_types_of_the_document_have_one_name() {
+    let mut files_by_name = BTreeMap::<String, Vec<String>>::new();
+    add_components(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files_by_name);
+    assert!(files_by_name.len() > 80, "only {} types were found", files_by_name.len());
+    assert!(files_by_name.contains_key("ShownServer"), "{files_by_name:?}");
+    files_by_name.retain(|_, files| files.len() > 1);
+    assert!(files_by_name.is_empty(), "types share a name: {files_by_name:?}");
+}
+
+/// Adds the types below the folder that derive `ToSchema`.
+fn add_components(folder: &Path, files_by_name: &mut BTreeMap<String, Vec<String>>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            add_components(&path, files_by_name);
+            continue;
+        }
+        let source = fs::read_to_string(&path).unwrap_or_default();
+        for name in source.split("#[derive(").skip(1).filter_map(component) {
+            files_by_name.entry(name).or_default().push(path.display().to_string());
+        }
+    }
+}
+
+/// Returns the name of the component that a type becomes, read from what follows its `#[derive(`. `None` if the type does
+/// not derive `ToSchema`.
+fn component(after_derive: &str) -> Option<String> {
+    let (traits, rest) = after_derive.split_once(")]")?;
+    traits.split(',').find(|name| name.trim().ends_with("ToSchema"))?;
+    let (attributes, declaration) = ["struct ", "enum "]
+        .iter()
+        .filter_map(|keyword| rest.split_once(*keyword))
+        .min_by_key(|(attributes, _)| attributes.len())?;
+    let chosen = attributes.split_once("schema(as = ").map(|(_, name)| name);
+    let name = chosen.unwrap_or(declaration);
+    Some(name.chars().take_while(|&part| part.is_alphanumeric() || part == '_').collect())
 }

@@ -147,7 +147,7 @@ fn deliver(
                 answer = Some(outcome);
             }
             IncomingMessage::Response { id, .. } => {
-                tracing::debug!(?id, "an answer nobody waits for was dropped")
+                tracing::debug!(?id, "a response to an unknown request was dropped")
             }
             message => inbox.take_during(message, id),
         }

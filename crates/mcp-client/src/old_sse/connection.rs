@@ -92,7 +92,7 @@ impl SseConnection {
                 match id.and_then(|id| self.waiting().remove(&id)) {
                     // The request may have been dropped meanwhile.
                     Some(waiting) => drop(waiting.send(outcome)),
-                    None => tracing::debug!(?id, "an answer nobody waits for was dropped"),
+                    None => tracing::debug!(?id, "a response to an unknown request was dropped"),
                 }
             }
             message => self.inbox.take(message),

@@ -95,9 +95,7 @@ impl Server {
             ServerAuth::Exchange if self.config().is_per_caller() => format!(
                 "Call through a gateway with a JWT that it takes ([serve.jwt]), or check [servers.{name}.oauth]."
             ),
-            ServerAuth::Client | ServerAuth::Exchange => {
-                format!("Nobody can sign in to it; check [servers.{name}.oauth].")
-            }
+            _ => format!("Nobody can sign in to it; check [servers.{name}.oauth]."),
         }
     }
 }

@@ -88,7 +88,7 @@ impl StdioShared {
         match message {
             IncomingMessage::Response { id: Some(id), outcome } => {
                 if !self.pending.settle(id, outcome.map_err(Failure::Rpc)) {
-                    tracing::debug!(server = %self.name, id, "an answer that nobody waits for");
+                    tracing::debug!(server = %self.name, id, "a response to an unknown request was dropped");
                 }
             }
             IncomingMessage::Response { id: None, outcome } => self.unaddressed(&outcome.err()),

@@ -63,7 +63,7 @@ async fn a_skipped_server_says_why_and_is_never_started() {
 
 // MC-2: it goes on being tried, and its tools appear when it is back.
 #[tokio::test]
-async fn a_server_that_was_given_up_comes_back() {
+async fn a_failed_server_comes_back() {
     let program = std::env::temp_dir().join(format!("switchboard-back-{}", std::process::id()));
     let command = Some(program.display().to_string());
     let test = TestServers::configured(ServerConfig { command, ..misbehaving("") }).await;

@@ -30,7 +30,7 @@ async fn a_list_without_end_is_bounded() {
 
 // TL-2
 #[tokio::test]
-async fn bad_tools_are_set_aside_one_by_one() {
+async fn bad_tools_are_skipped_one_by_one() {
     let logs = Logs::collect(Level::WARN);
     let test = TestServers::misbehaving("bad-tools").await;
     let aside = test.servers.get("s").unwrap().skipped_tools();

@@ -7,7 +7,7 @@ use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolResult};
 
 use super::{ListParams, read, unusable};
 use crate::{
-    DiscoveryMode, ServerInner,
+    DiscoveryMode, McpCaller, ServerInner,
     discovery::RequestedCall,
     exchange::Exchange,
     page,
@@ -43,6 +43,12 @@ impl ServerInner {
         };
         let private = caller.is_restricted();
         Ok(MethodReply::List(ListReply { key: "tools", entries, next, ttl: 0, private }))
+    }
+
+    /// Returns which tools the caller lists: all, or those of the search view.
+    pub(crate) fn discovery(&self, caller: &McpCaller) -> DiscoveryMode {
+        let of_profile = || caller.visibility.rules()?.config().discovery;
+        caller.discovery.or_else(of_profile).unwrap_or(self.config.discovery)
     }
 
     pub(super) async fn call_tool(

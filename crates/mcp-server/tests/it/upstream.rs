@@ -24,12 +24,12 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::test_server::TestServer;
 
 /// What the servers behind us were asked, with the parameters.
-pub(crate) type Heard = Arc<Mutex<Vec<(String, Value)>>>;
+pub(crate) type ReceivedMessages = Arc<Mutex<Vec<(String, Value)>>>;
 
 /// A server that listens until it is dropped.
 pub(crate) struct Upstream {
     pub(crate) url: String,
-    pub(crate) heard: Heard,
+    pub(crate) heard: ReceivedMessages,
     _task: AbortOnDropHandle<()>,
 }
 
@@ -39,7 +39,7 @@ struct UpstreamRequest {
     modern: bool,
     /// How many resources it lists without ever telling of changes; few and told of, if unset.
     silent: Option<usize>,
-    heard: Heard,
+    heard: ReceivedMessages,
 }
 
 impl Upstream {
@@ -56,7 +56,7 @@ impl Upstream {
     async fn listing(name: &'static str, modern: bool, silent: Option<usize>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let heard = Heard::default();
+        let heard = ReceivedMessages::default();
         let state = UpstreamRequest { name, modern, silent, heard: heard.clone() };
         let router = Router::new().route("/", post(answer)).with_state(state);
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });

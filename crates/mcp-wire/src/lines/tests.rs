@@ -73,7 +73,7 @@ fn a_line_gives_up_its_messages() {
 }
 
 #[test]
-fn a_line_full_of_beginnings_is_given_up_soon() {
+fn a_line_full_of_beginnings_is_rejected_soon() {
     // Tried one by one, each to the end of the line, these would take hours.
     let line = r#"{"id":["#.repeat(100_000);
     assert_eq!(read(line.as_bytes()), ["!"]);

@@ -9,7 +9,7 @@ use switchboard_models::{
 use switchboard_testkit::{Cassette, ProviderServer, Reply, Scrub, cassette::CassetteError};
 
 use crate::{
-    common::told,
+    common::{told, unused_address},
     light::{FOLDER, KEPT, converse},
 };
 
@@ -141,9 +141,8 @@ async fn what_cannot_be_used_says_so() {
     let other = Cassette::replay(&scratch.0, Scrub::default()).await.unwrap_err();
     assert!(other.to_string().ends_with("is no cassette"), "{other}");
     // Nobody is at the other end: the client is told, and nothing is kept.
-    let nobody = ProviderServer::start([]).await.url();
-    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    let recording = Cassette::record(&nobody, &scratch.0, Scrub::default()).await.unwrap();
+    let recording =
+        Cassette::record(&unused_address(), &scratch.0, Scrub::default()).await.unwrap();
     let (_, text) = ask(&recording.url(), "another-one", "x").await.unwrap_err();
     assert!(text.contains("the cassette could not reach its endpoint"), "{text}");
     assert!(recording.settled().await.is_empty());

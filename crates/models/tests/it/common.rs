@@ -10,6 +10,12 @@ use switchboard_models::{
 use switchboard_testkit::{ProviderServer, Reply};
 use switchboard_toolcall::ToolSpec;
 
+/// The address of a port that was just free, so that nobody listens there.
+pub(crate) fn unused_address() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
 /// A model at a fake provider.
 pub(crate) struct Setup {
     pub(crate) server: ProviderServer,

@@ -9,7 +9,7 @@ use switchboard_models::{
 use switchboard_testkit::{ProviderServer, Reply};
 use switchboard_toolcall::HumanDuration;
 
-use crate::common::{Setup, told};
+use crate::common::{Setup, told, unused_address};
 
 fn answer() -> Reply {
     Reply::json(200, &json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}))
@@ -80,11 +80,9 @@ async fn broken_connections() {
     let setup = Setup::new(Provider::OpenAi, [nothing, answer()]).await;
     assert_eq!(told(&setup.ask(true).await.unwrap()), "Answer | Hi | ");
     let mut config = ModelConfig::new(Provider::Ollama, "m");
-    // A port that was just free.
-    config.base_url = Some(ProviderServer::start([]).await.url());
+    config.base_url = Some(unused_address());
     config.max_retries = Some(0);
     let model = connect(&config).unwrap();
-    tokio::time::sleep(Duration::from_millis(20)).await;
     let messages = [Message::User("x".into())];
     let request = switchboard_models::Request::new(&messages);
     let error = model.ask(&request, &|_| {}).await.unwrap_err();

@@ -3,9 +3,9 @@
 use std::{process::Command, time::Duration};
 
 use switchboard_process::ProcessEnd;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
-use crate::{both, exited, gone, is_running, lines_in, run, text};
+use crate::{both, exited, gone, has_told_its_group, is_running, lines_in, run, text};
 
 // TK-1, MC-7: also a program, and its children, that ignore SIGTERM.
 #[tokio::test]
@@ -58,8 +58,7 @@ async fn a_program_whose_guard_is_killed_is_ended() {
     let [guarded, _] = both("sh", &["-c", &script]);
     let running = tokio::spawn(async move { run(&guarded, b"").await });
     let pids = lines_in(&file, 2).await;
-    // The guard has to say which group it started before it is killed.
-    sleep(Duration::from_millis(300)).await;
+    has_told_its_group(&pids[1]).await;
     assert!(Command::new("kill").args(["-9", &pids[1]]).status().unwrap().success());
     assert_eq!(running.await.unwrap().unwrap().ending, ProcessEnd::Unguarded);
     gone(&pids).await;

@@ -5,7 +5,11 @@
 mod ending;
 mod running;
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use switchboard_process::{
     CapturedOutput, FinishedProcess, ProcessEnd, ProcessGuard, Program, StartError,
@@ -58,6 +62,18 @@ async fn lines_in(file: &PathBuf, count: usize) -> Vec<String> {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     panic!("{} never had {count} lines", file.display());
+}
+
+/// Waits until a guard has told which group it started: then it closes its stdout, in whose place is `/dev/null`.
+async fn has_told_its_group(guard: &str) {
+    let stdout = format!("/proc/{guard}/fd/1");
+    for _ in 0..500 {
+        if std::fs::read_link(&stdout).is_ok_and(|file| file == Path::new("/dev/null")) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the guard {guard} never told its group");
 }
 
 /// Waits until none of the processes runs.

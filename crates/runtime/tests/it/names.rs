@@ -143,7 +143,7 @@ fn bad_tools_are_refused_with_the_reason() {
 
 // TL-2
 #[test]
-fn a_servers_bad_tool_is_set_aside_and_the_others_stay() {
+fn a_servers_bad_tool_is_skipped_and_the_others_stay() {
     let executor = test_executor();
     let logs = Logs::collect(Level::WARN);
     let bad = Fake::echoes("bad").parameters(json!({"type": 7})).of_server("a").shared();

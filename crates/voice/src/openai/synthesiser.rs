@@ -31,11 +31,11 @@ impl crate::Synthesiser for OpenAiSynthesiser {
             if text.trim().is_empty() {
                 return Ok(mpsc::channel(1).1);
             }
-            let wish = json!({
+            let request = json!({
                 "model": self.model, "voice": self.voice, "input": text, "response_format": "wav",
             });
-            let wish = wish.to_string().into_bytes();
-            let answer = self.endpoint.post("/audio/speech", "application/json", wish).await?;
+            let request = request.to_string().into_bytes();
+            let answer = self.endpoint.post("/audio/speech", "application/json", request).await?;
             let endpoint = self.endpoint.clone();
             clips::hand_on(OpenAiSpeech { endpoint, answer, reader: WavReader::default() }).await
         })

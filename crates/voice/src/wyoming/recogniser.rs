@@ -22,7 +22,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub(crate) struct WyomingRecogniser {
     pub(crate) service: WyomingService,
     /// The request's data: `name` and `language`, if they are set.
-    pub(crate) wishes: Map<String, Value>,
+    pub(crate) options: Map<String, Value>,
 }
 
 impl crate::Recogniser for WyomingRecogniser {
@@ -57,7 +57,7 @@ impl WyomingRecogniser {
     }
 
     async fn send(&self, writer: &mut EventWriter, clip: &Clip) -> Result<(), SpeechError> {
-        writer.send(WyomingEvent::new("transcribe", json!(self.wishes))).await?;
+        writer.send(WyomingEvent::new("transcribe", json!(self.options))).await?;
         writer.send(WyomingEvent::audio_start(clip.format)).await?;
         for samples in clip.samples.chunks(BLOCK) {
             writer.send(WyomingEvent::audio_chunk(clip.format, samples)).await?;

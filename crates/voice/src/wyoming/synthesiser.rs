@@ -39,11 +39,11 @@ impl crate::Synthesiser for WyomingSynthesiser {
 impl WyomingSynthesiser {
     async fn start(&self, text: &str) -> Result<WyomingSpeech, SpeechError> {
         let (reader, mut writer) = connect(&self.service).await?;
-        let mut wish = json!({"text": text});
+        let mut request = json!({"text": text});
         if !self.voice.is_empty() {
-            wish["voice"] = json!(self.voice);
+            request["voice"] = json!(self.voice);
         }
-        let sent = writer.send(WyomingEvent::new("synthesize", wish));
+        let sent = writer.send(WyomingEvent::new("synthesize", request));
         timeout(self.service.timeout, sent).await.unwrap_or_else(|_| Err(silent(&self.service)))?;
         Ok(WyomingSpeech { service: self.service.clone(), reader, _writer: writer })
     }

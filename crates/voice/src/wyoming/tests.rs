@@ -134,8 +134,8 @@ async fn a_text_is_spoken_clip_by_clip() {
     let clip = |samples: &[i16]| Clip { format, samples: samples.to_vec() };
     assert_eq!((clips, trouble), (vec![clip(&[1, -1]), clip(&[-32_768])], None));
     let heard = service.heard().await;
-    let wish = json!({"text": "It is on.", "voice": {"name": "en_US-joe-medium"}});
-    assert_eq!(json!(heard[0].data), wish);
+    let request = json!({"text": "It is on.", "voice": {"name": "en_US-joe-medium"}});
+    assert_eq!(json!(heard[0].data), request);
 
     // Nobody is asked to say nothing.
     let nobody = SpeechConfig::new("tcp://127.0.0.1:1");

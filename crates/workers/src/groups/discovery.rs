@@ -348,10 +348,7 @@ impl Discovery<'_> {
         let mut groups = BTreeSet::new();
         for (group, MissingWorker { worker, .. }) in gone {
             if group.leaves(&worker) {
-                tracing::warn!(
-                    "worker {worker} of group '{}' is gone without a word",
-                    group.name()
-                );
+                tracing::warn!("worker {worker} of group '{}' stopped responding", group.name());
                 groups.insert(group.name().to_string());
             }
         }

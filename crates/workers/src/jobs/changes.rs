@@ -96,7 +96,7 @@ impl JobChanges {
                         // A heartbeat alone is not a change.
                         Ok(kept) if kept.is_news() => return kept.into(),
                         Ok(_) => {}
-                        Err(error) => warn!(%error, "an entry is passed over"),
+                        Err(error) => warn!(%error, "an entry is skipped"),
                     }
                 }
                 Some(Ok(_)) => {}

@@ -151,11 +151,13 @@ impl JobRunner {
                             Ok(WorkerNotice::Cancel(call)) => self.0.running.cancel(call),
                             // That is for one worker, not for its group.
                             Ok(WorkerNotice::Report) => {}
-                            Err(error) => debug!(%error, "a notice is passed over"),
+                            Err(error) => debug!(%error, "a notice is skipped"),
                         }
                     }
                 }
-                Err(error) => warn!(group = self.group(), %error, "cancellations are not heard of"),
+                Err(error) => {
+                    warn!(group = self.group(), %error, "failed to subscribe to cancellations")
+                }
             }
             sleep(PAUSE).await;
         }

@@ -32,17 +32,16 @@ impl ConnectionHealth {
             Event::ClientError(error) => Some(plain(&error.to_string())),
             // Also a missing permission: the connection continues without it.
             Event::ServerError(error) => return warn!("NATS at {address} says: {error}"),
-            Event::SlowConsumer(_) => return warn!("NATS says more than we can follow"),
+            Event::SlowConsumer(_) => {
+                return warn!("NATS sends messages faster than they are read; some are lost");
+            }
             _ => return,
         };
         let mut last = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
         match &problem {
             None if last.is_some() => info!("NATS at {address} is back"),
             Some(problem) if last.as_ref() != Some(problem) => {
-                warn!(
-                    "NATS at {address} cannot be used: {problem}; it is tried on{}",
-                    hint(problem)
-                );
+                warn!("NATS at {address} cannot be used: {problem}; retrying{}", hint(problem));
             }
             _ => {}
         }

@@ -46,7 +46,7 @@ fn failures_keep_kind_hint_and_what_the_tool_said() {
 #[test]
 fn what_is_something_else_is_named() {
     let error = read::<WorkerReply>("a worker's reply", b"{}").unwrap_err();
-    assert_eq!(error.to_string(), "a worker's reply is not to be understood");
+    assert_eq!(error.to_string(), "a worker's reply cannot be parsed");
 }
 
 // EX-3

@@ -146,7 +146,7 @@ pub(crate) async fn messages(one: &Cluster, other: &Cluster) {
     drop(rest);
     synchronise(other).await;
     let nobody = one.request(subject(&["nobody"]), "?".into()).await.unwrap_err();
-    assert_eq!(nobody.to_string(), "nobody is there to answer");
+    assert_eq!(nobody.to_string(), "nothing listens on that subject");
     let mut asked = other.subscribe(subject(&["echo"]), None).await.unwrap();
     synchronise(other).await;
     let answer = async {

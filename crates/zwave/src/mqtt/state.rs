@@ -143,13 +143,13 @@ mod tests {
     use super::*;
 
     /// Gateways that were heard of.
-    type Heard = &'static [(&'static str, GatewayPresence)];
+    type KnownGateways = &'static [(&'static str, GatewayPresence)];
 
     // HM-1: the only gateway is found by itself.
     #[test]
     fn a_gateway_is_chosen_or_it_is_said_why_not() {
         use GatewayPresence::{Offline, Online, Silent};
-        let cases: [(Option<&str>, Heard, &str); 9] = [
+        let cases: [(Option<&str>, KnownGateways, &str); 9] = [
             (None, &[], "none"),
             (None, &[("a", Online)], "a"),
             (None, &[("a", Online), ("b", Offline)], "a"),

@@ -62,7 +62,8 @@ impl OidcProvider {
         // reqwest is built without a crypto provider; one may be installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = Client::builder().timeout(TIMEOUT).redirect(Policy::none()).build();
-        let http = http.inspect_err(|error| tracing::warn!(%error, "nobody can sign in elsewhere"));
+        let http =
+            http.inspect_err(|error| tracing::warn!(%error, "failed to create the HTTP client"));
         Self { issuer: issuer.to_owned(), http: http.ok(), known: Mutex::default() }
     }
 

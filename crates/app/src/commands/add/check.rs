@@ -86,13 +86,13 @@ fn outcome(name: &str, app: &App, connections: &Connections) -> Result<Vec<Strin
             let limit = HumanDuration(connections.startup_wait());
             with_stderr(name, &format!("not connected within {limit}"), connections)
         }
-        ServerState::Idle | ServerState::Stopped => "it ended".to_owned(),
+        _ => "it ended".to_owned(),
     };
     Err(CheckFailure::Silent(failure))
 }
 
 fn with_stderr(name: &str, reason: &str, connections: &Connections) -> String {
-    let said = connections.given_up(name).map(|failure| failure.stderr).unwrap_or_default();
+    let said = connections.last_failure(name).map(|failure| failure.stderr).unwrap_or_default();
     let lines = said.iter().map(|line| format!("\nstderr: {line}"));
     format!("{reason}{}", lines.collect::<String>())
 }

@@ -78,7 +78,7 @@ pub(super) async fn probe(
     let times = join_all(connections.all().into_iter().map(|server| async move {
         // A server that takes longer is reported as connecting.
         _ = timeout(connections.startup_wait(), server.wait_until_ready()).await;
-        // One that does not answer is told elsewhere.
+        // Another check reports one that does not answer.
         _ = timeout(connections.startup_wait(), server.compare_lists()).await;
         u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }));
@@ -149,7 +149,7 @@ impl ServerReport {
             tool.spec().server().is_some_and(|server| **server == *name)
         };
         let tools: Vec<_> = tools.iter().filter(is_its).collect();
-        let reason = word("error").unwrap_or_else(|| "it is connected no more".to_owned());
+        let reason = word("error").unwrap_or_else(|| "it is not connected any more".to_owned());
         let (state, error) = match server["state"].as_str() {
             Some("ready") => ("ready", None),
             Some("idle") if server["sign_in"]["auth"] == "user" => ("ready", None),
@@ -189,7 +189,7 @@ impl ServerReport {
         let is_its = |tool: &&Arc<RegisteredTool>| tool.spec().server() == Some(server.name());
         let tools: Vec<_> = tools.iter().filter(is_its).collect();
         let rejected = tools.iter().map(|tool| tool.name()).filter(is_rejected);
-        let given_up = connections.given_up(server.name());
+        let last_failure = connections.last_failure(server.name());
         let (state, session, error) = match server.state() {
             ServerState::Ready(session) => ("ready", Some(session), None),
             ServerState::Failed(reason) => ("failed", None, Some(reason.to_string())),
@@ -200,16 +200,15 @@ impl ServerReport {
             }
             // Each caller connects apart.
             ServerState::Idle if server.is_per_user() => ("ready", None, None),
-            ServerState::Idle | ServerState::Stopped => {
-                ("failed", None, Some("it is connected no more".to_owned()))
-            }
+            _ => ("failed", None, Some("it is not connected any more".to_owned())),
         };
         // A failed server is already being started again, so that its own count would be too high.
-        let attempts =
-            given_up.as_ref().map_or(server.starts(), |given_up| given_up.attempts.into());
+        let attempts = last_failure
+            .as_ref()
+            .map_or(server.starts(), |last_failure| last_failure.attempts.into());
         let stderr = match &session {
             Some(session) => session.transport().stderr_tail(),
-            None => given_up.map(|given_up| given_up.stderr).unwrap_or_default(),
+            None => last_failure.map(|last_failure| last_failure.stderr).unwrap_or_default(),
         };
         Self {
             name: server.name().to_string(),

@@ -36,7 +36,7 @@ pub(crate) const WORKLOAD: &str = "ey.of-the-workload.signature";
 
 /// What the server knows.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct AccountState {
     count: u32,
     /// The account, redirect address and scopes of a code.
     codes: BTreeMap<String, (String, String, String)>,
@@ -66,7 +66,7 @@ pub(crate) struct Known {
     /// The identity provider's grants that were not used yet, with their accounts.
     assertions: BTreeMap<String, String>,
     /// The authorization server that takes this identity provider's grants.
-    pub(crate) trusted_by: Option<Arc<Mutex<Known>>>,
+    pub(crate) trusted_by: Option<Arc<Mutex<AccountState>>>,
     /// Whose tokens are not exchanged.
     pub(crate) refused: Option<String>,
     /// How many requests the HTTP API got, and how many notes it wrote.
@@ -86,7 +86,7 @@ pub(crate) struct Known {
     pub(crate) secrets: Vec<String>,
 }
 
-impl Known {
+impl AccountState {
     fn secret(&mut self, what: &str) -> String {
         self.count += 1;
         let secret = format!("{what}-secret-value-{:06}", self.count);
@@ -141,14 +141,15 @@ impl Known {
 
 pub(crate) struct Accounts {
     pub(crate) origin: String,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<AccountState>>,
 }
 
 impl Accounts {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
-        let known = Arc::new(Mutex::new(Known { lifetime: 3600, ..Known::default() }));
+        let known =
+            Arc::new(Mutex::new(AccountState { lifetime: 3600, ..AccountState::default() }));
         let (of_thread, shared) = (origin.clone(), known.clone());
         thread::spawn(move || {
             for stream in listener.incoming() {
@@ -163,11 +164,11 @@ impl Accounts {
         Self { origin, known }
     }
 
-    pub(crate) fn shared(&self) -> Arc<Mutex<Known>> {
+    pub(crate) fn shared(&self) -> Arc<Mutex<AccountState>> {
         self.known.clone()
     }
 
-    pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
+    pub(crate) fn known(&self) -> MutexGuard<'_, AccountState> {
         self.known.lock().unwrap()
     }
 
@@ -189,7 +190,7 @@ impl Accounts {
 }
 
 /// A request, read whole.
-struct Asked {
+struct ReceivedRequest {
     path: String,
     parameters: BTreeMap<String, String>,
     token: Option<String>,
@@ -199,7 +200,7 @@ struct Asked {
 }
 
 /// Answers one request.
-fn answer(stream: TcpStream, origin: &str, known: &Mutex<Known>) {
+fn answer(stream: TcpStream, origin: &str, known: &Mutex<AccountState>) {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
     if reader.read_line(&mut first).unwrap_or(0) == 0 {
@@ -231,7 +232,7 @@ fn answer(stream: TcpStream, origin: &str, known: &Mutex<Known>) {
     };
     let (path, parameters) = (path.to_owned(), super::parameters(&form));
     let is_post = first.starts_with("POST");
-    let asked = Asked { path, parameters, token, session, body, is_post };
+    let asked = ReceivedRequest { path, parameters, token, session, body, is_post };
     let (status, headers, content) = respond(&asked, origin, &mut known.lock().unwrap());
     if asked.parameters.get("grant_type").is_some_and(|grant| grant == "refresh_token") {
         hold(known);
@@ -244,7 +245,7 @@ fn answer(stream: TcpStream, origin: &str, known: &Mutex<Known>) {
 }
 
 /// Waits until answers to refreshes are sent.
-fn hold(known: &Mutex<Known>) {
+fn hold(known: &Mutex<AccountState>) {
     known.lock().unwrap().waiting += 1;
     while known.lock().unwrap().holds {
         thread::sleep(Duration::from_millis(2));
@@ -258,7 +259,7 @@ fn json_answer(status: &'static str, value: &Value) -> Answer {
     (status, "Content-Type: application/json\r\n".to_owned(), value.to_string())
 }
 
-fn respond(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
+fn respond(asked: &ReceivedRequest, origin: &str, known: &mut AccountState) -> Answer {
     let parameter = |name: &str| asked.parameters.get(name).cloned().unwrap_or_default();
     let ok = |value: Value| json_answer("200 OK", &value);
     match asked.path.as_str() {
@@ -330,7 +331,7 @@ fn respond(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
 }
 
 /// The account is the subject of the token; whose token it may be was checked by the gateway.
-fn exchanged(parameters: &BTreeMap<String, String>, known: &mut Known) -> Option<Value> {
+fn exchanged(parameters: &BTreeMap<String, String>, known: &mut AccountState) -> Option<Value> {
     let token = parameters.get("subject_token")?;
     known.secrets.push(token.clone());
     let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;

@@ -191,7 +191,7 @@ fn a_call_that_lacks_scopes_goes_on_after_a_wider_sign_in() {
 
 // AU-1: a server that wants yet another scope after each sign-in does not keep its callers in a circle.
 #[test]
-fn a_server_that_always_wants_more_scopes_is_given_up() {
+fn a_server_that_always_wants_more_scopes_fails() {
     let world = World::start();
     let ada = world.token("ada");
     world.sign_in(&ada, "ada");

@@ -104,5 +104,6 @@ fn unread(error: SharedRecordsError) -> ApiError {
         SharedRecordsError::Unavailable(ref reason) => {
             ApiError::Unavailable(format!("{error}: {reason}"))
         }
+        error => ApiError::Unavailable(error.to_string()),
     }
 }

@@ -12,12 +12,12 @@ pub(crate) struct ShownSandbox {
     /// `on`, `try`, or `learn`: watched, not confined.
     mode: &'static str,
     /// What it was refused since it was started, and would still be refused.
-    refused: Vec<ShownRefusal>,
+    refused: Vec<SandboxRefusalEntry>,
 }
 
 /// Something that a program was refused.
 #[derive(Serialize, ToSchema)]
-struct ShownRefusal {
+struct SandboxRefusalEntry {
     /// The path or `host:port`.
     what: String,
     /// What would allow it, such as `to allow it: sandbox_allow.read += "/srv/a"`.
@@ -37,7 +37,7 @@ impl ShownSandbox {
         Some(Self {
             mode: config.mode.name(),
             refused: refused
-                .map(|refusal| ShownRefusal {
+                .map(|refusal| SandboxRefusalEntry {
                     what: shown(refusal.what()),
                     remedy: shown(&refusal.remedy()),
                 })

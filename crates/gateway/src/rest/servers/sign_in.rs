@@ -41,14 +41,14 @@ pub(crate) struct ShownSignIn {
     reason: Option<String>,
     /// Who gave it.
     issuer: Option<String>,
-    /// Who signed in, as the issuer calls them; none if it does not say.
+    /// Who signed in, as the issuer calls them; unset if it does not say.
     account: Option<String>,
     scopes: Vec<String>,
     /// When its token ends.
     until: Option<String>,
     /// Whether it is then renewed without a person.
     renews: bool,
-    /// How many callers are signed in, if each has its own; none for who neither administers nor watches.
+    /// How many callers are signed in, if each has its own; only for callers who may administer or watch.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     callers: Option<usize>,
@@ -100,7 +100,7 @@ impl ShownSignIn {
                     }
                     ServerAuth::User => "each caller signs in itself",
                     ServerAuth::Client | ServerAuth::Exchange => "no call has used it",
-                    ServerAuth::Shared => "nobody has signed in",
+                    _ => "nobody has signed in",
                 },
             ),
         };

@@ -16,9 +16,9 @@ use super::server::Server;
 
 /// Keeps what the server said, in its order.
 #[derive(Default)]
-pub(crate) struct Heard(Mutex<Vec<String>>);
+pub(crate) struct RecordingInbox(Mutex<Vec<String>>);
 
-impl Inbox for Heard {
+impl Inbox for RecordingInbox {
     fn take(&self, message: IncomingMessage) {
         let params = |params: Option<Box<RawValue>>| {
             params.map_or(String::new(), |raw| raw.get().to_owned())
@@ -36,7 +36,7 @@ impl Inbox for Heard {
     }
 }
 
-impl Heard {
+impl RecordingInbox {
     pub(crate) fn all(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
@@ -58,8 +58,11 @@ pub(crate) fn config(url: &str) -> HttpConfig {
 }
 
 /// A client of the server, in this era if one was agreed on.
-pub(crate) fn client(server: &Server, era: Option<Era>) -> (Arc<HttpTransport>, Arc<Heard>) {
-    let heard = Arc::new(Heard::default());
+pub(crate) fn client(
+    server: &Server,
+    era: Option<Era>,
+) -> (Arc<HttpTransport>, Arc<RecordingInbox>) {
+    let heard = Arc::new(RecordingInbox::default());
     let client = HttpTransport::new("docs", &config(&server.url), heard.clone()).unwrap();
     era.into_iter().for_each(|era| client.set_era(era));
     (client, heard)
@@ -70,7 +73,7 @@ pub(crate) fn legacy() -> Era {
 }
 
 /// A client with session `s1`, whose listening stream the server refuses.
-pub(crate) async fn with_session(server: &mut Server) -> (Arc<HttpTransport>, Arc<Heard>) {
+pub(crate) async fn with_session(server: &mut Server) -> (Arc<HttpTransport>, Arc<RecordingInbox>) {
     let (client, heard) = client(server, None);
     open_session(server, &client).await;
     server.next().await.answer("405 Method Not Allowed", "", "").await;
@@ -115,5 +118,6 @@ pub(crate) fn told(outcome: Result<Box<RawValue>, Failure>) -> String {
         Err(Failure::SignIn(needed)) => format!("SignIn {needed}"),
         Err(Failure::NoToken(reason)) => format!("NoToken {reason}"),
         Err(Failure::Protocol(problem)) => format!("Protocol {problem}"),
+        Err(other) => format!("{other:?}"),
     }
 }

@@ -4,17 +4,21 @@ use std::time::Duration;
 
 use switchboard_mcp_client::{HttpConfig, HttpTransport, Proxies, Transport};
 use switchboard_mcp_wire::Era;
-use tokio::{net::TcpListener, time::timeout};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    time::timeout,
+};
 
 use super::{
-    client::{Heard, call, client, config, told},
+    client::{RecordingInbox, call, client, config, told},
     server::Server,
 };
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":2,"result":{"ok":true}}"#;
 
 async fn call_at(config: &HttpConfig) -> String {
-    let client = HttpTransport::new("docs", config, std::sync::Arc::new(Heard::default())).unwrap();
+    let client =
+        HttpTransport::new("docs", config, std::sync::Arc::new(RecordingInbox::default())).unwrap();
     told(client.request(call(2)).await)
 }
 
@@ -37,6 +41,17 @@ async fn a_proxy_forwards_plain_http_that_names_the_server() {
     assert_eq!(told, r#"{"ok":true}"#);
 }
 
+/// Waits until this thread's event loop has seen what arrived before: it reports a new connection no earlier. While the second
+/// one is waited for, the tasks run that the first one's turn has woken.
+async fn what_arrived_is_handled() {
+    for _ in 0..2 {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (made, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        made.and(accepted).unwrap();
+    }
+}
+
 // MC-1
 #[tokio::test]
 async fn one_connection_serves_many_requests() {
@@ -56,8 +71,8 @@ async fn one_connection_serves_many_requests() {
             tokio::task::yield_now().await;
             stream.end().await;
         });
-        // The end of a stream may take a moment to be seen.
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        // The end of the stream.
+        what_arrived_is_handled().await;
         let (_, ()) = tokio::join!(client.notify("n", None), async {
             let asked = server.next().await;
             assert_eq!(asked.connection, 0);
@@ -82,7 +97,7 @@ async fn a_connection_that_was_closed_is_replaced() {
             asked.raw_and_close(&answer).await;
         });
         assert_eq!(told(result), r#"{"ok":true}"#);
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        what_arrived_is_handled().await;
     }
 }
 
@@ -208,7 +223,8 @@ fn settings_are_checked() {
     let check = |url: &str, headers: &[(&str, &str)]| {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let config = HttpConfig { headers: headers.collect(), ..config(url) };
-        let made = HttpTransport::new("docs", &config, std::sync::Arc::new(Heard::default()));
+        let made =
+            HttpTransport::new("docs", &config, std::sync::Arc::new(RecordingInbox::default()));
         made.err().map_or_else(String::new, |error| error.to_string())
     };
     let not_http = "`url` is not an http or https address";

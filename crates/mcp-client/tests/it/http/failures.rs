@@ -4,7 +4,7 @@ use switchboard_mcp_client::{HttpConfig, HttpTransport, Transport};
 use switchboard_mcp_wire::Era;
 
 use super::{
-    client::{Heard, call, config, told},
+    client::{RecordingInbox, call, config, told},
     server::Server,
 };
 
@@ -13,7 +13,8 @@ async fn answered(answer: &str) -> String {
     let mut server = Server::start().await;
     let config = HttpConfig { max_message: 1000, ..config(&server.url) };
     let client =
-        HttpTransport::new("docs", &config, std::sync::Arc::new(Heard::default())).unwrap();
+        HttpTransport::new("docs", &config, std::sync::Arc::new(RecordingInbox::default()))
+            .unwrap();
     client.set_era(Era::Modern);
     let (result, ()) = tokio::join!(client.request(call(2)), async {
         server.next().await.raw_and_close(answer).await;

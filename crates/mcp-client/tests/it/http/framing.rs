@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{
-    client::{Heard, call, client, config, told},
+    client::{RecordingInbox, call, client, config, told},
     server::Server,
 };
 
@@ -105,7 +105,7 @@ async fn a_refusal_may_come_before_the_request_has_gone() {
         stream.write_all(text.as_bytes()).await.unwrap();
         stream
     };
-    let heard = Arc::new(Heard::default());
+    let heard = Arc::new(RecordingInbox::default());
     let client = HttpTransport::new("docs", &config(&url), heard).unwrap();
     let params = RawValue::from_string(format!("[{:?}]", "x".repeat(32 << 20))).unwrap();
     let request = TransportRequest::new(2, "tools/call", Some(params.get()));
@@ -134,7 +134,7 @@ async fn a_reset_is_told_as_one() {
             stream.write_all(said.as_bytes()).await.unwrap();
             sleep(Duration::from_millis(100)).await;
         };
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::new(RecordingInbox::default());
         let client = HttpTransport::new("docs", &config(&url), heard).unwrap();
         let (result, ()) = tokio::join!(client.request(call(2)), serve);
         assert_eq!(told(result), expected, "{said:?}");

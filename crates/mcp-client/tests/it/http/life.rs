@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use switchboard_mcp_client::{McpConfig, ServerConfig, ServerDeps, Servers};
 use switchboard_runtime::{ToolExecutor, toolcall::HumanDuration};
 
-use super::server::{Asked, Server};
+use super::server::{ReceivedRequest, Server};
 
 fn connect(url: &str) -> (ToolExecutor, Servers) {
     let executor = ToolExecutor::default();
@@ -29,7 +29,7 @@ fn tools(names: &[&str]) -> Value {
     json!({"resultType": "complete", "tools": names.iter().map(tool).collect::<Vec<_>>()})
 }
 
-async fn result(asked: Asked, more: &str, result: Value) {
+async fn result(asked: ReceivedRequest, more: &str, result: Value) {
     let message: Value = serde_json::from_str(&asked.body).unwrap();
     let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
     asked.answer("200 OK", &format!("content-type: application/json\r\n{more}"), &body).await;

@@ -5,7 +5,7 @@ use switchboard_mcp_client::{HttpTransport, Transport, TransportRequest};
 use switchboard_mcp_wire::Era;
 
 use super::{
-    client::{Heard, call, client, config, initialize, told},
+    client::{RecordingInbox, call, client, config, initialize, told},
     server::Server,
 };
 
@@ -52,7 +52,8 @@ async fn a_call_says_in_headers_what_it_is() {
     config.headers = vec![("Authorization".to_owned(), "Bearer secret".to_owned())];
     assert!(!format!("{config:?}").contains("secret"));
     let client =
-        HttpTransport::new("docs", &config, std::sync::Arc::new(Heard::default())).unwrap();
+        HttpTransport::new("docs", &config, std::sync::Arc::new(RecordingInbox::default()))
+            .unwrap();
     client.set_era(Era::Modern);
     let params = RawValue::from_string(r#"{"name":"echo",  "arguments":{}}"#.to_owned()).unwrap();
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());

@@ -6,14 +6,14 @@ use serde_json::value::RawValue;
 use switchboard_mcp_client::{Failure, HttpConfig, OldSseTransport, Transport};
 
 use super::{
-    client::{Heard, call, config, told},
+    client::{RecordingInbox, call, config, told},
     server::{Server, Streaming},
 };
 
 const OK: &str = r#"{"jsonrpc":"2.0","id":2,"result":{"ok":true}}"#;
 
-fn client(server: &Server) -> (Arc<OldSseTransport>, Arc<Heard>) {
-    let heard = Arc::new(Heard::default());
+fn client(server: &Server) -> (Arc<OldSseTransport>, Arc<RecordingInbox>) {
+    let heard = Arc::new(RecordingInbox::default());
     let config = HttpConfig {
         headers: vec![("x-key".to_owned(), "k".to_owned())],
         connect_timeout: Duration::from_millis(500),
@@ -23,7 +23,7 @@ fn client(server: &Server) -> (Arc<OldSseTransport>, Arc<Heard>) {
 }
 
 /// A client whose stream stands.
-async fn connected(server: &mut Server) -> (Arc<OldSseTransport>, Arc<Heard>, Streaming) {
+async fn connected(server: &mut Server) -> (Arc<OldSseTransport>, Arc<RecordingInbox>, Streaming) {
     let (client, heard) = client(server);
     let serve = async {
         let mut stream = server.next().await.stream("").await;

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Server {
     pub(crate) url: String,
-    requests: mpsc::UnboundedReceiver<Asked>,
+    requests: mpsc::UnboundedReceiver<ReceivedRequest>,
 }
 
 impl Server {
@@ -33,7 +33,7 @@ impl Server {
     }
 
     /// The next request, whichever connection it comes on.
-    pub(crate) async fn next(&mut self) -> Asked {
+    pub(crate) async fn next(&mut self) -> ReceivedRequest {
         timeout(PATIENCE, self.requests.recv()).await.expect("no request came").unwrap()
     }
 
@@ -45,7 +45,11 @@ impl Server {
 }
 
 /// Reads one request; the connection goes to the test with it.
-async fn read(mut stream: TcpStream, connection: u32, next: mpsc::UnboundedSender<Asked>) {
+async fn read(
+    mut stream: TcpStream,
+    connection: u32,
+    next: mpsc::UnboundedSender<ReceivedRequest>,
+) {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -65,7 +69,7 @@ async fn read(mut stream: TcpStream, connection: u32, next: mpsc::UnboundedSende
     }
     let body = String::from_utf8(body).unwrap();
     // The test may have ended.
-    let _ = next.clone().send(Asked { head, body, connection, stream, next });
+    let _ = next.clone().send(ReceivedRequest { head, body, connection, stream, next });
 }
 
 fn value<'a>(head: &'a str, name: &str) -> Option<&'a str> {
@@ -73,7 +77,7 @@ fn value<'a>(head: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// A request that wants an answer.
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     /// The request line and the headers.
     pub(crate) head: String,
     pub(crate) body: String,
@@ -83,7 +87,7 @@ pub(crate) struct Asked {
     next: mpsc::UnboundedSender<Self>,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub(crate) fn line(&self) -> &str {
         self.head.lines().next().unwrap()
     }
@@ -148,7 +152,7 @@ impl Asked {
 }
 
 /// An answer whose end is open.
-pub(crate) struct Streaming(Asked);
+pub(crate) struct Streaming(ReceivedRequest);
 
 impl Streaming {
     pub(crate) async fn send(&mut self, text: &str) {

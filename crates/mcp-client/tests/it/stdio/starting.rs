@@ -7,7 +7,7 @@ use switchboard_mcp_client::{StdioConfig, StdioTransport, Transport};
 use switchboard_process::environment;
 use switchboard_process::guard::ProcessGuard;
 
-use super::support::{Directory, Heard, Server, bounded, config, unguarded};
+use super::support::{Directory, RecordingInbox, Server, bounded, config, unguarded};
 
 /// What the server says about its environment.
 async fn environment(config: &StdioConfig) -> Value {
@@ -62,7 +62,7 @@ async fn a_working_directory_is_used() {
 }
 
 fn start_error(config: &StdioConfig) -> String {
-    let heard = Arc::new(Heard::default());
+    let heard = Arc::new(RecordingInbox::default());
     match StdioTransport::start("test", config, heard) {
         Ok(_) => panic!("it started"),
         Err(error) => error.to_string(),

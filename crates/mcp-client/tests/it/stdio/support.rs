@@ -77,15 +77,15 @@ impl Drop for Directory {
 
 /// Keeps everything in order: what the inbox got, and answers where the test notes them.
 #[derive(Default)]
-pub(crate) struct Heard(Mutex<Vec<String>>);
+pub(crate) struct RecordingInbox(Mutex<Vec<String>>);
 
-impl Heard {
+impl RecordingInbox {
     pub(crate) fn all(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 }
 
-impl Inbox for Heard {
+impl Inbox for RecordingInbox {
     fn take(&self, message: IncomingMessage) {
         let line = match message {
             IncomingMessage::Notification { method, params } => {
@@ -100,7 +100,7 @@ impl Inbox for Heard {
 
 pub(crate) struct Server {
     pub(crate) transport: Arc<StdioTransport>,
-    pub(crate) heard: Arc<Heard>,
+    pub(crate) heard: Arc<RecordingInbox>,
     next: AtomicU64,
 }
 
@@ -110,7 +110,7 @@ impl Server {
     }
 
     pub(crate) fn start_with(config: &StdioConfig) -> Self {
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::new(RecordingInbox::default());
         let inbox: Arc<dyn Inbox> = Arc::clone(&heard) as _;
         let transport = StdioTransport::start("test", config, inbox).unwrap();
         Self { transport, heard, next: AtomicU64::new(1) }

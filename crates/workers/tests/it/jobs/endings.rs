@@ -134,7 +134,7 @@ async fn a_worker_that_leaves_gives_back_what_may_run_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_pass_is_tried_again_and_then_given_up() {
+async fn what_may_pass_is_retried_and_then_fails() {
     let servers = TestServers::start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);

@@ -8,7 +8,7 @@ use super::*;
 use crate::TestServers;
 
 #[tokio::test]
-async fn a_call_that_was_given_up_lies_with_the_dead_letters() {
+async fn a_call_that_failed_for_good_is_a_dead_letter() {
     let servers = TestServers::start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Asked, Known, json_answer};
+use super::{AccountState, Answer, ReceivedRequest, json_answer};
 
 /// An HTTP API of the same accounts.
-pub(super) fn api(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
+pub(super) fn api(asked: &ReceivedRequest, origin: &str, known: &mut AccountState) -> Answer {
     known.api_requests += 1;
     let account = asked.token.as_ref().and_then(|token| known.access.get(token).cloned());
     let Some(account) = account else {
@@ -27,7 +27,7 @@ pub(super) fn api(asked: &Asked, origin: &str, known: &mut Known) -> Answer {
 }
 
 /// The scope that a call needs and its account has not granted.
-fn missing_scope(message: &Value, account: &str, known: &mut Known) -> Option<String> {
+fn missing_scope(message: &Value, account: &str, known: &mut AccountState) -> Option<String> {
     let wanted = known.wanted_scope.filter(|_| message["method"] == "tools/call")?;
     if known.is_insatiable {
         known.count += 1;
@@ -37,7 +37,7 @@ fn missing_scope(message: &Value, account: &str, known: &mut Known) -> Option<St
     (!has).then(|| wanted.to_owned())
 }
 
-pub(super) fn resource(asked: &Asked, known: &mut Known) -> Answer {
+pub(super) fn resource(asked: &ReceivedRequest, known: &mut AccountState) -> Answer {
     let message: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
     if asked.is_post && asked.token.is_none() {
         known.violations.push(format!("{} came without a token", message["method"]));
