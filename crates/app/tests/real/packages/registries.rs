@@ -4,7 +4,6 @@ use std::{
     fs,
     path::Path,
     process::{Command, Stdio},
-    time::Instant,
 };
 
 use serde_json::{Value, json};
@@ -42,11 +41,11 @@ fn run(root: &TempDir, words: &[&str]) -> Command {
 pub(crate) fn check_wheel(dist: &Dist, wheel: &Path) {
     eprintln!("the package of Python");
     let root = clean_root(dist);
-    let began = Instant::now();
+    let clock = dist.clock();
     succeed(&mut run(&root, &["/usr/bin/python3", "-m", "venv", "/home/venv"]));
     let pip = ["/home/venv/bin/python", "-m", "pip", "--disable-pip-version-check"];
     succeed(run(&root, &pip).args(["install", "--no-index", &inside(wheel)]));
-    use_it(&|| run(&root, &["/home/venv/bin/switchboard"]), began);
+    use_it(&|| run(&root, &["/home/venv/bin/switchboard"]), clock);
     // pip checks the list of files when it removes them.
     succeed(run(&root, &pip).args(["uninstall", "--yes", "switchboard-gateway"]));
     assert!(!root.path().join("home/venv/bin/switchboard").exists());
@@ -63,7 +62,7 @@ pub(crate) fn check_wheel(dist: &Dist, wheel: &Path) {
         command.args(from).arg("switchboard-gateway");
         command
     };
-    use_it(&uvx, Instant::now());
+    use_it(&uvx, dist.clock());
     // What a client starts is found in the package index, as this was.
     let entry = entry_from_cache(&uvx, "uv tool install switchboard-gateway");
     assert_eq!(entry, json!(["uvx", "switchboard-gateway", "serve", "--stdio"]));
@@ -75,10 +74,10 @@ pub(crate) fn check_wheel(dist: &Dist, wheel: &Path) {
 pub(crate) fn check_npm(dist: &Dist, package: &Path, node: &str) {
     eprintln!("the package of npm");
     let root = clean_root(dist);
-    let began = Instant::now();
+    let clock = dist.clock();
     let install = ["npm", "install", "--global", "--offline", "--no-audit", "--no-fund"];
     succeed(run(&root, &install).args(["--prefix", "/home/prefix", &inside(package)]));
-    use_it(&|| run(&root, &["/home/prefix/bin/switchboard"]), began);
+    use_it(&|| run(&root, &["/home/prefix/bin/switchboard"]), clock);
     let modules = root.path().join("home/prefix/lib/node_modules");
     let program = modules.join(format!("switchboard-gateway/bin/linux-{node}"));
     fs::remove_dir_all(program).unwrap();
@@ -93,7 +92,7 @@ pub(crate) fn check_npm(dist: &Dist, package: &Path, node: &str) {
         command.arg(format!("file:{}", inside(package)));
         command
     };
-    use_it(&npx, Instant::now());
+    use_it(&npx, dist.clock());
     let entry = entry_from_cache(&npx, "npm install --global switchboard-gateway");
     assert_eq!(entry, json!(["npx", "-y", "switchboard-gateway", "serve", "--stdio"]));
 }
