@@ -13,6 +13,7 @@ mod oci;
 mod platform;
 mod release;
 mod sbom;
+mod source;
 mod sums;
 mod wheel;
 
@@ -47,7 +48,7 @@ pub(crate) struct DistOptions {
     /// The folder to write to, which is emptied
     #[arg(long, value_name = "FOLDER", default_value = "target/dist")]
     output: PathBuf,
-    /// Then install each package into a clean root and use it
+    /// Then install each package into a clean root and use it, and install from source
     #[arg(long)]
     check: bool,
 }
@@ -128,7 +129,7 @@ fn bare(release: &Release, program: &PlatformProgram) -> Result<(String, Vec<u8>
     Ok((format!("{stem}.tar.gz"), gzip(&archive, release.compression)?))
 }
 
-/// Runs the tests that install the packages, with those that were just made.
+/// Runs the tests that install the packages, with those that were just made, and installs from source.
 fn check(release: &Release, output: &Path) -> Result<()> {
     let host = Architecture::of_host();
     if release.programs.iter().any(|program| Some(program.architecture) != host) {
@@ -144,5 +145,5 @@ fn check(release: &Release, output: &Path) -> Result<()> {
         .environment(DIST_VARIABLE, output)
         .stream();
     ensure!(outcome.is_ok(), "the packages in {output} do not work; see above");
-    Ok(())
+    source::check()
 }

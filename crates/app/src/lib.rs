@@ -21,6 +21,7 @@ mod telemetry;
 mod assembly;
 mod profiles;
 mod own_gateway;
+mod own_program;
 mod connections;
 mod runtime;
 mod interrupt;

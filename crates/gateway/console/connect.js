@@ -7,7 +7,10 @@ import { copy, head, toast } from './widgets.js';
 
 /** @import { View } from './types' */
 
-/** @typedef {{ name: string, where: string, text: (url: string, token: string | null) => string }} Client */
+/**
+ * `word` is its name for `switchboard connect`, if that knows it.
+ * @typedef {{ name: string, word?: string, where: string, text: (url: string, token: string | null) => string }} Client
+ */
 
 /** @param {unknown} value */
 const json = (value) => JSON.stringify(value, null, 2);
@@ -19,54 +22,69 @@ const json = (value) => JSON.stringify(value, null, 2);
 const headers = (token) => (token ? { headers: { Authorization: `Bearer ${token}` } } : {});
 
 /** @type {Client[]} */
-const CLIENTS = [
+export const CLIENTS = [
   {
     name: 'Claude Code',
+    word: 'claude-code',
     where: 'In a shell:',
     text: (url, token) =>
       `claude mcp add --transport http switchboard ${url}${token ? ` --header "Authorization: Bearer ${token}"` : ''}`,
   },
   {
     name: 'Claude Desktop',
+    word: 'claude',
     where: 'claude_desktop_config.json (it starts programs, so this one passes messages on):',
     text: (url, token) =>
       json({
         mcpServers: {
           switchboard: {
             command: 'npx',
-            args: ['-y', 'mcp-remote', url, ...(token ? ['--header', `Authorization: Bearer ${token}`] : [])],
+            args: [
+              '-y',
+              'mcp-remote',
+              url,
+              // Without it, mcp-remote takes plain HTTP from these two hosts only.
+              ...(/^http:\/\/(?!localhost[:/]|127\.0\.0\.1[:/])/.test(url) ? ['--allow-http'] : []),
+              ...(token ? ['--header', `Authorization: Bearer ${token}`] : []),
+            ],
           },
         },
       }),
   },
   {
     name: 'Cursor',
+    word: 'cursor',
     where: '~/.cursor/mcp.json:',
     text: (url, token) => json({ mcpServers: { switchboard: { url, ...headers(token) } } }),
   },
   {
     name: 'VS Code',
+    word: 'vscode',
     where: '.vscode/mcp.json:',
     text: (url, token) => json({ servers: { switchboard: { type: 'http', url, ...headers(token) } } }),
   },
   {
     name: 'Codex',
+    word: 'codex',
     where: '~/.codex/config.toml:',
     text: (url, token) =>
       `[mcp_servers.switchboard]\nurl = "${url}"${token ? `\nhttp_headers = { Authorization = "Bearer ${token}" }` : ''}`,
   },
   {
     name: 'Gemini CLI',
+    word: 'gemini',
     where: '~/.gemini/settings.json:',
     text: (url, token) => json({ mcpServers: { switchboard: { httpUrl: url, ...headers(token) } } }),
   },
   {
     name: 'Windsurf',
+    word: 'windsurf',
     where: '~/.codeium/windsurf/mcp_config.json:',
     text: (url, token) => json({ mcpServers: { switchboard: { serverUrl: url, ...headers(token) } } }),
   },
   {
     name: 'Zed',
+    word: 'zed',
     where: 'settings.json:',
     text: (url, token) => json({ context_servers: { switchboard: { url, ...headers(token) } } }),
   },
@@ -83,6 +101,18 @@ const CLIENTS = [
 ];
 
 /**
+ * The command that writes the same into the client's config, for those on the gateway's machine.
+ * @param {string} word
+ * @param {string} url
+ * @param {string | null} token
+ */
+function connectCommand(word, url, token) {
+  // Claude Desktop starts programs, and a program of the user needs no token.
+  if (word === 'claude') return 'switchboard connect claude';
+  return `switchboard connect ${word} --url ${url}${token ? ` --token ${token}` : ''}`;
+}
+
+/**
  * @param {HTMLElement} place
  * @returns {View}
  */
@@ -95,6 +125,7 @@ export function open(place) {
   const where = h('p', { class: 'muted' });
   const text = h('code', {});
   const note = h('p', { class: 'muted' });
+  const byCommand = h('p', { class: 'muted' });
   const made = h('div', { class: 'made', role: 'status' });
   const config = h(
     'div',
@@ -103,27 +134,23 @@ export function open(place) {
     copy(() => text.textContent ?? '', 'config'),
   );
 
+  /** @param {Client} client */
+  function choose(client) {
+    chosen = client;
+    show();
+  }
   function show() {
     fill(
       tabs,
-      CLIENTS.map((client) =>
-        h(
-          'button',
-          {
-            type: 'button',
-            'aria-pressed': String(client === chosen),
-            onclick: () => {
-              chosen = client;
-              show();
-            },
-          },
-          client.name,
-        ),
-      ),
+      CLIENTS.map((client) => button(client, client === chosen, choose)),
     );
     const token = secret ?? (needsToken() ? 'sb_…' : null);
     where.textContent = chosen?.where ?? '';
     text.textContent = chosen?.text(url, token) ?? '';
+    const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(location.hostname);
+    const word = isHere ? chosen?.word : undefined;
+    byCommand.hidden = !word;
+    if (word) fill(byCommand, 'Or by a command: ', h('code', {}, connectCommand(word, url, token)));
     note.textContent =
       needsToken() && !secret
         ? 'This gateway wants a token: put one in the place of sb_…'
@@ -132,7 +159,7 @@ export function open(place) {
 
   place.append(
     head('Connect'),
-    h('section', { class: 'card' }, h('h2', {}, 'A client'), tabs, where, config, note),
+    h('section', { class: 'card' }, h('h2', {}, 'A client'), tabs, where, config, byCommand, note),
     h(
       'section',
       { class: 'card' },
@@ -164,6 +191,15 @@ export function open(place) {
     show();
   }
   return {};
+}
+
+/**
+ * @param {Client} client
+ * @param {boolean} isChosen
+ * @param {(client: Client) => void} choose
+ */
+function button(client, isChosen, choose) {
+  return h('button', { type: 'button', 'aria-pressed': String(isChosen), onclick: () => choose(client) }, client.name);
 }
 
 function command() {

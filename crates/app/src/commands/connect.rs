@@ -3,7 +3,7 @@
 mod clients;
 mod write;
 
-use std::{env, fs, io::ErrorKind, process::ExitCode};
+use std::{fs, io::ErrorKind, process::ExitCode};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use self::clients::{ConfigFormat, McpClientApp};
 use crate::{
     cli::{Cli, ConnectArgs},
-    overrides,
+    overrides, own_program,
     settings::{
         LoadedConfig,
         edit::{back_up, create_file},
@@ -84,9 +84,8 @@ fn endpoint(connect: &ConnectArgs, cli: &Cli) -> anyhow::Result<Endpoint> {
 
 /// The command that serves the tools of this config to a client, from whichever folder the client starts it.
 pub(super) fn stdio_command(loaded: &LoadedConfig) -> (String, Vec<String>) {
-    let program =
-        env::current_exe().map_or("switchboard".into(), |path| path.display().to_string());
-    let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
+    let (program, mut args) = own_program::command();
+    args.extend(["serve".to_owned(), "--stdio".to_owned()]);
     if let Some(config) = &loaded.file {
         let config = fs::canonicalize(config).unwrap_or_else(|_| config.clone());
         args.extend(["--config".to_owned(), config.display().to_string()]);

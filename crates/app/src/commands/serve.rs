@@ -7,7 +7,12 @@ mod own_socket;
 mod reload;
 mod server_editor;
 
-use std::{io::ErrorKind, net::SocketAddr, process::ExitCode, sync::Arc};
+use std::{
+    io::ErrorKind,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    process::ExitCode,
+    sync::Arc,
+};
 
 use anyhow::Context;
 use serde_json::json;
@@ -186,10 +191,10 @@ async fn over_http(
             terminal::tell(&banner::text(address, app, loaded));
         }
         if serve.open {
-            open_console(&format!("{scheme}://{address}/"));
+            open_console(&format!("{scheme}://{}/", reachable(address)));
         }
         if let Some(oauth) = servers.oauth() {
-            oauth.pages.serve_at(&pages_url(&config, &format!("{scheme}://{address}")));
+            oauth.pages.serve_at(&pages_url(&config, scheme, address));
             let targets = (&servers, connections.all_apis());
             sign_ins::share_pages(oauth, loaded, &app.cluster, targets).await?;
         }
@@ -232,11 +237,19 @@ async fn over_http(
 }
 
 /// The address under which browsers reach us: as the settings say, else as we listen.
-fn pages_url(config: &Config, own: &str) -> String {
+fn pages_url(config: &Config, scheme: &str, address: SocketAddr) -> String {
     let public = config.public_url.clone();
-    // Nobody can go to "all addresses of this machine".
-    public
-        .unwrap_or_else(|| own.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:"))
+    public.unwrap_or_else(|| format!("{scheme}://{}", reachable(address)))
+}
+
+/// The address at which programs of this machine reach a listener: nobody can connect to "all addresses".
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
 }
 
 /// Adds figures of the cluster to the metrics until the returned value is dropped.

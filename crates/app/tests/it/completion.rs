@@ -28,6 +28,9 @@ args = ["-c", "touch started; exec sleep 1000"]
 url = "http://127.0.0.1:9/mcp"
 enabled = false
 
+[profiles.desk]
+tools = ["math_*"]
+
 [models.local]
 provider = "ollama"
 model = "qwen3:0.6b"
@@ -48,6 +51,7 @@ fn names_of_the_config_are_completed_and_no_server_is_started() {
     }
     assert_eq!(values(&place, &["calls", "--server", "cl"]), ["clock"]);
     assert_eq!(values(&place, &["ask", "-m", ""])[..2], ["demo", "local"]);
+    assert_eq!(candidates(&place, &["tools", "--profile", ""])[0], "desk\tmath_*");
     assert_eq!(values(&place, &["connect", "claude"]), ["claude", "claude-code"]);
     assert_eq!(values(&place, &["import", "cu"]), ["cursor"]);
     assert!(!place.path().join("started").exists());

@@ -367,6 +367,7 @@ fn all_that_is_there() {
             json!({"mcpServers": {
                 "git": {"command": "windsurf-git", "disabledTools": ["push"]},
                 "switchboard": {"command": "/usr/bin/switchboard", "args": ["serve", "--stdio"]},
+                "tools": {"command": "uvx", "args": ["switchboard-gateway", "serve", "--stdio"]},
             }})
             .to_string(),
         )
@@ -388,7 +389,8 @@ added     git_windsurf
           called `git` there; another server has that name
           [policy] deny: git_windsurf__push
 skipped   switchboard: it is Switchboard itself
-3 of 5 servers of 3 configs written to …/config/switchboard/switchboard.toml
+skipped   tools: it is Switchboard itself
+3 of 6 servers of 3 configs written to …/config/switchboard/switchboard.toml
 ";
     assert_eq!(ran.stdout.replace(&folder, "…"), expected, "{ran:?}");
     assert!(
@@ -396,7 +398,7 @@ skipped   switchboard: it is Switchboard itself
         "{ran:?}"
     );
     let again = place.run(&["import", "--all"]);
-    assert!(again.stdout.contains("0 of 5 servers"), "{again:?}");
+    assert!(again.stdout.contains("0 of 6 servers"), "{again:?}");
     let nothing = home().run(&["import", "--all"]);
     assert_eq!(
         (nothing.status, nothing.stdout.as_str()),

@@ -38,12 +38,16 @@ fn the_console_opens_in_the_users_browser() {
     let browser = place.path().join("browser");
     fs::set_permissions(&browser, fs::Permissions::from_mode(0o700)).unwrap();
     let place = place.variable("BROWSER", browser.to_str().unwrap());
-    let serving = Serving::start(&place, &["--listen", "127.0.0.1:0", "--open"]);
-    let console = format!("http://{}/\n", serving.address);
-    let opened = place.path().join("browser.opened");
-    wait_until("the browser has the address", || {
-        fs::read_to_string(&opened).is_ok_and(|address| address == console)
-    });
+    assert_eq!(place.run(&["token", "new", "--name", "me"]).status, 0);
+    // Nobody can go to "all addresses".
+    for (listen, shown) in [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1")] {
+        let serving = Serving::start(&place, &["--listen", &format!("{listen}:0"), "--open"]);
+        let console = format!("http://{}/\n", serving.address.replace(listen, shown));
+        let opened = place.path().join("browser.opened");
+        wait_until("the browser has the address", || {
+            fs::read_to_string(&opened).is_ok_and(|address| address == console)
+        });
+    }
 }
 
 // GW-2

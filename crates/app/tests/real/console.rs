@@ -241,8 +241,6 @@ async fn runs_are_shown_turn_by_turn() {
     model.push(answer);
     let config =
         with_model(&model) + "price = { input = 1, output = 10 }\n[policy]\nask = ['math_eval']\n";
-    let pictures = std::env::var_os("SWITCHBOARD_PICTURES");
-    let pictures = pictures.and_then(|folder| folder.into_string().ok());
     let looked = move || {
         let folder = tempfile::tempdir().unwrap();
         let runs = folder.path().join("state/switchboard/runs");
@@ -251,8 +249,7 @@ async fn runs_are_shown_turn_by_turn() {
         fs::write(runs.join(format!("{id}.live")), text).unwrap();
         let serving = Serving::start(folder.path(), &config);
         let url = format!("http://{}", serving.address);
-        let words: Vec<_> = std::iter::once(&*url).chain(pictures.as_deref()).collect();
-        run(folder.path(), "runs", &words);
+        run(folder.path(), "runs", &[&url]);
         serving.stop();
     };
     tokio::task::spawn_blocking(looked).await.unwrap();
@@ -276,7 +273,8 @@ async fn a_held_call_is_decided_where_it_was_made() {
 // GW-1, GW-2, PO-1
 #[test]
 fn a_client_is_connected_with_a_token_of_its_own() {
-    look(&format!("{ASK}{SCENE}"), "access", &[]);
+    let config = format!("{ASK}deny = ['control_speaker_*']\n{SCENE}");
+    look(&config, "access", &[env!("CARGO_BIN_EXE_switchboard")]);
 }
 
 // GW-1, GW-3

@@ -98,11 +98,7 @@ function form(added) {
       'div',
       { class: 'row wide' },
       submit,
-      h(
-        'span',
-        { class: 'muted' },
-        'It is started once. What looks like a secret goes into a file that only you can read.',
-      ),
+      h('span', { class: 'muted' }, 'It is started once. What looks like a secret goes into the vault.'),
     ),
     state,
   );
@@ -197,7 +193,7 @@ function byHand() {
     'On the gateway’s machine: ',
     h('code', {}, 'switchboard add NAME -- COMMAND'),
     ', or ',
-    h('code', {}, 'switchboard import'),
-    ' for those of Claude, Cursor and VS Code. It connects a second later.',
+    h('code', {}, 'switchboard import --all'),
+    ' for those of Claude, Cursor, VS Code and what other MCP clients are there. It connects a second later.',
   );
 }

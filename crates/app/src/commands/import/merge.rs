@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{super::secret_values::MovedSecrets, sources::ConfigSource};
 use crate::{
+    own_program,
     settings::{edit::ConfigEditor, import::ForeignServer},
     terminal::ask,
     vault,
@@ -224,8 +225,10 @@ fn is_switchboard(settings: &Map<String, Value>) -> Option<String> {
     let args = settings.get("args").and_then(Value::as_array)?;
     let is_named_so = command.file_stem().is_some_and(|name| name == "switchboard");
     let is_this = || std::env::current_exe().is_ok_and(|own| own == command);
+    let is_package = || args.iter().filter_map(Value::as_str).any(own_program::is_package);
     let serves = ["serve", "--stdio"].iter().all(|word| args.iter().any(|arg| arg == word));
-    (serves && (is_named_so || is_this())).then(|| "it is Switchboard itself".to_owned())
+    (serves && (is_named_so || is_this() || is_package()))
+        .then(|| "it is Switchboard itself".to_owned())
 }
 
 fn may_replace(name: &str, target: &ConfigEditor) -> bool {

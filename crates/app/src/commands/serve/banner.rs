@@ -1,13 +1,11 @@
 //! The text that is printed once the gateway listens: its addresses, how to connect, what is missing.
 
-use std::{
-    fs,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-};
+use std::{fs, net::SocketAddr};
 
 use serde_json::{Value, json};
 use switchboard_gateway::Config;
 
+use super::reachable;
 use crate::{assembly::App, commands::connect::stdio_command, settings::LoadedConfig};
 
 /// What a client of the network puts into its config: the gateway knows only the hashes of its tokens.
@@ -51,12 +49,6 @@ impl Entrances {
     fn new(address: SocketAddr, config: &Config) -> Self {
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let port = address.port();
-        // "All addresses" is none that a client can connect to.
-        let ip = match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-            ip => ip,
-        };
         let elsewhere = || match config.hosts.first() {
             Some(host) if host.contains(':') => format!("{scheme}://{host}/"),
             Some(host) => format!("{scheme}://{host}:{port}/"),
@@ -67,7 +59,7 @@ impl Entrances {
         let public =
             config.public_url.as_ref().map(|url| format!("{}/", url.trim_end_matches('/')));
         Self {
-            url: format!("{scheme}://{}", SocketAddr::new(ip, port)),
+            url: format!("{scheme}://{}", reachable(address)),
             elsewhere: public.or_else(|| address.ip().is_unspecified().then(elsewhere)),
             demands_token: config.require_token || !address.ip().is_loopback(),
         }

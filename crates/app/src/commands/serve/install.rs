@@ -17,6 +17,7 @@ use crate::{
     cli::{Cli, ServeArgs},
     environment, overrides,
     own_gateway::socket::{self, RunningGateway},
+    own_program::PackageRunner,
     settings::LoadedConfig,
     terminal::{self, CommandFailed, text},
 };
@@ -181,6 +182,13 @@ impl Service {
         let program = fs::canonicalize(&program).with_context(|| {
             format!("`{}` is not there; an upgrade may have moved it", program.display())
         })?;
+        if let Some(runner) = PackageRunner::of(&program) {
+            bail!(CommandFailed(format!(
+                "not installed: `{}` is in a cache, which may be emptied at any time; run `{}`, then `switchboard serve --install`",
+                program.display(),
+                runner.install_command()
+            )));
+        }
         let mut args = vec!["serve".to_owned()];
         let listen = serve.listen.clone().or(serve.port.map(|port| port.to_string()));
         if let Some(listen) = listen {

@@ -84,7 +84,38 @@ const MARKDOWN = [
   ['<img src=x onerror=alert(1)>', 'p:<img src=x onerror=alert(1)>'],
   ['```\nopen', 'pre:open'],
   ['2 * 3 * 4', 'p:2 * 3 * 4'],
+  ['a | b', 'p:a | b'],
 ];
+
+/** Texts with tables, and their rows: cells between `|`, numbers in brackets. */
+const TABLES = [
+  ['| city | ahead |\n|---|---:|\n| Berlin | 0 |\n| Tokyo | 8 |', ['city|[ahead]', 'Berlin|[0]', 'Tokyo|[8]']],
+  ['a | b\n:-- | :-:\n1 | x \\| y', ['a|b', '1|x | y']],
+  ['Before:\n| a | b |\n|-|-|\n| <b>1</b> | |\nAfter', ['a|b', '<b>1</b>|']],
+  ['| no | dashes |\n| a | b |', []],
+];
+
+/** Texts with what may look like a link, and where the links of them lead; the text names the host if the words do not. */
+const LINKS = [
+  ['see [the page](https://a.example/x?y=1)', ['https://a.example/x?y=1'], 'see the page (a.example)'],
+  ['https://a.example/x, and so on', ['https://a.example/x'], 'https://a.example/x, and so on'],
+  ['[https://good.example/](https://bad.example/)', ['https://bad.example/'], 'https://good.example/ (bad.example)'],
+  ['| a |\n|---|\n| [b](http://c.example/) |', ['http://c.example/'], 'ab (c.example)'],
+  ...[
+    '[x](javascript:alert`1`)',
+    '[x](JavaScript:alert%281%29)',
+    '[x](data:text/html,<script>1</script>)',
+    '[x](vbscript:x)',
+    '[x](file:///etc/passwd)',
+    '[x](//bad.example/)',
+    '[x](/api/tools)',
+    '![x](nowhere)',
+    '<a href="ftp://bad.example/">x</a>',
+  ].map((text) => [text, [], null]),
+];
+
+/** All elements that a text of a model becomes. */
+const HARMLESS = ['a', 'br', 'code', 'div', 'em', 'li', 'ol', 'p', 'pre', 'span', 'strong', 'table', 'tbody', 'td', 'th', 'thead', 'tr', 'ul']; // prettier-ignore
 
 /** Command lines, and the words that a shell makes of them. */
 const WORDS = [
@@ -173,6 +204,53 @@ await visit(async ({ window }) => {
     );
     assert.equal(made, blocks);
   }
+
+  const rendered = (text) =>
+    ask(async (said) => {
+      const root = document.createElement('div');
+      root.append(...(await import('/console/markdown.js')).markdown(said));
+      const cell = (one) => (one.className === 'number' ? `[${one.textContent}]` : one.textContent);
+      return {
+        rows: [...root.querySelectorAll('tr')].map((row) => [...row.children].map(cell).join('|')),
+        links: [...root.querySelectorAll('a')].map((link) => link.getAttribute('href')),
+        rels: [...root.querySelectorAll('a')].map((link) => `${link.target} ${link.rel}`),
+        names: [...root.querySelectorAll('*')].map((one) => one.localName),
+        text: root.textContent,
+      };
+    }, text);
+  for (const [text, rows] of TABLES) assert.deepEqual((await rendered(text)).rows, rows, text);
+  for (const [text, links, shown] of LINKS) {
+    const made = await rendered(text);
+    assert.deepEqual(made.links, links, text);
+    assert.equal(made.text, shown ?? text);
+    assert(
+      made.rels.every((rel) => rel === '_blank noopener noreferrer'),
+      text,
+    );
+  }
+  for (const [text] of [...MARKDOWN, ...TABLES, ...LINKS]) {
+    for (const name of (await rendered(text)).names) assert(HARMLESS.includes(name), `${name}: ${text}`);
+  }
+
+  // mcp-remote takes plain HTTP from other machines only if it is told so.
+  const flags = await ask(
+    async (urls) => {
+      const { CLIENTS } = await import('/console/connect.js');
+      const desktop = CLIENTS.find(({ name }) => name === 'Claude Desktop');
+      return urls.map((url) =>
+        JSON.parse(desktop.text(url, 'sb_x')).mcpServers.switchboard.args.includes('--allow-http'),
+      );
+    },
+    [
+      'http://127.0.0.1:7300/mcp',
+      'http://localhost/mcp',
+      'https://tools.example/mcp',
+      'http://192.168.1.5:7300/mcp',
+      'http://localhost.example:7300/mcp',
+      'http://[::1]:7300/mcp',
+    ],
+  );
+  assert.deepEqual(flags, [false, false, false, true, true, true]);
 
   for (const [most, steps, least] of [
     [0, [0, 1]],

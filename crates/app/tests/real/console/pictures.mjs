@@ -19,6 +19,9 @@ const args = encodeURIComponent(
 );
 const CHATS = ['20261118-090000-k3f9', '20261118-091500-x7d2'];
 
+/** The headers of each caller's token, by its name. */
+const callers = {};
+
 /** Where each picture is taken, and what is done before. */
 const PICTURES = {
   live: [
@@ -48,6 +51,18 @@ const PICTURES = {
     async (page) => {
       await says(page, '.said.model', 'Tokyo');
       await page.locator('.chat-call > summary').first().click();
+    },
+  ],
+  runs: [
+    '/runs',
+    async (page) => {
+      await page
+        .getByRole('link', { name: /How much later/ })
+        .first()
+        .click();
+      await page.locator('.run .lane-turn').first().waitFor();
+      await page.locator('.run-said .chat-call > summary').first().click();
+      await page.mouse.move(5, 5);
     },
   ],
   approvals: ['/approvals', (page) => page.locator('.held').nth(1).waitFor()],

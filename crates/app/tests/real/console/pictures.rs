@@ -85,7 +85,7 @@ enabled = false
 "#;
 
 /// Fewer would be a section without its picture.
-const PICTURES: usize = 24;
+const PICTURES: usize = 26;
 
 /// With `SWITCHBOARD_PICTURES`, which `cargo xtask console` sets, they become those of the documentation.
 // GW-1
@@ -100,7 +100,8 @@ async fn pictures() {
         model.push(reply);
     }
     let policy = "[policy]\nask = ['scene', 'files__write_*']\ndeny = ['files__move_file']\nask_timeout = '15m'\n";
-    let config = format!("{policy}{}{SERVERS_OF_PICTURES}{SCENE}", with_model(&model));
+    let model_with_price = with_model(&model) + "price = { input = 1, output = 10 }\n";
+    let config = format!("{policy}{model_with_price}{SERVERS_OF_PICTURES}{SCENE}");
     launchers(folder.path());
     let (at, words) = (folder.path().to_owned(), target.to_str().unwrap().to_owned());
     tokio::task::spawn_blocking(move || {

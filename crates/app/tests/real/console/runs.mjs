@@ -1,11 +1,7 @@
 // Runs: each question with its state and cost, and one of them turn by turn, with what a person decided.
 
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { audit, base, says, until, visit } from './browser.mjs';
-
-/** Where pictures are stored, if they are wanted. */
-const folder = process.argv[3];
 
 function ask(content) {
   return fetch(`${base}/v1/chat/completions`, {
@@ -49,6 +45,9 @@ await visit(async ({ window }) => {
   assert.match(facts, /Cost\s*0\.0024/);
   await page.locator('.run .lane-turn').nth(1).waitFor();
   await says(page, '.run a.lane', 'math_eval');
+  // What stands above says how it is called; Live knows its calls by the name of their conversation, which is another.
+  assert(await page.locator('.run .zoom').isVisible());
+  assert(await page.locator('.run .conversation-head a').isHidden());
   await says(page, '.run-said .said.model', 'These are 5.08 cm.');
   await page.locator('.run-said .chat-call > summary').click();
   await says(page, '.run-said .chat-call', 'as decided by');
@@ -72,7 +71,6 @@ await visit(async ({ window }) => {
       assert.deepEqual(await audit(own), [], `${colorScheme}, ${viewport.width} wide`);
       const spill = await own.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
       assert(spill <= 0, `${spill} pixels too wide at ${viewport.width}`);
-      if (folder) await own.screenshot({ path: join(folder, `runs-${colorScheme}-${viewport.width}.png`) });
       await context.close();
     }
   }

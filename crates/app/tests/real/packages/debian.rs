@@ -1,16 +1,16 @@
 //! The package for Debian, in a Debian that has nothing but dpkg.
 
-use std::{fs, path::Path, process::Command, time::Instant};
+use std::{fs, path::Path, process::Command};
 
-use super::{sandbox, succeed, use_it};
+use super::{Dist, sandbox, succeed, use_it};
 
-pub(crate) fn check(package: &Path, is_static: bool) {
+pub(crate) fn check(dist: &Dist, package: &Path, is_static: bool) {
     eprintln!("the package for Debian");
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
     sandbox::unpack_debian(root);
     fs::copy(package, root.join("package.deb")).unwrap();
-    let began = Instant::now();
+    let clock = dist.clock();
     succeed(sandbox::as_root(root).args(["dpkg", "--install", "/package.deb"]));
     use_it(
         &|| {
@@ -18,7 +18,7 @@ pub(crate) fn check(package: &Path, is_static: bool) {
             command.arg("switchboard");
             command
         },
-        began,
+        clock,
     );
     // The config of the services can be read as it is, and a program that needs no library depends on none.
     succeed(sandbox::as_root(root).args([
@@ -45,6 +45,7 @@ pub(crate) fn check(package: &Path, is_static: bool) {
     ] {
         assert!(root.join(file).is_file(), "{file}");
     }
+    check_user(root);
     let page = Command::new("gzip")
         .arg("-dc")
         .arg(root.join("usr/share/man/man1/switchboard.1.gz"))
@@ -66,6 +67,26 @@ pub(crate) fn check(package: &Path, is_static: bool) {
     assert!(!root.join("usr/bin/switchboard").exists() && config.exists() && state.exists());
     succeed(sandbox::as_root(root).args(["dpkg", "--purge", "switchboard-gateway"]));
     assert!(!config.exists() && !state.exists());
+}
+
+/// The user of the services, as the machine's systemd creates it: the clean root has none, so that nothing was created yet.
+fn check_user(root: &Path) {
+    let users = || fs::read_to_string(root.join("etc/passwd")).unwrap();
+    assert!(!users().contains("switchboard:"));
+    if Command::new("systemd-sysusers").arg("--version").output().is_err() {
+        eprintln!("  this machine has no systemd-sysusers, so no user is created");
+        return;
+    }
+    let mut sysusers = Command::new("/usr/bin/unshare");
+    sysusers.args(["--user", "--map-root-user", "systemd-sysusers", "switchboard.conf"]);
+    succeed(sysusers.arg("--root").arg(root));
+    let users = users();
+    let user = users.lines().find(|line| line.starts_with("switchboard:")).expect("the user");
+    assert!(user.ends_with(":Switchboard:/var/lib/switchboard:/usr/sbin/nologin"), "{user}");
+    let units = ["switchboard.service", "switchboard-worker.service"];
+    for unit in units.map(|unit| root.join("usr/lib/systemd/system").join(unit)) {
+        assert!(fs::read_to_string(unit).unwrap().contains("\nUser=switchboard\n"));
+    }
 }
 
 /// The program in the package.

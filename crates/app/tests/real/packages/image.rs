@@ -5,14 +5,13 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    time::Instant,
 };
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use super::{sandbox, succeed, use_it};
+use super::{Dist, sandbox, succeed, use_it};
 
 /// An image that was unpacked.
 struct Image {
@@ -26,14 +25,14 @@ struct Layout {
     folder: TempDir,
 }
 
-pub(crate) fn check(archive: &Path, architecture: &str, is_static: bool) {
+pub(crate) fn check(dist: &Dist, archive: &Path, architecture: &str, is_static: bool) {
     eprintln!("the container image");
     let root = tempfile::tempdir().unwrap();
     if !is_static {
         // Then only the library is missing.
         sandbox::unpack_debian(root.path());
     }
-    let began = Instant::now();
+    let clock = dist.clock();
     let image = Layout::unpack(archive).image(architecture, root);
     let settings = &image.config["config"];
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -57,7 +56,7 @@ pub(crate) fn check(archive: &Path, architecture: &str, is_static: bool) {
         command.args(&entrypoint);
         command
     };
-    use_it(&start, began);
+    use_it(&start, clock);
     // What it keeps is in the volume, and nowhere else can it write.
     assert!(succeed(start().arg("calls")).contains("\tmath_eval\t"));
     assert!(state.path().join("journal").is_dir());
