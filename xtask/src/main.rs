@@ -59,7 +59,7 @@ enum Task {
         #[arg(long)]
         json: bool,
     },
-    /// Print how often questions find their tool among the first one, five and ten
+    /// Print how often questions find a tool that answers them among the first one, five and ten, and which part of all that do
     Recall {
         /// Print the questions that find theirs not among the first five, too
         #[arg(long)]

@@ -2,7 +2,8 @@
 //! (SPEC FT-3).
 //!
 //! What the model found or called is offered from then on. That is read from the conversation itself, in its order, so the
-//! definitions that were sent before are always a prefix of those that are sent next, and a provider's cache still hits.
+//! definitions that were sent before are always a prefix of those that are sent next, and a provider's cache still hits. A
+//! summary of the oldest turns names what they found, in the same order.
 
 use std::{
     borrow::Cow,
@@ -16,7 +17,7 @@ use switchboard_runtime::{RegisteredTool, tool_cost};
 use switchboard_toolcall::text;
 use switchboard_toolcall::{ToolResult, ToolSpec, Visibility};
 
-use crate::{Agent, READ_RESULT, ToolBudget, agent::shown_spec, searchable};
+use crate::{Agent, READ_RESULT, ToolBudget, agent::shown_spec, fit::is_question, searchable};
 
 pub(crate) const SEARCH: &str = "tool_search";
 
@@ -33,6 +34,9 @@ const DESCRIPTION: usize = 200;
 
 /// The end of a reply to a search that found tools.
 const CALLABLE: &str = "You can call these tools now, by their names.";
+
+/// The beginning of the line of a summary that names the tools which the summarised messages found or called.
+const FOUND_EARLIER: &str = "Tools that were found in them and can be called: ";
 
 /// The tools of a run whose model searches for the others. What is offered first never changes during a run.
 pub(crate) struct SearchOffer {
@@ -112,6 +116,17 @@ impl SearchOffer {
         found.collect()
     }
 
+    /// Returns a line for the summary of these messages with the tools that they found or called, which stay offered. Empty if
+    /// there are none.
+    pub(crate) fn line_for_summary(&self, agent: &Agent, messages: &[Message]) -> String {
+        let found = self.found(agent, messages);
+        let names: Vec<&str> = found.iter().map(|tool| &**tool.name()).collect();
+        match names.is_empty() {
+            true => String::new(),
+            false => format!("{FOUND_EARLIER}{}\n", json!(names)),
+        }
+    }
+
     /// Returns which of the tools that are offered besides the first ones a search found before they were called. Their
     /// definitions can be deferred; that of a tool is deferred in all requests or in none, so that what was sent stays as
     /// it is.
@@ -131,7 +146,7 @@ impl SearchOffer {
         for mention in mentions(messages) {
             match mention {
                 Mention::Call(name) => {
-                    if let Some(name) = shown(name) {
+                    if let Some(name) = shown(&name) {
                         is_deferred.entry(name).or_insert(false);
                     }
                 }
@@ -209,8 +224,8 @@ pub(crate) fn visibility(agent: &Agent, visibility: &Visibility) -> Visibility {
 
 /// How a conversation mentions tools.
 enum Mention<'m> {
-    /// A call of the tool with this name.
-    Call(&'m str),
+    /// A call of the tool with this name, or a summary that names it.
+    Call(Cow<'m, str>),
     /// The reply to a search, and the names of the tools that it found.
     Search { reply: &'m ToolReply, names: Vec<String> },
 }
@@ -218,7 +233,7 @@ enum Mention<'m> {
 /// Returns the names of the tools that were found or called, in order.
 fn names_in(messages: &[Message]) -> Vec<String> {
     let names = mentions(messages).into_iter().flat_map(|mention| match mention {
-        Mention::Call(name) => vec![name.to_owned()],
+        Mention::Call(name) => vec![name.into_owned()],
         Mention::Search { names, .. } => names,
     });
     names.collect()
@@ -233,12 +248,16 @@ fn mentions(messages: &[Message]) -> Vec<Mention<'_>> {
                 for call in &said.tool_calls {
                     match &*call.name {
                         SEARCH => _ = searches.insert(&call.id),
-                        name => mentions.push(Mention::Call(name)),
+                        name => mentions.push(Mention::Call(name.into())),
                     }
                 }
             }
             Message::Tool(reply) if searches.contains(&reply.tool_call_id) => {
                 mentions.push(Mention::Search { reply, names: found_in(&reply.content) });
+            }
+            Message::User(said) if !is_question(message) => {
+                let names = names_in_summary(&said.content).into_iter();
+                mentions.extend(names.map(|name| Mention::Call(name.into())));
             }
             _ => {}
         }
@@ -258,6 +277,12 @@ fn found_in(content: &str) -> Vec<String> {
 fn names_in_cut(content: &str) -> Vec<String> {
     let names = content.split(r#""name":""#).skip(1).filter_map(|rest| rest.split_once('"'));
     names.map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Returns the names in the line of a summary, which is its second one.
+fn names_in_summary(content: &str) -> Vec<String> {
+    let line = content.lines().nth(1).and_then(|line| line.strip_prefix(FOUND_EARLIER));
+    line.and_then(|names| serde_json::from_str(names).ok()).unwrap_or_default()
 }
 
 /// Returns the start of a description, on one line.

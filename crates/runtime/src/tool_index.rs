@@ -2,10 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use switchboard_search::{Index, ToolDocument};
+use switchboard_search::{Index, SearchHit, ToolDocument};
 use switchboard_toolcall::{ProfileRules, Visibility};
 use tokio::{sync::Mutex as AsyncMutex, task::spawn_blocking};
 
@@ -26,7 +26,21 @@ pub(crate) struct ToolIndex {
 struct CurrentIndex {
     version: u64,
     rules: Option<Arc<ProfileRules>>,
-    index: Arc<Index>,
+    index: Arc<IndexedTools>,
+}
+
+/// Tools and their index; a document's number is its tool's place. It keeps no tool of a server that is gone.
+struct IndexedTools {
+    tools: Vec<Weak<RegisteredTool>>,
+    index: Index,
+}
+
+impl IndexedTools {
+    /// Returns whether the tool of a document is known not to exist for a caller.
+    fn is_hidden(&self, document: usize, visibility: &Visibility) -> bool {
+        let tool = self.tools.get(document).and_then(Weak::upgrade);
+        tool.is_some_and(|tool| !tool.is_visible(visibility))
+    }
 }
 
 impl CurrentIndex {
@@ -36,7 +50,7 @@ impl CurrentIndex {
 }
 
 impl ToolIndex {
-    fn get(&self, version: u64, rules: Option<&Arc<ProfileRules>>) -> Option<Arc<Index>> {
+    fn get(&self, version: u64, rules: Option<&Arc<ProfileRules>>) -> Option<Arc<IndexedTools>> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         current.iter().find(|known| known.is(version, rules)).map(|known| known.index.clone())
     }
@@ -47,12 +61,12 @@ impl ToolIndex {
         version: u64,
         rules: Option<&Arc<ProfileRules>>,
         is_small: bool,
-        build: impl FnOnce() -> Index + Send + 'static,
-    ) -> Arc<Index> {
+        build: impl FnOnce() -> IndexedTools + Send + 'static,
+    ) -> Arc<IndexedTools> {
         let built = if is_small { Ok(build()) } else { spawn_blocking(build).await };
         let Ok(index) = built else {
             tracing::error!("the index of the tools could not be built; searches find nothing");
-            return Arc::new(Index::build(&[]));
+            return Arc::new(IndexedTools { tools: Vec::new(), index: Index::build(&[]) });
         };
         let index = Arc::new(index);
         self.set(CurrentIndex { version, rules: rules.cloned(), index: index.clone() });
@@ -88,11 +102,16 @@ impl ToolManager {
         let rules = visibility.rules().filter(|rules| !rules.config().tool.is_empty());
         let profile = visibility.profile().filter(|_| rules.is_some());
         let whole = profile.cloned().map(Visibility::of_profile).unwrap_or_default();
-        let index = self.current_index(&whole, rules.as_ref()).await;
+        let indexed = self.current_index(&whole, rules.as_ref()).await;
+        let index = &indexed.index;
         let shown = |name: &Arc<str>| Some(self.view(&self.get(name)?, &whole)?.name().clone());
         let called = called.iter().filter_map(shown).filter_map(|name| index.document(&name));
         let found = index.search_preferring(query, &called.collect::<Vec<_>>());
-        let tool = |found: switchboard_search::SearchHit| {
+        let tool = |found: SearchHit| {
+            // A caller may see few of thousands that fit, so those are left out first.
+            if indexed.is_hidden(found.document, visibility) {
+                return None;
+            }
             // The tools may have changed since.
             let tool = self.get_for(index.name(found.document)?, visibility)?;
             (!self.is_denied(&tool)).then_some(FoundTool { tool, score: found.score })
@@ -105,7 +124,7 @@ impl ToolManager {
         &self,
         whole: &Visibility,
         rules: Option<&Arc<ProfileRules>>,
-    ) -> Arc<Index> {
+    ) -> Arc<IndexedTools> {
         let version = || *self.version().borrow();
         if let Some(index) = self.index.get(version(), rules) {
             return index;
@@ -129,13 +148,14 @@ impl ToolManager {
     }
 }
 
-fn build(tools: &[Arc<RegisteredTool>], instructions: &HashMap<Arc<str>, String>) -> Index {
+fn build(tools: &[Arc<RegisteredTool>], instructions: &HashMap<Arc<str>, String>) -> IndexedTools {
     let documents = tools.iter().map(|tool| {
         let spec = tool.spec();
         let instructions = spec.server().and_then(|server| instructions.get(server));
         ToolDocument::new(tool.name(), spec).instructions(instructions.map(String::as_str))
     });
-    Index::build(&documents.collect::<Vec<_>>())
+    let index = Index::build(&documents.collect::<Vec<_>>());
+    IndexedTools { tools: tools.iter().map(Arc::downgrade).collect(), index }
 }
 
 #[cfg(test)]
@@ -150,15 +170,18 @@ mod tests {
     async fn an_index_that_could_not_be_built_is_built_by_the_next_search() {
         let index = ToolIndex::default();
         let failed = index.build(1, None, false, || panic!("a bug")).await;
-        assert!(failed.search_preferring("rain", &[]).is_empty());
+        assert!(failed.index.search("rain").is_empty());
         assert!(index.get(1, None).is_none(), "it is not kept");
         let spec = ToolSpec::new("rain", "Tells whether it rains", json!({}));
-        index
-            .build(1, None, false, move || Index::build(&[ToolDocument::new("rain", &spec)]))
-            .await;
+        let build = move || IndexedTools {
+            tools: Vec::new(),
+            index: Index::build(&[ToolDocument::new("rain", &spec)]),
+        };
+        index.build(1, None, false, build).await;
         let kept = index.get(1, None).unwrap();
-        assert_eq!(kept.search_preferring("rain", &[]).len(), 1);
+        assert_eq!(kept.index.search("rain").len(), 1);
     }
+
     // FT-1: a search that nobody uses costs nothing.
     #[tokio::test]
     async fn there_is_no_index_before_the_first_search() {

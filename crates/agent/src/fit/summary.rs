@@ -77,8 +77,11 @@ impl AgentRun<'_> {
                 (list(&messages, most), Usage::default())
             }
         };
+        let search = self.search.as_ref();
+        let found = search.map(|search| search.line_for_summary(self.agent, &messages));
+        let found = found.unwrap_or_default();
         let text = format!(
-            "{BEGINNING}{} earlier messages, left out to fit; read_result {{\"id\":\"{artifact}\"}} has them whole]\n{summary}",
+            "{BEGINNING}{} earlier messages, left out to fit; read_result {{\"id\":\"{artifact}\"}} has them whole]\n{found}{summary}",
             messages.len()
         );
         let model = self.agent.summariser.as_ref().unwrap_or(&self.agent.model);

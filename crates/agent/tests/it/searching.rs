@@ -89,6 +89,35 @@ async fn found_tools_are_added_behind_the_others() {
     assert_eq!(texts[1], r#"{"city":"Graz"}"#);
 }
 
+// FT-3: what was found stays on offer if the turns that found it are a summary, also if that becomes part of another one.
+#[tokio::test(start_paused = true)]
+async fn found_tools_outlive_a_summary() {
+    let mut script = vec![
+        search("weather tomorrow"),
+        calls(&[(WEATHER, r#"{"city":"Graz"}"#)]),
+        search("switch the light on"),
+        says("Done."),
+    ];
+    let answers = (0..40).map(|number| says(&format!("{number}: {}", "they sail on. ".repeat(60))));
+    script.extend(answers);
+    let mut stage = stage(script).with_window(4_096).without_summaries();
+    stage.run().await;
+    let mut summaries = 0;
+    for number in 0..40 {
+        stage.conversation.say(format!("Question {number}"));
+        let outcome = stage.run().await;
+        assert_eq!(outcome.stop, StopCause::Answer);
+        summaries += outcome.summarised.len();
+        // As it is stored.
+        let stored = serde_json::to_string(&stage.conversation).unwrap();
+        stage.conversation = serde_json::from_str(&stored).unwrap();
+    }
+    assert!(summaries >= 2, "{summaries}");
+    assert!(stage.texts().is_empty(), "no search is left: {:?}", stage.texts());
+    assert_eq!(offered(&stage).pop().unwrap(), ["tool_search", "read_result", WEATHER, LAMP]);
+    check_prefixes(&stage);
+}
+
 // FT-3: a tool that was not found is run all the same, and offered from then on. One that policy denies is neither.
 #[tokio::test(start_paused = true)]
 async fn tools_that_were_not_found_can_be_called() {

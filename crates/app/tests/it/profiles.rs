@@ -242,6 +242,41 @@ fn a_changed_profile_applies_to_who_uses_it() {
     assert_eq!(listed(&serving, "/mcp/new", ""), ["math_eval", "read_result"]);
 }
 
+// FT-5: the same program twice, with other settings: each profile has one of them, under the same name.
+#[test]
+fn two_profiles_have_the_same_server_with_other_settings() {
+    let account = |name: &str| {
+        format!(
+            "{}env = {{ ACCOUNT = '{name}' }}\n[profiles.of_{name}]\ntools = ['{name}__environment']\n\
+             [profiles.of_{name}.tool.{name}__environment]\nname = 'environment'\n",
+            section(name, "env")
+        )
+    };
+    let place = Place::with_config(&(account("blue") + &account("red")));
+    let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    wait_until("the servers are connected", || {
+        let tools = serving.ask("GET", "/api/tools", "", "").1.to_string();
+        ["blue", "red"].iter().all(|name| tools.contains(&format!("{name}__environment")))
+    });
+    for (name, other) in [("blue", "red"), ("red", "blue")] {
+        let (profile, path) = (format!("of_{name}"), format!("/mcp/of_{name}"));
+        assert_eq!(listed(&serving, &path, ""), ["read_result", "environment"]);
+        let call = |tool: &str| {
+            mcp(&serving, &path, "", "tools/call", json!({"name": tool, "arguments": {}})).1
+        };
+        let said = call("environment");
+        let text = said["result"]["content"][0]["text"].as_str().unwrap_or_default();
+        let environment: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(environment["variables"]["ACCOUNT"], name, "{said}");
+        let refused = call(&format!("{other}__environment"));
+        assert!(refused["error"].to_string().contains("not found"), "{refused}");
+        // The record says which of the two it was.
+        let calls = place.run(&["calls", "--json", "--tool", &format!("{name}__environment")]);
+        let call = &calls.json()[0];
+        assert_eq!((&call["profile"], &call["shown_as"]), (&json!(profile), &json!("environment")));
+    }
+}
+
 /// The responses to requests over stdio, one after the other.
 fn over_stdio(place: &Place, words: &[&str], requests: &[Value]) -> Vec<Value> {
     let mut command = place.command(words);

@@ -62,7 +62,10 @@ impl RegisteredTool {
     pub fn is_visible(&self, visibility: &Visibility) -> bool {
         let original = self.original();
         let shown = self.is_renamed().then_some(&*self.name);
-        visibility.sees_names(&[&original.name, &original.full], shown)
+        match original.name == original.full {
+            true => visibility.sees_names(&[&original.name], shown),
+            false => visibility.sees_names(&[&original.name, &original.full], shown),
+        }
     }
 
     /// Returns whether a profile shows it under another name: then its other names find nothing there.

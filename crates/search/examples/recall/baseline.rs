@@ -4,15 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use switchboard_toolcall::ToolSpec;
 
-use crate::set::RecallSet;
+use crate::set::{AnswerRanks, RecallSet};
 
 /// BM25's usual weights.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
-/// Returns how many tools come before the right one, per question, if a tool counts for as many words of the question as its
-/// name and description contain.
-pub(crate) fn substrings(set: &RecallSet) -> Vec<usize> {
+/// Returns where the answers of each question are if a tool counts for as many words of the question as its name and description
+/// contain.
+pub(crate) fn substrings(set: &RecallSet) -> Vec<AnswerRanks> {
     let text = |tool: &ToolSpec| format!("{} {}", tool.name, tool.description).to_lowercase();
     let texts: Vec<_> = set.tools.iter().map(text).collect();
     ranks(set, |question| {
@@ -23,7 +23,7 @@ pub(crate) fn substrings(set: &RecallSet) -> Vec<usize> {
 }
 
 /// Returns the same for BM25 over the words of name, description and parameters, as they are.
-pub(crate) fn bm25(set: &RecallSet) -> Vec<usize> {
+pub(crate) fn bm25(set: &RecallSet) -> Vec<AnswerRanks> {
     let text = |tool: &ToolSpec| {
         let words = words(&format!("{} {} {}", tool.name, tool.description, tool.parameters));
         words.into_iter().fold(HashMap::<_, f64>::new(), |mut counts, word| {
@@ -54,14 +54,14 @@ fn words(text: &str) -> Vec<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// Returns how many tools come before the right one. A tool without any score is not found.
-fn ranks(set: &RecallSet, scores: impl Fn(&str) -> Vec<f64>) -> Vec<usize> {
-    let rank = |(question, answers): &(String, Vec<String>)| {
+/// Returns where the answers of each question are. A tool without any score is not found.
+fn ranks(set: &RecallSet, scores: impl Fn(&str) -> Vec<f64>) -> Vec<AnswerRanks> {
+    let ranks = |(question, answers): &(String, Vec<String>)| {
         let scores = scores(question);
         let mut order: Vec<_> = (0..scores.len()).filter(|tool| scores[*tool] > 0.0).collect();
         order.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
-        let is_right = |tool: &usize| answers.contains(&set.tools[*tool].name);
-        order.iter().position(is_right).unwrap_or(usize::MAX)
+        let names = order.iter().map(|tool| &*set.tools[*tool].name);
+        AnswerRanks::of(answers, &names.collect::<Vec<_>>())
     };
-    set.questions.iter().map(rank).collect()
+    set.questions.iter().map(ranks).collect()
 }

@@ -1,6 +1,8 @@
-//! Prints how often questions find their tool among the first one, five and ten: `cargo xtask recall`.
+//! Prints how often questions find a tool that answers them among the first one, five and ten (hit@k), and which part of all that
+//! do (recall@k): `cargo xtask recall`.
 //!
-//! Beside it is how many find it among five by counted substrings and by BM25 alone. Without arguments the sets of `recall/` are used; `--missed` prints the questions whose tool is not among the first five.
+//! Beside it is how many find one among five by counted substrings and by BM25 alone. Without arguments the sets of `recall/` are
+//! used; `--missed` prints the questions that find none among the first five.
 
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 
@@ -21,10 +23,11 @@ fn main() {
     let prints_missed = flags.iter().any(|flag| flag == "--missed");
     let mut sets: Vec<PathBuf> = sets.into_iter().map(PathBuf::from).collect();
     if sets.is_empty() {
-        sets = ["own", "held-out", "other", "steps"].map(set::stored).into();
+        let names = ["own", "held-out", "corpus-v1", "other", "steps", "languages"];
+        sets = names.map(set::stored).into();
     }
     println!(
-        "set        tools  questions  recall@1  recall@5  recall@10  substrings@5  bm25@5  build     search"
+        "set        tools  questions  hit@1  hit@5  hit@10  recall@1  recall@5  recall@10  substrings hit@5  bm25 hit@5  build     search"
     );
     for set in sets {
         measure(&set, prints_missed);
@@ -40,18 +43,21 @@ fn measure(folder: &Path, prints_missed: bool) {
     let ranks = set.ranks(&index);
     let searched = begin.elapsed() / u32::try_from(ranks.len().max(1)).unwrap_or(1);
     println!(
-        "{:<10} {:>5}  {:>9}  {:>8.2}  {:>8.2}  {:>9.2}  {:>12.2}  {:>6.2}  {built:<8.1?}  {searched:.1?}",
+        "{:<10} {:>5}  {:>9}  {:>5.2}  {:>5.2}  {:>6.2}  {:>8.2}  {:>8.2}  {:>9.2}  {:>16.2}  {:>10.2}  {built:<8.1?}  {searched:.1?}",
         folder.file_name().unwrap_or_default().to_string_lossy(),
         set.tools.len(),
         ranks.len(),
+        set::hits(&ranks, 1),
+        set::hits(&ranks, 5),
+        set::hits(&ranks, 10),
         set::recall(&ranks, 1),
         set::recall(&ranks, 5),
         set::recall(&ranks, 10),
-        set::recall(&baseline::substrings(&set), 5),
-        set::recall(&baseline::bm25(&set), 5),
+        set::hits(&baseline::substrings(&set), 5),
+        set::hits(&baseline::bm25(&set), 5),
     );
-    for ((question, answers), rank) in set.questions.iter().zip(&ranks) {
-        if prints_missed && *rank >= 5 {
+    for ((question, answers), ranks) in set.questions.iter().zip(&ranks) {
+        if prints_missed && !ranks.is_hit(5) {
             let found = index.search(question);
             let names = found.iter().take(3).filter_map(|found| index.name(found.document));
             let names = names.collect::<Vec<_>>().join(", ");

@@ -22,9 +22,37 @@ pub(crate) fn stored(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recall").join(name)
 }
 
-/// Returns how many of the questions have their tool among the first `most`.
-pub(crate) fn recall(ranks: &[usize], most: usize) -> f64 {
-    ranks.iter().filter(|rank| **rank < most).count() as f64 / ranks.len() as f64
+/// Where the tools that answer a question are among those that were found, each by how many come before it. One that was not
+/// found is at `usize::MAX`.
+pub(crate) struct AnswerRanks(Vec<usize>);
+
+impl AnswerRanks {
+    /// `found` has the names of the tools that were found, best first.
+    pub(crate) fn of(answers: &[String], found: &[&str]) -> Self {
+        let rank = |answer: &String| found.iter().position(|name| name == answer);
+        Self(answers.iter().map(|answer| rank(answer).unwrap_or(usize::MAX)).collect())
+    }
+
+    /// Returns how many of the answers are among the first `most`.
+    fn among(&self, most: usize) -> usize {
+        self.0.iter().filter(|rank| **rank < most).count()
+    }
+
+    /// Returns whether any answer is among the first `most`.
+    pub(crate) fn is_hit(&self, most: usize) -> bool {
+        self.among(most) > 0
+    }
+}
+
+/// Returns the part of the questions of which any answer is among the first `most`.
+pub(crate) fn hits(ranks: &[AnswerRanks], most: usize) -> f64 {
+    ranks.iter().filter(|ranks| ranks.is_hit(most)).count() as f64 / ranks.len() as f64
+}
+
+/// Returns the part of a question's answers that is among the first `most`, on average.
+pub(crate) fn recall(ranks: &[AnswerRanks], most: usize) -> f64 {
+    let part = |ranks: &AnswerRanks| ranks.among(most) as f64 / ranks.0.len() as f64;
+    ranks.iter().map(part).sum::<f64>() / ranks.len() as f64
 }
 
 impl RecallSet {
@@ -44,15 +72,14 @@ impl RecallSet {
         Index::build(&documents.collect::<Vec<_>>())
     }
 
-    /// Returns how many tools come before the right one, per question.
-    pub(crate) fn ranks(&self, index: &Index) -> Vec<usize> {
-        let rank = |(question, answers): &(String, Vec<String>)| {
-            let mut found = index.search(question).into_iter();
-            let is_right = |name: &str| answers.iter().any(|answer| answer == name);
-            let rank = found.position(|found| index.name(found.document).is_some_and(is_right));
-            rank.unwrap_or(usize::MAX)
+    /// Returns where the answers of each question are.
+    pub(crate) fn ranks(&self, index: &Index) -> Vec<AnswerRanks> {
+        let ranks = |(question, answers): &(String, Vec<String>)| {
+            let found = index.search(question);
+            let names = found.iter().filter_map(|found| index.name(found.document));
+            AnswerRanks::of(answers, &names.collect::<Vec<_>>())
         };
-        self.questions.iter().map(rank).collect()
+        self.questions.iter().map(ranks).collect()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Answers a question from an index.
 
+use std::collections::HashSet;
+
 use super::{Index, SearchHit};
 use crate::{
     embeddings,
@@ -69,6 +71,7 @@ pub(super) fn search(index: &Index, query: &str, preferred: &[usize]) -> Vec<Sea
     });
     let mut found: Vec<_> = found.collect();
     if !preferred.is_empty() {
+        let preferred: HashSet<usize> = preferred.iter().copied().collect();
         for one in found.iter_mut().filter(|found| preferred.contains(&found.document)) {
             one.score += PREFERRED;
         }
