@@ -111,6 +111,26 @@ fn a_server_does_what_it_is_allowed_and_a_refusal_names_the_rest() {
 
 // SB-1
 #[test]
+fn secrets_are_not_read_where_variables_say_that_they_are() {
+    if !can_confine() {
+        return;
+    }
+    let place = place(ALLOW).file("open/kube/config", "secret").file("open/mozilla/x", "secret");
+    let open = place.path().join("open");
+    let place = place
+        .variable("KUBECONFIG", &format!("/none:{}", open.join("kube/config").display()))
+        .variable("XDG_CONFIG_HOME", &open.display().to_string())
+        .variable("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
+    assert_eq!(call(&place, "read", "open/a")["result"], "readable");
+    assert_eq!(call(&place, "read", "/dev/null")["result"], "");
+    for secret in ["open/kube/config", "open/mozilla/x"] {
+        let refused = call(&place, "read", secret);
+        assert_eq!(refused["success"], false, "{secret}: {refused}");
+    }
+}
+
+// SB-1
+#[test]
 fn what_cannot_be_confined_does_not_start() {
     let place = place("sandbox = \"on\"\nsandbox_allow = { connect = [\"unix:/run/x\"] }\n");
     let support = switchboard_sandbox::SandboxSupport::current();
