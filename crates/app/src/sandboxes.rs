@@ -60,7 +60,8 @@ pub(crate) fn deps(loaded: &LoadedConfig) -> Option<SandboxDeps> {
     })
 }
 
-/// What is ours: the state with the vault, records, the config, and the folder where it usually is.
+/// What is ours: the state with the vault, records, the config, and the folder where it usually is; and what is the user's where
+/// variables say that it is.
 fn secrets(loaded: &LoadedConfig) -> Vec<PathBuf> {
     let config_home = environment::path("XDG_CONFIG_HOME").map(|folder| folder.join("switchboard"));
     let file = loaded.file.as_ref().and_then(|file| file.canonicalize().ok());
@@ -68,7 +69,8 @@ fn secrets(loaded: &LoadedConfig) -> Vec<PathBuf> {
     let runtime = environment::path("XDG_RUNTIME_DIR").map(|folder| folder.join("switchboard"));
     let found =
         [environment::state_home(), records::folder(loaded), config_home, runtime, file, lock];
-    found.into_iter().flatten().collect()
+    let relocated = switchboard_sandbox::relocated_secrets(environment::path);
+    found.into_iter().flatten().chain(relocated).collect()
 }
 
 /// The file of a server's refusals.

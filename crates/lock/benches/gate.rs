@@ -84,3 +84,12 @@ fn whether_a_call_is_held_back_where_a_tool_waits(bencher: Bencher<'_, '_>) {
     assert_eq!(instance.admit(DefinitionKind::Tool, tools).len(), 1000);
     bencher.bench_local(|| instance.held_back(black_box("tool_500")));
 }
+
+#[divan::bench]
+fn whether_a_call_is_held_back_where_1000_tools_wait(bencher: Bencher<'_, '_>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (gate, _) = gate(&folder);
+    let instance = gate.instance();
+    assert!(instance.admit(DefinitionKind::Tool, (1000..2000).map(tool).collect()).is_empty());
+    bencher.bench_local(|| instance.held_back(black_box("tool_1999")));
+}

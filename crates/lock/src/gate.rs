@@ -1,7 +1,11 @@
 //! The gate through which everything that a server lists goes: what is not in the lock waits.
 
+mod log_line;
+mod pending;
+mod resources;
+
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -9,25 +13,21 @@ use std::{
 };
 
 use serde_json::Value;
-use switchboard_toolcall::text::{one_line, visible};
+use switchboard_toolcall::text::one_line;
 
 use crate::{
-    compare::{Change, compare},
     config::LockMode,
     definition::{DefinitionKind, LockableDefinition, name_and_hash},
     file::{LockFile, LockedServer, TrustStamp},
-    screen::{Finding, Screen},
     store::{LockStore, StoreError},
 };
 
-/// How many waiting definitions are named in the log.
-const MOST_NAMED: usize = 5;
+pub use pending::PendingDefinition;
+use pending::PendingList;
+use resources::ResourceFindings;
 
 /// How many findings are told in the log at a time.
 const MOST_TOLD: usize = 20;
-
-/// How many waiting definitions of a list are screened: a server must not keep us busy by listing thousands.
-const MOST_SCREENED: usize = 2000;
 
 /// The lock of a config, as it is now; shared by all servers.
 #[derive(Debug)]
@@ -138,19 +138,6 @@ impl Locks {
     }
 }
 
-/// A definition that is not in the lock, or differs from it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PendingDefinition {
-    /// What the server says.
-    pub definition: LockableDefinition,
-    /// The hash of that.
-    pub hash: String,
-    /// How it differs.
-    pub change: Change,
-    /// What the screen found in it.
-    pub findings: Vec<Finding>,
-}
-
 /// The gate of one server of the config, whatever the number of its connections.
 #[derive(Debug)]
 pub struct ServerGate {
@@ -159,9 +146,11 @@ pub struct ServerGate {
     locks: Arc<Locks>,
     instances: AtomicU64,
     /// What each connection has listed that waits, by its number and the kind.
-    pending: Mutex<BTreeMap<(u64, DefinitionKind), Vec<PendingDefinition>>>,
+    pending: Mutex<BTreeMap<(u64, DefinitionKind), PendingList>>,
     /// What was last said in the log, each with its hash.
     logged: Mutex<BTreeSet<(DefinitionKind, String, String)>>,
+    /// What was said of resources.
+    resources: ResourceFindings,
 }
 
 impl ServerGate {
@@ -174,6 +163,7 @@ impl ServerGate {
             instances: AtomicU64::new(0),
             pending: Mutex::default(),
             logged: Mutex::default(),
+            resources: ResourceFindings::default(),
         })
     }
 
@@ -199,7 +189,7 @@ impl ServerGate {
             return Vec::new();
         }
         let pending = self.lock();
-        let mut all: Vec<_> = pending.values().flatten().cloned().collect();
+        let mut all: Vec<_> = pending.values().flat_map(PendingList::all).cloned().collect();
         drop(pending);
         let key = |one: &PendingDefinition| {
             (one.definition.kind, one.definition.name.clone(), one.hash.clone())
@@ -221,7 +211,7 @@ impl ServerGate {
         };
         let waits =
             |one: &PendingDefinition| one.definition.kind == kind && one.definition.is_called(name);
-        is_locked() && !self.lock().values().flatten().any(waits)
+        is_locked() && !self.lock().values().flat_map(PendingList::all).any(waits)
     }
 
     /// Returns whether an entry of a list may be used as it is.
@@ -265,11 +255,11 @@ impl ServerGate {
         self.locks.reload()?;
         // What was trusted waits no more, although the server has not listed it again yet.
         let mut pending = self.lock();
-        pending.values_mut().for_each(|list| list.retain(|one| !hashes.contains(&one.hash)));
+        pending.values_mut().for_each(|list| list.remove(hashes));
         Ok(names)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(u64, DefinitionKind), Vec<PendingDefinition>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(u64, DefinitionKind), PendingList>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -288,23 +278,14 @@ impl ServerGate {
             return;
         }
         let server = &*self.server;
-        let shown = now.iter().take(MOST_NAMED).map(|(kind, name, _)| match kind {
-            DefinitionKind::Tool => visible(name).into_owned(),
-            DefinitionKind::Instructions => kind.noun().to_owned(),
-            kind => format!("{} {}", kind.noun(), visible(name)),
-        });
-        let shown = shown.collect::<Vec<_>>().join(", ");
-        let more = match now.len().saturating_sub(MOST_NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
+        let shown = log_line::shown(&pending);
         let done = match mode {
             LockMode::Enforce => "skipped until trusted",
             LockMode::Warn | LockMode::Off => "used all the same",
         };
         tracing::warn!(
             server,
-            "server '{server}' differs from {}: {shown}{more}, {done}; `switchboard trust {server}` shows what it says",
+            "server '{server}' differs from {}: {shown}, {done}; `switchboard trust {server}` shows what it says",
             crate::store::FILE_NAME
         );
         let new = pending.iter().filter(|one| !before.contains(&key(one)));
@@ -361,13 +342,13 @@ impl InstanceGate {
         let others: Vec<_> =
             others.filter_map(|(entry, _)| LockableDefinition::new(kind, entry)).collect();
         let pending = match others.is_empty() {
-            true => Vec::new(),
+            true => PendingList::default(),
             false => {
                 let now: Vec<_> = entries
                     .iter()
                     .filter_map(|entry| LockableDefinition::new(kind, entry))
                     .collect();
-                pending(&self.shared.server, file.as_deref(), locked, kind, &now, others)
+                PendingList::new(&self.shared.server, file.as_deref(), locked, kind, &now, others)
             }
         };
         if kind == DefinitionKind::Tool {
@@ -388,6 +369,19 @@ impl InstanceGate {
         }
     }
 
+    /// Says in the log what the screen finds in entries of `resources/list`, which are data and not in the lock; each finding once.
+    pub fn screen_resources(&self, entries: &[Value]) {
+        if self.shared.mode() == LockMode::Off {
+            return;
+        }
+        let new = self.shared.resources.new_findings(&self.shared.server, entries);
+        for finding in new.iter().take(MOST_TOLD) {
+            let server = &*self.shared.server;
+            let separator = &self.shared.locks.separator;
+            tracing::warn!(server, "{}", one_line(&finding.line(server, separator)));
+        }
+    }
+
     /// Returns why calls of this tool are held back on this connection, if they are: another one may list it as in the lock.
     pub fn held_back(&self, tool: &str) -> Option<String> {
         if !self.has_pending_tools.load(Ordering::Acquire)
@@ -396,8 +390,8 @@ impl InstanceGate {
             return None;
         }
         let pending = self.shared.lock();
-        let mut own = pending.get(&(self.number, DefinitionKind::Tool)).into_iter().flatten();
-        own.find(|one| one.definition.name == tool).map(|one| one.change.change.text())
+        let own = pending.get(&(self.number, DefinitionKind::Tool))?;
+        own.find(tool).map(|one| one.change.change.text())
     }
 
     /// Returns whether models may read these instructions; of a server without any, what it said earlier is forgotten.
@@ -416,48 +410,4 @@ impl Drop for InstanceGate {
     fn drop(&mut self) {
         self.shared.lock().retain(|(number, _), _| *number != self.number);
     }
-}
-
-/// Describes the definitions that are not in the lock as they are.
-fn pending(
-    server: &str,
-    file: Option<&LockFile>,
-    locked: Option<&LockedServer>,
-    kind: DefinitionKind,
-    now: &[LockableDefinition],
-    others: Vec<LockableDefinition>,
-) -> Vec<PendingDefinition> {
-    let of_kind = locked.map(|locked| LockedServer {
-        identity: locked.identity.clone(),
-        definitions: locked
-            .definitions
-            .iter()
-            .filter(|((own, _), _)| *own == kind)
-            .map(|(key, definition)| (key.clone(), definition.clone()))
-            .collect(),
-    });
-    let screen = Screen::new(file.into_iter().flat_map(|file| {
-        file.servers.iter().flat_map(|(name, locked)| {
-            locked
-                .definitions
-                .keys()
-                .filter(|(kind, _)| *kind == DefinitionKind::Tool)
-                .map(|(_, tool)| (name.as_str(), tool.as_str()))
-        })
-    }));
-    let changes = compare(of_kind.as_ref(), now, true);
-    let waiting = changes.iter().filter(|change| change.change.waits());
-    let by_name: HashMap<_, _> = waiting.map(|change| (change.name.as_str(), change)).collect();
-    let describe = |(number, definition): (usize, LockableDefinition)| {
-        let hash = definition.hash();
-        // A name may be listed twice, once as in the lock.
-        let own = || compare(of_kind.as_ref(), std::slice::from_ref(&definition), false).pop();
-        let change = by_name.get(&*definition.name).map(|change| (*change).clone()).or_else(own)?;
-        let findings = match number < MOST_SCREENED {
-            true => screen.findings(server, &definition),
-            false => Vec::new(),
-        };
-        Some(PendingDefinition { definition, hash, change, findings })
-    };
-    others.into_iter().enumerate().filter_map(describe).collect()
 }

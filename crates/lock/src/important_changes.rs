@@ -4,11 +4,40 @@ use serde_json::Value;
 
 use crate::definition::{DefinitionKind, LockableDefinition};
 
-/// Returns what a person should know first, each as a sentence without a full stop. Of a new tool nothing is dropped or widened.
+/// Returns what a person should know first, each as a sentence without a full stop. Of a new definition nothing is dropped or
+/// widened.
 pub(crate) fn notes(before: Option<&LockableDefinition>, now: &LockableDefinition) -> Vec<String> {
-    let Some(before) = before.filter(|_| now.kind == DefinitionKind::Tool) else {
-        return Vec::new();
+    match (before, now.kind) {
+        (Some(before), DefinitionKind::Tool) => of_tool(before, now),
+        (Some(before), DefinitionKind::Prompt) => of_prompt(before, now),
+        _ => Vec::new(),
+    }
+}
+
+/// A prompt's arguments are texts that people or models fill in.
+fn of_prompt(before: &LockableDefinition, now: &LockableDefinition) -> Vec<String> {
+    let arguments = |definition: &LockableDefinition| -> Vec<(String, bool)> {
+        let listed = definition.entry.get("arguments").and_then(Value::as_array);
+        let argument = |one: &Value| {
+            let is_required = one.get("required") == Some(&Value::Bool(true));
+            Some((one.get("name")?.as_str()?.to_owned(), is_required))
+        };
+        listed.into_iter().flatten().filter_map(argument).collect()
     };
+    let old = arguments(before);
+    let note = |(name, is_required): (String, bool)| {
+        let known = old.iter().find(|(known, _)| *known == name);
+        match (known, is_required) {
+            (None, true) => Some(format!("`{name}` is a new argument that has to be given")),
+            (None, false) => Some(format!("`{name}` is a new argument")),
+            (Some((_, false)), true) => Some(format!("`{name}` now has to be given")),
+            _ => None,
+        }
+    };
+    arguments(now).into_iter().filter_map(note).collect()
+}
+
+fn of_tool(before: &LockableDefinition, now: &LockableDefinition) -> Vec<String> {
     let mut notes = Vec::new();
     let (old, new) = (schema(before), schema(now));
     parameters("", &[old], &[new], &mut notes);

@@ -89,6 +89,14 @@ impl Screen {
         Self { names: KnownNames::new(tools) }
     }
 
+    /// Says which of the tools wait to be trusted, each with its server: of many names that two servers share, one that waits is
+    /// told.
+    #[must_use]
+    pub fn with_waiting<'a>(mut self, tools: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        self.names.set_waiting(tools);
+        self
+    }
+
     /// Returns what is suspicious in a definition of `server`.
     pub fn findings(&self, server: &str, definition: &LockableDefinition) -> Vec<Finding> {
         let mut found = Vec::new();

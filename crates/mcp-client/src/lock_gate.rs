@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use switchboard_lock::{
-    DefinitionKind, LockMode, LockTrustError, PendingDefinition, ServerGate, TrustStamp,
+    DefinitionKind, InstanceGate, LockMode, LockTrustError, PendingDefinition, ServerGate,
+    TrustStamp,
 };
 use switchboard_mcp_wire::{List, Method, ServerChange};
 use switchboard_runtime::{CheckedTools, WithheldTool};
@@ -22,13 +23,27 @@ const FEW: usize = 32;
 impl Session {
     /// Returns the entries of a list that the lock has.
     pub(super) async fn admitted(&self, list: List, entries: Vec<Value>) -> Vec<Value> {
-        let (Some(gate), Some(kind)) = (self.gate.clone(), kind(list)) else { return entries };
+        let Some(gate) = self.gate.clone() else { return entries };
+        let Some(kind) = kind(list) else { return screened(gate, entries).await };
         if gate.server().mode() == LockMode::Off || entries.len() <= FEW {
             return gate.admit(kind, entries);
         }
         // If comparing failed, nothing is known about the entries.
         spawn_blocking(move || gate.admit(kind, entries)).await.unwrap_or_default()
     }
+}
+
+/// Returns the entries as they are; what is suspicious in them is in the log.
+async fn screened(gate: Arc<InstanceGate>, entries: Vec<Value>) -> Vec<Value> {
+    if entries.len() <= FEW || gate.server().mode() == LockMode::Off {
+        gate.screen_resources(&entries);
+        return entries;
+    }
+    let screen = move || {
+        gate.screen_resources(&entries);
+        entries
+    };
+    spawn_blocking(screen).await.unwrap_or_default()
 }
 
 fn kind(list: List) -> Option<DefinitionKind> {

@@ -3,6 +3,7 @@
 
 mod expand;
 mod program;
+mod relocated;
 mod secrets;
 mod system;
 
@@ -15,6 +16,7 @@ use crate::{
 
 pub(crate) use expand::{SandboxPlaces, is_below, resolve};
 pub(crate) use program::find_program;
+pub use relocated::relocated_secrets;
 pub(crate) use secrets::SecretPaths;
 
 /// A program to be confined, as its settings have it.

@@ -9,13 +9,13 @@ mod trace;
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::PoisonError,
 };
 
 use crate::{
     files::{SandboxPlaces, SecretPaths, find_program},
     policy::FileRule,
-    refusals::{RefusalLog, SandboxRefusal},
+    proxy::SeenHosts,
 };
 
 pub use learned_settings::{LearnedProfile, ProfileOwner};
@@ -37,22 +37,19 @@ pub(crate) struct StraceRun {
     pub(crate) places: SandboxPlaces,
     pub(crate) secrets: SecretPaths,
     /// The connections that the proxy recorded.
-    pub(crate) seen: Arc<RefusalLog>,
+    pub(crate) seen: SeenHosts,
 }
 
 impl StraceRun {
     /// Returns the sandbox settings that allow what the program did so far.
     pub(crate) fn learned(&self) -> LearnedProfile {
-        let hosts = self.seen.since(0).into_iter().filter_map(|seen| match seen {
-            SandboxRefusal::Connect(host) => Some(host),
-            _ => None,
-        });
+        let hosts = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let events = self.files().unwrap_or_default().into_iter().flat_map(|file| {
             let text = fs::read(file).unwrap_or_default();
             let text = String::from_utf8_lossy(&text).into_owned();
-            text.lines().filter_map(trace::event).collect::<Vec<_>>()
+            text.lines().flat_map(trace::events).collect::<Vec<_>>()
         });
-        learned_settings::make(self, events.collect(), hosts.collect())
+        learned_settings::make(self, events.collect(), hosts.into_iter().collect())
     }
 
     fn files(&self) -> io::Result<Vec<PathBuf>> {

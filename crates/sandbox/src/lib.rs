@@ -37,6 +37,7 @@ mod support;
 pub use config::{SandboxAllow, SandboxConfig, SandboxHome, SandboxLimits, SandboxMode};
 #[cfg(target_os = "linux")]
 pub use enter::{ARGUMENT, run as enter};
+pub use files::relocated_secrets;
 pub use learn::{LearnedProfile, ProfileOwner};
 pub use preset::SandboxPreset;
 pub use refusals::{RefusalObserver, SandboxRefusal};

@@ -10,7 +10,13 @@ mod inspect;
 mod requests;
 mod tls;
 
-use std::{io, net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    io,
+    net::IpAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use switchboard_egress::is_public;
@@ -38,12 +44,15 @@ const CONNECT: Duration = Duration::from_secs(30);
 /// How many connections of one program are served at once.
 const MOST: usize = 256;
 
+/// The hosts that a watched program connected to: all of them, since settings that leave one out are not enough.
+pub(crate) type SeenHosts = Arc<Mutex<BTreeSet<String>>>;
+
 /// What the connections of a program are judged by.
 pub(crate) struct EgressProxy {
     /// Where it may connect to.
     pub(crate) allowed: ConnectList,
-    /// Whether it may connect everywhere, because it is only watched.
-    pub(crate) allows_all: bool,
+    /// The hosts that it connected to, if it is only watched; then it may connect everywhere.
+    pub(crate) watched: Option<SeenHosts>,
     /// What it has to know, if others reach the proxy too.
     pub(crate) token: Option<String>,
     pub(crate) refusals: Arc<RefusalLog>,
@@ -141,8 +150,9 @@ impl EgressProxy {
     /// Connects to a host, if the program may.
     async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, ProxyError> {
         let is_named = self.allowed.has(host, port);
-        if self.allows_all {
-            self.refusals.record(SandboxRefusal::Connect(destination::text(host, port)));
+        if let Some(seen) = &self.watched {
+            let host = destination::text(host, port);
+            seen.lock().unwrap_or_else(PoisonError::into_inner).insert(host);
         } else if !is_named {
             return Err(self.refuse(host, port, "is not allowed"));
         }
@@ -182,7 +192,7 @@ impl EgressProxy {
     /// Returns whether the program may connect to this address, which `host` resolved to.
     fn may_use(&self, ip: IpAddr, host: &str, port: u16) -> bool {
         let is_named = host == ip.to_string() || host == "localhost" && ip.is_loopback();
-        self.allows_all
+        self.watched.is_some()
             || is_named
             || is_public(ip)
             || is_documentation(ip)
@@ -228,7 +238,13 @@ impl EgressProxy {
             up.await.map_err(|stopped| match stopped {
                 TunnelError::Io(error) => error,
                 TunnelError::OtherHost(other) => {
-                    self.refusals.record(SandboxRefusal::Connect(destination::text(&other, port)));
+                    let other = destination::text(&other, port);
+                    match &self.watched {
+                        Some(seen) => {
+                            seen.lock().unwrap_or_else(PoisonError::into_inner).insert(other);
+                        }
+                        None => self.refusals.record(SandboxRefusal::Connect(other)),
+                    }
                     io::Error::other("a tunnel to one host with a request to another")
                 }
             })
@@ -276,12 +292,28 @@ fn is_documentation(ip: IpAddr) -> bool {
 mod tests {
     use super::*;
 
+    // SB-2
+    #[tokio::test]
+    async fn all_hosts_of_a_watched_program_are_seen() {
+        let seen = SeenHosts::default();
+        let refusals = Arc::new(RefusalLog::new("a", None));
+        let allowed = ConnectList::default();
+        let proxy =
+            EgressProxy { allowed, watched: Some(Arc::clone(&seen)), token: None, refusals };
+        for port in 1..=200 {
+            // Hardly anything listens there; it is seen all the same.
+            let _ = proxy.connect("127.0.0.1", port).await;
+        }
+        assert_eq!(seen.lock().unwrap().len(), 200);
+        assert_eq!(proxy.refusals.count(), 0);
+    }
+
     // SB-1
     #[test]
     fn a_name_leads_to_public_addresses_only() {
         let refusals = Arc::new(RefusalLog::new("a", None));
         let allowed = ConnectList::default();
-        let proxy = EgressProxy { allowed, allows_all: false, token: None, refusals };
+        let proxy = EgressProxy { allowed, watched: None, token: None, refusals };
         let may_use = |ip: &str| proxy.may_use(ip.parse().unwrap(), "api.example.com", 443);
         for public in ["1.1.1.1", "100.63.0.1", "203.0.113.80", "2606:4700::1111", "::ffff:1.1.1.1"]
         {

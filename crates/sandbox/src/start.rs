@@ -18,7 +18,7 @@ use crate::{
     hints::AllowedFiles,
     learn::{self, LearnedProfile, StraceRun},
     policy::{BoxPolicy, NetworkRule},
-    proxy::{ConnectList, EgressProxy},
+    proxy::{ConnectList, EgressProxy, SeenHosts},
     refusals::{RefusalLog, RefusalObserver, SandboxRefusal},
     support::{SandboxSupport, UNIX},
 };
@@ -182,7 +182,7 @@ impl Sandbox {
         let proxy = EgressProxy {
             allowed: destinations,
             token: Some(token),
-            allows_all: false,
+            watched: None,
             refusals: Arc::clone(&refusals),
         };
         let socket = folder.path().join("s");
@@ -212,11 +212,12 @@ impl Sandbox {
             env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
         let watcher = learn::watcher(&own_search, places.cwd(), &trace)?;
         // What is seen is no refusal, so nobody is told.
+        let seen = SeenHosts::default();
         let refusals = Arc::new(RefusalLog::new(program.owner, None));
         let token = token(folder.path());
         let proxy = EgressProxy {
             allowed: ConnectList::default(),
-            allows_all: true,
+            watched: Some(Arc::clone(&seen)),
             token: Some(token.clone()),
             refusals: Arc::clone(&refusals),
         };
@@ -233,7 +234,6 @@ impl Sandbox {
             .chain(variables)
             .chain(watcher.into_iter().map(Into::into))
             .collect();
-        let seen = Arc::clone(&refusals);
         let scripts = program.args.iter().map(|arg| places.cwd().join(arg));
         let scripts = scripts.filter(|path| path.is_file());
         let folders =

@@ -86,14 +86,25 @@ pub(super) fn compare_all(
     file: &LockFile,
     loaded: &LoadedConfig,
 ) -> Vec<ServerComparison> {
-    let screen = Screen::new(tool_names(observed, file));
-    let compared = observed.iter().map(|server| {
+    let changes: Vec<Vec<Change>> = observed
+        .iter()
+        .map(|server| match &server.outcome {
+            Ok(now) => compare(file.servers.get(&server.name), &now.definitions, true),
+            Err(_) => Vec::new(),
+        })
+        .collect();
+    let waiting = observed.iter().zip(&changes).flat_map(|(server, changes)| {
+        let waiting = changes.iter().filter(|change| change.change.waits());
+        let tools = waiting.filter(|change| change.kind == DefinitionKind::Tool);
+        tools.map(|tool| (server.name.as_str(), tool.name.as_str()))
+    });
+    let screen = Screen::new(tool_names(observed, file)).with_waiting(waiting);
+    let compared = observed.iter().zip(&changes).map(|(server, changes)| {
         let locked = file.servers.get(&server.name);
         let (now, error) = match &server.outcome {
             Ok(now) => (Some(now), None),
             Err(error) => (None, Some(error.clone())),
         };
-        let changes = now.map(|now| compare(locked, &now.definitions, true)).unwrap_or_default();
         let identity = match (now, locked) {
             (Some(now), Some(locked)) => now.identity.differences(&locked.identity),
             _ => Vec::new(),
@@ -111,11 +122,7 @@ pub(super) fn compare_all(
             is_new: locked.is_none(),
             error,
             identity,
-            changes: changes
-                .into_iter()
-                .map(|change| (findings(&change), change))
-                .map(|(found, change)| (change, found))
-                .collect(),
+            changes: changes.iter().map(|change| (change.clone(), findings(change))).collect(),
         }
     });
     compared.collect()

@@ -8,7 +8,7 @@ use crate::place::Place;
 
 /// An MCP server in Python that opens files and connections.
 const SERVER: &str = r#"
-import json, os, socket, sys, urllib.request
+import json, os, shutil, socket, sys, urllib.request
 
 def read(path):
     return open(path).read()
@@ -16,6 +16,10 @@ def read(path):
 def write(path):
     open(path, "w").write("written")
     return "done"
+
+def move(paths):
+    shutil.move(*paths.split(":"))
+    return "moved"
 
 def connect(address):
     host, port = address.rsplit(":", 1)
@@ -25,7 +29,7 @@ def connect(address):
 def fetch(url):
     return urllib.request.urlopen(url, timeout=5).read().decode()
 
-TOOLS = {"read": read, "write": write, "connect": connect, "fetch": fetch}
+TOOLS = {"read": read, "write": write, "move": move, "connect": connect, "fetch": fetch}
 for line in sys.stdin:
     message = json.loads(line)
     if "id" not in message:
@@ -107,6 +111,26 @@ fn a_server_does_what_it_is_allowed_and_a_refusal_names_the_rest() {
     assert!(doctor.contains("programs can be confined: Landlock version"), "{doctor}");
     let servers = place.run(&["servers", "--json"]).json();
     assert_eq!(servers[0]["sandbox"], "on");
+}
+
+// SB-1
+#[test]
+fn secrets_are_not_read_where_variables_say_that_they_are() {
+    if !can_confine() {
+        return;
+    }
+    let place = place(ALLOW).file("open/kube/config", "secret").file("open/mozilla/x", "secret");
+    let open = place.path().join("open");
+    let place = place
+        .variable("KUBECONFIG", &format!("/none:{}", open.join("kube/config").display()))
+        .variable("XDG_CONFIG_HOME", &open.display().to_string())
+        .variable("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
+    assert_eq!(call(&place, "read", "open/a")["result"], "readable");
+    assert_eq!(call(&place, "read", "/dev/null")["result"], "");
+    for secret in ["open/kube/config", "open/mozilla/x"] {
+        let refused = call(&place, "read", secret);
+        assert_eq!(refused["success"], false, "{secret}: {refused}");
+    }
 }
 
 // SB-1
@@ -228,8 +252,11 @@ fn what_a_server_needs_is_learned_and_is_enough() {
     let place = place("").file(
         "calls.jsonl",
         "{\"tool\": \"read\", \"arguments\": {\"it\": \"open/a\"}}\n\n\
-         {\"tool\": \"write\", \"arguments\": {\"it\": \"work/new\"}}\n",
+         {\"tool\": \"write\", \"arguments\": {\"it\": \"work/new\"}}\n\
+         {\"tool\": \"move\", \"arguments\": {\"it\": \"from/a:to/a\"}}\n",
     );
+    let place =
+        ["from/a", "from/b", "to/x"].into_iter().fold(place, |place, it| place.file(it, it));
     let ran = place.run(&["sandbox", "learn", "x", "--calls", "calls.jsonl"]);
     if !can_watch() {
         assert!(ran.status == 1 && ran.stderr.contains("needs `strace`"), "{ran:?}");
@@ -241,6 +268,7 @@ fn what_a_server_needs_is_learned_and_is_enough() {
     assert!(ran.stdout.contains(&open.display().to_string()), "{ran:?}");
     assert!(ran.stdout.contains(&format!("{}/**", work.display())), "{ran:?}");
     assert!(!ran.stdout.contains("closed"), "{ran:?}");
+    fs::rename(place.path().join("to/a"), place.path().join("from/a")).unwrap();
     let as_json = place.run(&["sandbox", "learn", "x", "--calls", "calls.jsonl", "--json"]).json();
     assert_eq!(as_json["sandbox_allow"]["connect"], serde_json::json!([]), "{as_json}");
     if !can_confine() {
@@ -253,6 +281,8 @@ fn what_a_server_needs_is_learned_and_is_enough() {
     fs::write(config, old + &learned).unwrap();
     assert_eq!(call(&place, "read", "open/a")["result"], "readable");
     assert_eq!(call(&place, "write", "work/new")["result"], "done");
+    assert_eq!(call(&place, "move", "from/b:to/b")["result"], "moved");
+    assert!(!place.path().join("from/b").exists() && place.path().join("to/b").exists());
     assert_eq!(call(&place, "read", "closed/a")["success"], false);
 }
 

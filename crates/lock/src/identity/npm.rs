@@ -30,17 +30,21 @@ pub(super) fn run_by_npx(program: &LaunchedProgram<'_>) -> Option<Package> {
         }
     }
     let wanted = wanted?;
-    let name = match wanted.get(1..).and_then(|rest| rest.find('@')) {
-        Some(at) => &wanted[..=at],
-        None => wanted,
+    let (name, version) = match wanted.get(1..).and_then(|rest| rest.find('@')) {
+        Some(at) => (&wanted[..=at], exact(&wanted[at + 2..])),
+        None => (wanted.as_str(), None),
+    };
+    let is_wanted = |modules: &PathBuf| match version {
+        Some(version) => installed_version(modules, name).as_deref() == Some(version),
+        None => modules.join(name).is_dir(),
     };
     let copies = program.npm_cache.as_ref().map(|cache| cache.join("_npx"));
     let folders =
         copies.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
     let modules = folders.map(|folder| folder.path().join("node_modules"));
     let own = program.cwd.map(|cwd| cwd.join("node_modules"));
-    let found = own.into_iter().chain(modules).filter(|modules| modules.join(name).is_dir());
-    // The one that was installed last is the one that runs.
+    let found = own.into_iter().chain(modules).filter(is_wanted);
+    // Of a range of versions, the one that was installed last is the one that runs.
     let newest = found.max_by_key(|modules| {
         fs::metadata(modules.join(".package-lock.json")).and_then(|data| data.modified()).ok()
     });
@@ -48,6 +52,21 @@ pub(super) fn run_by_npx(program: &LaunchedProgram<'_>) -> Option<Package> {
         Some(modules) => of_modules(&modules, name),
         None => Some((format!("npm:{wanted}"), None)),
     }
+}
+
+/// Returns a version that is not a range or a tag.
+fn exact(version: &str) -> Option<&str> {
+    let version = version.trim_start_matches(['=', 'v']);
+    let numbers = version.split(['-', '+']).next().unwrap_or_default();
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_exact = numbers.split('.').count() == 3 && numbers.split('.').all(is_number);
+    is_exact.then_some(version)
+}
+
+fn installed_version(modules: &Path, name: &str) -> Option<String> {
+    let text = fs::read(modules.join(name).join("package.json")).ok()?;
+    let package: Value = serde_json::from_slice(&text).ok()?;
+    package["version"].as_str().map(str::to_owned)
 }
 
 /// Returns the package that a file belongs to, if it is in a `node_modules`.

@@ -27,12 +27,31 @@ pub(super) fn run_by_uvx(program: &LaunchedProgram<'_>, args: &[String]) -> Opti
     let folders =
         archive.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
     let infos = folders.flat_map(|folder| dist_infos(&folder.path()));
-    let own = infos.filter(|info| name_and_version(info).is_some_and(|(own, _)| own == name));
+    let version = exact(&wanted[end..]);
+    let is_wanted = |(own, its): (String, String)| {
+        own == name && version.is_none_or(|version| is_same_version(version, &its))
+    };
+    let own = infos.filter(|info| name_and_version(info).is_some_and(is_wanted));
     let newest = own.max_by_key(|info| fs::metadata(info).and_then(|data| data.modified()).ok());
     match newest {
         Some(info) => of_info(&info),
         None => Some((format!("pypi:{wanted}"), None)),
     }
+}
+
+/// Returns the version of what follows a name, such as `==1.4`, `[extra]==1.4` or `@1.4`, if that is not a range or a tag.
+fn exact(wanted: &str) -> Option<&str> {
+    let wanted = wanted.split_once(']').map_or(wanted, |(_, rest)| rest).trim();
+    let version = wanted.strip_prefix("==").or_else(|| wanted.strip_prefix('@'))?;
+    let version = version.trim_start_matches('=').trim();
+    let is_exact = version.starts_with(|c: char| c.is_ascii_digit())
+        && !version.contains(['*', ',', ';', ' ', '<', '>', '~', '!']);
+    is_exact.then_some(version)
+}
+
+/// Returns whether two versions are the same release: `1.4` is `1.4.0`.
+fn is_same_version(one: &str, other: &str) -> bool {
+    one.trim_end_matches(".0") == other.trim_end_matches(".0")
 }
 
 /// Returns the package that installed a program into an environment, or whose module `python -m` runs.

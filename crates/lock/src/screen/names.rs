@@ -19,6 +19,8 @@ const MANY_SHARED: usize = 3;
 pub(super) struct KnownNames {
     /// The names of each server's tools.
     servers: HashMap<String, BTreeSet<String>>,
+    /// Those of them that wait to be trusted.
+    waiting: HashMap<String, BTreeSet<String>>,
     /// Tools by what their names look like.
     skeletons: HashMap<String, BTreeSet<(String, String)>>,
 }
@@ -32,19 +34,30 @@ impl KnownNames {
             let own = skeletons.entry(skeleton(tool)).or_default();
             own.insert((server.to_owned(), tool.to_owned()));
         }
-        Self { servers, skeletons }
+        Self { servers, waiting: HashMap::new(), skeletons }
     }
 
-    /// How many names both servers have, if that is many; `None` if another one of them stands for this one.
+    /// Says which of the tools wait, each with its server.
+    pub(super) fn set_waiting<'a>(&mut self, tools: impl Iterator<Item = (&'a str, &'a str)>) {
+        for (server, tool) in tools {
+            self.waiting.entry(server.to_owned()).or_default().insert(tool.to_owned());
+        }
+    }
+
+    /// How many names both servers have, if that is many; `None` if another one of them stands for this one: the first that
+    /// waits, as the others were told when they were locked, or else the first.
     fn shared(&self, server: &str, other: &str, name: &str) -> Option<usize> {
         let (Some(own), Some(others)) = (self.servers.get(server), self.servers.get(other)) else {
             return Some(1);
         };
         let both: Vec<_> = own.intersection(others).collect();
-        match both.len() >= MANY_SHARED && own.contains(name) {
-            true => both.first().filter(|first| **first == name).map(|_| both.len()),
-            false => Some(1),
+        if both.len() < MANY_SHARED || !own.contains(name) {
+            return Some(1);
         }
+        let waiting = self.waiting.get(server);
+        let waits = |one: &&&String| waiting.is_some_and(|waiting| waiting.contains(**one));
+        let stands_for_all = both.iter().find(waits).or_else(|| both.first());
+        stands_for_all.filter(|first| **first == name).map(|_| both.len())
     }
 
     pub(super) fn find(
@@ -56,24 +69,17 @@ impl KnownNames {
         let name = &definition.name;
         let alike = self.skeletons.get(&skeleton(name)).into_iter().flatten();
         let mut others = alike.filter(|(other, tool)| other != server || tool != name);
-        if let Some((other, tool)) = others.next() {
-            let (how, shared) = match tool == name {
-                true => ("is also that", self.shared(server, other, name)),
-                false => ("looks like that", Some(1)),
-            };
+        let told = others.find_map(|(other, tool)| match tool == name {
+            true => Some((other, tool, "is also that", self.shared(server, other, name)?)),
+            false => Some((other, tool, "looks like that", 1)),
+        });
+        if let Some((other, tool, how, shared)) = told {
             let (other, tool) = (visible(other), visible(tool));
             let more = match shared {
-                Some(all @ 2..) => {
-                    format!(", and so are {} more of its server's names", all - 1)
-                }
+                2.. => format!(", and so are {} more of its server's names", shared - 1),
                 _ => String::new(),
             };
-            if shared.is_some() {
-                add(
-                    Suspicion::Shadow,
-                    format!("its name {how} of `{tool}` of server `{other}`{more}"),
-                );
-            }
+            add(Suspicion::Shadow, format!("its name {how} of `{tool}` of server `{other}`{more}"));
         }
         // A description that speaks of another server's tool may want its calls changed.
         let text = definition.description();

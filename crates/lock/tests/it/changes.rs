@@ -135,6 +135,26 @@ fn what_matters_comes_first() {
     assert_eq!(notes, ["it now says that it only reads, which may spare it an approval"]);
 }
 
+// LK-2
+#[test]
+fn new_arguments_of_a_prompt_matter() {
+    let prompt = |arguments: Value| {
+        definition(DefinitionKind::Prompt, &json!({"name": "p", "arguments": arguments}))
+    };
+    let mut server = LockedServer::default();
+    server.put(prompt(json!([{"name": "code"}, {"name": "style"}])), None);
+    let now = prompt(json!([
+        {"name": "code", "required": true}, {"name": "style"}, {"name": "note"}, {"name": "history", "required": true},
+    ]));
+    let changes = compare(Some(&server), &[now], true);
+    let expected = [
+        "`code` now has to be given",
+        "`note` is a new argument",
+        "`history` is a new argument that has to be given",
+    ];
+    assert_eq!(changes[0].notes, expected);
+}
+
 // LK-2: wherever a schema may hide it.
 #[test]
 fn what_matters_is_found_in_lists_alternatives_and_shared_schemas() {

@@ -1,6 +1,10 @@
 //! Which program or address a server is (SPEC LK-1).
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, SystemTime},
+};
 
 use serde_json::json;
 use switchboard_lock::{Identity, LaunchedProgram};
@@ -76,6 +80,45 @@ fn a_python_package_has_the_hash_of_its_record() {
     let other = identity(changed.path(), "uvx", &["mcp-time"]);
     assert_eq!(other.package, uvx.package);
     assert_ne!(other.integrity, uvx.integrity);
+}
+
+// LK-1: a cache keeps what was used before and after.
+#[test]
+fn a_pinned_version_is_the_one_in_the_cache_that_runs() {
+    let package = |version: &str| format!("{{\"version\": \"{version}\"}}");
+    let (old, new) = (package("1.2.0"), package("1.3.0"));
+    let places = folder(&[
+        ("npm/_npx/0a/node_modules/@org/files/package.json", &old),
+        ("npm/_npx/0a/node_modules/.package-lock.json", "{}"),
+        ("npm/_npx/0b/node_modules/@org/files/package.json", &new),
+        ("npm/_npx/0b/node_modules/.package-lock.json", "{}"),
+        ("uv/archive-v0/a/mcp_time-1.4.0.dist-info/RECORD", "one.py,sha256=a,1"),
+        ("uv/archive-v0/b/mcp_time-1.5.dist-info/RECORD", "one.py,sha256=b,1"),
+    ]);
+    for older in
+        ["npm/_npx/0a/node_modules/.package-lock.json", "uv/archive-v0/a/mcp_time-1.4.0.dist-info"]
+    {
+        let earlier = SystemTime::now() - Duration::from_secs(3600);
+        fs::File::open(places.path().join(older)).unwrap().set_modified(earlier).unwrap();
+    }
+    for (command, wanted, expected) in [
+        ("npx", "@org/files@1.2.0", "npm:@org/files@1.2.0"),
+        ("npx", "@org/files@1.3.0", "npm:@org/files@1.3.0"),
+        ("npx", "@org/files@^1.2.0", "npm:@org/files@1.3.0"),
+        ("npx", "@org/files@latest", "npm:@org/files@1.3.0"),
+        ("npx", "@org/files", "npm:@org/files@1.3.0"),
+        // One that is not there has no integrity.
+        ("npx", "@org/files@1.2.9", "npm:@org/files@1.2.9"),
+        ("uvx", "mcp-time==1.4", "pypi:mcp-time@1.4.0"),
+        ("uvx", "mcp-time@1.4.0", "pypi:mcp-time@1.4.0"),
+        ("uvx", "mcp-time[cli]==1.5", "pypi:mcp-time@1.5"),
+        ("uvx", "mcp-time>=1.4", "pypi:mcp-time@1.5"),
+        ("uvx", "mcp-time@latest", "pypi:mcp-time@1.5"),
+        ("uvx", "mcp-time==1.6", "pypi:mcp-time==1.6"),
+    ] {
+        let found = identity(places.path(), command, &[wanted]);
+        assert_eq!(found.package.as_deref(), Some(expected), "{command} {wanted}");
+    }
 }
 
 // LK-1

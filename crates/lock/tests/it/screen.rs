@@ -202,3 +202,33 @@ fn many_names_that_two_servers_share_are_one_finding() {
     // A server that nobody knows yet has each of them told.
     assert_eq!(shadows("new", "search_code").len(), 1);
 }
+
+// LK-2: those that are in the lock were told when they were locked.
+#[test]
+fn of_many_shared_names_one_that_waits_is_told() {
+    let names = ["create_issue", "list_issues", "search_code", "merge"];
+    let of = |server: &'static str| names.iter().map(move |name| (server, *name));
+    let waiting = ["search_code", "merge"].map(|name| ("lab", name));
+    let screen = Screen::new(of("hub").chain(of("lab"))).with_waiting(waiting.into_iter());
+    let shadows = |server: &str, name: &str| {
+        screen.findings(server, &definition(DefinitionKind::Tool, &json!({"name": name}))).len()
+    };
+    assert_eq!(names.map(|name| shadows("lab", name)), [0, 0, 0, 1]);
+    assert_eq!(names.map(|name| shadows("hub", name)), [1, 0, 0, 0]);
+}
+
+// LK-2
+#[test]
+fn a_name_is_compared_with_those_of_all_servers() {
+    let names = ["create_issue", "list_issues", "merge"];
+    let of = |server: &'static str| names.iter().map(move |name| (server, *name));
+    let screen =
+        Screen::new(of("hub").chain(of("lab")).chain([("post", "merge"), ("pub", "rnerge")]));
+    let shadow = |name: &str| -> Vec<String> {
+        let definition = definition(DefinitionKind::Tool, &json!({"name": name}));
+        screen.findings("lab", &definition).into_iter().map(|finding| finding.sentence).collect()
+    };
+    // Another name stands for what `hub` and `lab` share, but not for what `post` has.
+    assert_eq!(shadow("merge"), ["its name is also that of `merge` of server `post`"]);
+    assert_eq!(shadow("list_issues"), Vec::<String>::new());
+}

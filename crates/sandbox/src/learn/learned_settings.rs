@@ -230,7 +230,7 @@ fn collect(
                 continue;
             }
         };
-        let real = path.canonicalize().unwrap_or(path);
+        let real = real(path);
         if may(&real, accesses) {
             continue;
         }
@@ -265,6 +265,12 @@ fn collect(
     needs.unix.retain(|path| !path.starts_with("/run/nscd") && !path.starts_with("/var/run/nscd"));
     profile.never = never.into_iter().collect();
     needs
+}
+
+/// Where a path leads; of an entry that is gone, where its folder leads.
+fn real(path: PathBuf) -> PathBuf {
+    let of_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(of_folder).unwrap_or(path)
 }
 
 fn widen_writes(
@@ -367,13 +373,13 @@ fn shown(strace_run: &StraceRun, path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, sync::Arc};
+    use std::fs;
 
     use super::*;
     use crate::{
         files::{SandboxPlaces, SecretPaths},
         policy::FileRule,
-        refusals::RefusalLog,
+        proxy::SeenHosts,
     };
 
     fn learned(files: &[&str], events: impl Fn(&Path) -> Vec<TraceEvent>) -> String {
@@ -391,7 +397,7 @@ mod tests {
             own_folders: vec![home.join("script")],
             places: SandboxPlaces::new(Some(home.clone()), home.clone()),
             secrets: SecretPaths::new(Some(&home), &[]),
-            seen: Arc::new(RefusalLog::new("x", None)),
+            seen: SeenHosts::default(),
         };
         let hosts = vec!["b.example:443".to_owned(), "a.example:443".to_owned()];
         make(&strace_run, events(&home), hosts).to_toml(ProfileOwner::Server("x"))
@@ -448,8 +454,18 @@ mod tests {
     fn settings_are_small_and_say_what_is_dangerous() {
         use TraceEvent::{Change, Connect, Read, Run, Unix};
         let files = [
-            "script/x", "data/one", "many/a", "many/b", "many/c", "many/d", "out/new", ".ssh/id",
-            ".npm/x/y", "tool", ".bashrc",
+            "script/x",
+            "data/one",
+            "many/a",
+            "many/b",
+            "many/c",
+            "many/d",
+            "out/new",
+            "from/left",
+            ".ssh/id",
+            ".npm/x/y",
+            "tool",
+            ".bashrc",
         ];
         let text = learned(&files, |home| {
             let read = |name: &str| Read(home.join(name));
@@ -464,6 +480,7 @@ mod tests {
                 read(".ssh/id"),
                 Read("/usr/bin/env".into()),
                 Change(home.join("out/new")),
+                Change(home.join("from/moved")),
                 Change(home.join(".npm/x/y")),
                 Run(home.join("tool")),
                 Connect { address: "127.0.0.1".to_owned(), port: 3128 },
@@ -473,7 +490,7 @@ mod tests {
         });
         let expected = [
             "read = [\"~/data/one\", \"~/many/**\"]",
-            "write = [\"~/.npm/**\", \"~/out/**\"]",
+            "write = [\"~/.npm/**\", \"~/from/**\", \"~/out/**\"]",
             "connect = [\"a.example:443\", \"b.example:443\", \"unix:/var/run/docker.sock\"]",
             "connect_direct = [5432]",
             "run = [\"~/tool\"]",

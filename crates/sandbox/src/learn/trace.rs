@@ -19,36 +19,42 @@ pub(super) enum TraceEvent {
     Unix(PathBuf),
 }
 
-/// Calls with which a program changes an entry of a folder.
-const CHANGES: [&str; 12] = [
-    "creat",
-    "mkdir",
-    "mkdirat",
-    "rename",
-    "renameat",
-    "renameat2",
-    "unlink",
-    "unlinkat",
-    "rmdir",
-    "link",
-    "linkat",
-    "symlink",
-];
+/// Calls with which a program changes an entry of a folder, which their last path names.
+const CHANGES: [&str; 8] =
+    ["creat", "mkdir", "mkdirat", "unlink", "unlinkat", "rmdir", "symlink", "symlinkat"];
 
 /// Returns what a line tells, if the call succeeded. A connection is told even if it has only begun.
-pub(super) fn event(line: &str) -> Option<TraceEvent> {
-    let (name, rest) = line.split_once('(')?;
+pub(super) fn events(line: &str) -> Vec<TraceEvent> {
+    let Some((name, rest)) = line.split_once('(') else { return Vec::new() };
     if name == "connect" {
-        return connection(rest);
+        return connection(rest).into_iter().collect();
     }
-    let (args, result) = rest.rsplit_once(" = ")?;
+    let Some((args, result)) = rest.rsplit_once(" = ") else { return Vec::new() };
     if result.starts_with('-') || result.starts_with('?') {
-        return None;
+        return Vec::new();
     }
     let paths = quoted(args);
+    let absolute = |named: &QuotedPath| absolute(args, named);
+    match (name, &paths[..]) {
+        // Both folders change.
+        ("rename" | "renameat" | "renameat2", [from, to]) => {
+            vec![TraceEvent::Change(absolute(from)), TraceEvent::Change(absolute(to))]
+        }
+        // In a sandbox a link from one entry of `write` to another is a copy, which reads the file.
+        ("link" | "linkat", [from, to]) => {
+            vec![TraceEvent::Read(absolute(from)), TraceEvent::Change(absolute(to))]
+        }
+        (name, [.., last]) if CHANGES.contains(&name) => vec![TraceEvent::Change(absolute(last))],
+        _ => file_event(name, args, result, &paths).into_iter().collect(),
+    }
+}
+
+/// Returns what a call tells that opens, truncates or runs one file.
+fn file_event(name: &str, args: &str, result: &str, paths: &[QuotedPath]) -> Option<TraceEvent> {
+    let first = || paths.first().map(|named| named.path.clone());
     match name {
         "open" | "openat" | "openat2" => {
-            let path = handle(result).or_else(|| paths.first().cloned())?;
+            let path = handle(result).or_else(first)?;
             let is_change = args.contains("O_CREAT");
             let is_write = ["O_WRONLY", "O_RDWR", "O_TRUNC", "O_TMPFILE"]
                 .iter()
@@ -59,24 +65,25 @@ pub(super) fn event(line: &str) -> Option<TraceEvent> {
                 (false, false) => TraceEvent::Read(path),
             })
         }
-        "execve" => paths.first().cloned().map(TraceEvent::Run),
-        "truncate" => paths.first().cloned().map(TraceEvent::Write),
-        "symlink" | "symlinkat" => absolute(args, paths.last()?).map(TraceEvent::Change),
-        name if CHANGES.contains(&name) => absolute(args, paths.last()?).map(TraceEvent::Change),
+        "execve" => first().map(TraceEvent::Run),
+        "truncate" => first().map(TraceEvent::Write),
         _ => None,
     }
 }
 
-/// A path of a call that names the folder that it is relative to, as `AT_FDCWD</work>`.
-fn absolute(args: &str, path: &PathBuf) -> Option<PathBuf> {
-    if path.is_absolute() {
-        return Some(path.clone());
+/// A text in quotes, and where its first quote is among the arguments.
+struct QuotedPath {
+    at: usize,
+    path: PathBuf,
+}
+
+/// Returns a path of a call; the argument before it may be the folder that it is relative to, as `AT_FDCWD</work>`.
+fn absolute(args: &str, named: &QuotedPath) -> PathBuf {
+    let before = args[..named.at].strip_suffix(">, ");
+    match before.and_then(|before| before.rsplit_once("</")) {
+        Some((_, folder)) => PathBuf::from(format!("/{folder}")).join(&named.path),
+        None => named.path.clone(),
     }
-    let folder = args.rsplit_once("</").map(|(_, rest)| rest.split('>').next());
-    Some(match folder.flatten() {
-        Some(folder) => PathBuf::from(format!("/{folder}")).join(path),
-        None => path.clone(),
-    })
 }
 
 /// The path in `3</etc/hosts>` or `3</dev/null<char 1:3>>`.
@@ -91,42 +98,41 @@ fn connection(args: &str) -> Option<TraceEvent> {
     let (socket, args) = args.split_once('{')?;
     let is_datagram = socket.contains("UDP");
     if args.contains("sa_family=AF_UNIX") {
-        let path = quoted(args).into_iter().next()?;
+        let path = quoted(args).into_iter().next()?.path;
         return path.is_absolute().then_some(TraceEvent::Unix(path));
     }
     let port = args.split_once("_port=htons(")?.1.split(')').next()?.parse().ok()?;
-    let address = quoted(args).into_iter().next()?.display().to_string();
+    let address = quoted(args).into_iter().next()?.path.display().to_string();
     (!is_datagram && port != 0).then_some(TraceEvent::Connect { address, port })
 }
 
 /// The texts in quotes; `execve` has its arguments in brackets, which are left out.
-fn quoted(args: &str) -> Vec<PathBuf> {
+fn quoted(args: &str) -> Vec<QuotedPath> {
     use std::os::unix::ffi::OsStringExt;
 
-    let (mut texts, mut current, mut is_inside) = (Vec::new(), Vec::new(), false);
-    let mut bytes = args.bytes().peekable();
-    while let Some(byte) = bytes.next() {
+    let (mut texts, mut current, mut is_inside, mut at) = (Vec::new(), Vec::new(), false, 0);
+    let mut bytes = args.bytes().enumerate().peekable();
+    while let Some((index, byte)) = bytes.next() {
         match (byte, is_inside) {
             (b'[', false) => break,
             (b'"', true) => {
-                texts.push(PathBuf::from(std::ffi::OsString::from_vec(std::mem::take(
-                    &mut current,
-                ))));
+                let path = std::ffi::OsString::from_vec(std::mem::take(&mut current)).into();
+                texts.push(QuotedPath { at, path });
                 is_inside = false;
             }
-            (b'"', false) => is_inside = true,
+            (b'"', false) => (is_inside, at) = (true, index),
             (b'\\', true) => {
                 let mut code = 0_u32;
                 let mut digits = 0;
                 while digits < 3
-                    && let Some(digit @ b'0'..=b'7') = bytes.peek()
+                    && let Some((_, digit @ b'0'..=b'7')) = bytes.peek()
                 {
                     code = code * 8 + u32::from(digit - b'0');
                     digits += 1;
                     bytes.next();
                 }
                 match digits {
-                    0 => current.extend(bytes.next()),
+                    0 => current.extend(bytes.next().map(|(_, byte)| byte)),
                     _ => current.push(u8::try_from(code).unwrap_or(b'?')),
                 }
             }
@@ -143,6 +149,29 @@ mod tests {
 
     // SB-2
     #[test]
+    fn moving_and_linking_concern_two_folders() {
+        use TraceEvent::{Change, Read};
+        for line in [
+            r#"rename("/from/a", "/to/b") = 0"#,
+            r#"renameat(AT_FDCWD</from>, "a", 5</to>, "b") = 0"#,
+            r#"renameat2(4</from>, "a", AT_FDCWD</work>, "/to/b", RENAME_NOREPLACE) = 0"#,
+        ] {
+            let expected = [Change("/from/a".into()), Change("/to/b".into())];
+            assert_eq!(events(line), expected, "{line}");
+        }
+        let odd = r#"renameat(4</from>, "x</y>, ", AT_FDCWD</to>, "b") = 0"#;
+        assert_eq!(events(odd), [Change("/from/x</y>, ".into()), Change("/to/b".into())]);
+        for line in [
+            r#"link("/from/a", "/to/b") = 0"#,
+            r#"linkat(AT_FDCWD</from>, "a", 5</to>, "b", 0) = 0"#,
+        ] {
+            let expected = [Read("/from/a".into()), Change("/to/b".into())];
+            assert_eq!(events(line), expected, "{line}");
+        }
+    }
+
+    // SB-2
+    #[test]
     fn lines_are_understood() {
         use TraceEvent::{Change, Connect, Read, Run, Unix, Write};
         for (line, expected) in [
@@ -156,7 +185,7 @@ mod tests {
                 Change("/w/b".into()),
             ),
             (r#"mkdirat(AT_FDCWD</w>, "d", 0777) = 0"#, Change("/w/d".into())),
-            (r#"rename("/w/a", "/w/b") = 0"#, Change("/w/b".into())),
+            (r#"symlinkat("target", AT_FDCWD</w>, "link") = 0"#, Change("/w/link".into())),
             (r#"unlink("/w/\303\251 x") = 0"#, Change("/w/é x".into())),
             (
                 r#"execve("/usr/bin/git", ["git", "log"], 0x7ffe /* 3 vars */) = 0"#,
@@ -171,14 +200,14 @@ mod tests {
                 Unix("/run/x".into()),
             ),
         ] {
-            assert_eq!(event(line), Some(expected), "{line}");
+            assert_eq!(events(line), [expected], "{line}");
         }
         for line in [
             r#"openat(AT_FDCWD</w>, "a", O_RDONLY) = -1 ENOENT (No such file or directory)"#,
             r#"connect(5<UDP:[9]>, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("1.1.1.1")}, 16) = 0"#,
             "+++ exited with 0 +++",
         ] {
-            assert_eq!(event(line), None, "{line}");
+            assert_eq!(events(line), [], "{line}");
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::boxed::texts;
 pub(crate) struct Place {
     folder: TempDir,
     other: Child,
-    _sockets: Sockets,
+    sockets: Sockets,
     described: Value,
     http: u16,
     echo: u16,
@@ -36,7 +36,7 @@ pub(crate) struct Place {
 
 struct Sockets {
     _tcp: BlockingListener,
-    _tcp6: Option<BlockingListener>,
+    tcp6: Option<BlockingListener>,
     _elsewhere: Option<BlockingListener>,
     _udp: UdpSocket,
     _unix: UnixListener,
@@ -102,14 +102,14 @@ impl Place {
         });
         let sockets = Sockets {
             _tcp: tcp,
-            _tcp6: tcp6,
+            tcp6,
             _elsewhere: BlockingListener::bind(("127.0.0.2", PROXY_PORT)).ok(),
             _udp: udp,
             _unix: UnixListener::bind(unix).unwrap(),
             _datagrams: UnixDatagram::bind(datagrams).unwrap(),
             _abstract: UnixListener::bind_addr(&address).unwrap(),
         };
-        Self { folder, other, _sockets: sockets, described, http, echo }
+        Self { folder, other, sockets, described, http, echo }
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
@@ -118,6 +118,10 @@ impl Place {
 
     pub(crate) fn http(&self) -> u16 {
         self.http
+    }
+
+    pub(crate) fn has_ipv6(&self) -> bool {
+        self.sockets.tcp6.is_some()
     }
 
     /// What the ways out have to know, for these ways; all if empty.

@@ -107,6 +107,28 @@ fn what_is_not_in_it_fails_the_check_and_is_added() {
     }
 }
 
+// LK-2: of many names that two servers share, one that was there before does not stand for one that is new.
+#[test]
+fn a_name_of_another_server_that_comes_later_is_told() {
+    let library = Library::new(&["books", "other"], "");
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+    let mut shared = tools().as_array().unwrap().clone();
+    shared.push(tool("find_page"));
+    let more = [&shared[..], &[tool("write_page")]].concat();
+    library.says("books", "tools", &json!(shared));
+    library.says("other", "tools", &json!(more));
+    let locked = library.run(&["lock"]);
+    let first = "⚠ books__find_page: its name is also that of `find_page` of server `other`, and so are 2 more";
+    assert!(locked.status == 0 && locked.stderr.contains(first), "{locked:?}");
+    library.says("books", "tools", &json!(more));
+    let says = "⚠ books__write_page: its name is also that of `write_page` of server `other`, and so are 3 more";
+    for words in [&["lock", "--check"][..], &["trust", "books", "--yes"]] {
+        let ran = library.run(words);
+        assert!(ran.stderr.contains(says), "{ran:?}");
+        assert!(!ran.stderr.contains("find_page"), "{ran:?}");
+    }
+}
+
 // LK-2
 #[test]
 fn a_rename_is_told_as_one() {

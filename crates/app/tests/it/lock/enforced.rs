@@ -36,12 +36,15 @@ fn what_is_new_or_changed_is_skipped_and_the_rest_works() {
         assert!(error.contains(&format!("Tool 'books__{tool}' is denied: {says}")), "{envelope}");
     }
     let log = library.run(&["tools"]).stderr;
-    let line = "server 'books' differs from switchboard.lock: new_tool, read_file, skipped until trusted; `switchboard trust books` shows what it says";
+    let line = "server 'books' differs from switchboard.lock: new_tool, read_file (description), skipped until trusted; `switchboard trust books` shows what it says";
     assert_eq!(log.matches(line).count(), 1, "{log}");
     let doctor = library.run(&["doctor"]);
     assert_eq!(doctor.status, 0, "{doctor:?}");
     let says = "skipped: 'read_file' has changed; switchboard trust books read_file";
     assert!(doctor.stdout.contains(says), "{doctor:?}");
+    let differs = "'read_file': description: [-Reads-]{+Deletes+} a file of the project.";
+    assert!(doctor.stdout.contains(differs), "{doctor:?}");
+    assert!(!doctor.stdout.contains("'new_tool': "), "{doctor:?}");
     assert!(
         doctor.stdout.contains("switchboard.lock has 5 definitions of 1 servers, enforce"),
         "{doctor:?}"
@@ -54,20 +57,31 @@ fn prompts_and_templates_are_held_back_too() {
     let library = Library::locked(&["books"], "");
     let get = || library.place.call(&["books__prompts/get", "name=review"]);
     assert_eq!(get()["success"], true);
-    library.says("books", "prompts", &json!([{"name": "review", "description": "Deletes code."}]));
+    let arguments = json!([{"name": "history", "required": true}]);
+    let prompts =
+        json!([{"name": "review", "description": "Deletes code.", "arguments": arguments}]);
+    library.says("books", "prompts", &prompts);
     library.says("books", "templates", &json!([{"uriTemplate": "page://{n}", "name": "other"}]));
     let listed = library.run(&["prompts", "--json"]);
     assert!(!listed.stdout.contains("review"), "{listed:?}");
     assert!(!library.run(&["resources", "--json"]).stdout.contains("page://"));
     let doctor = library.run(&["doctor"]);
-    let says = "waits: prompt 'review' has changed; switchboard trust books review";
-    assert!(doctor.stdout.contains(says), "{doctor:?}");
+    for says in [
+        "waits: prompt 'review' has changed; switchboard trust books review",
+        "'review': ! `history` is a new argument that has to be given",
+        "'review': description: [-Reviews-]{+Deletes+} code.",
+    ] {
+        assert!(doctor.stdout.contains(says), "{says}: {doctor:?}");
+    }
     // A process that has seen the list refuses to get it.
     let serving = Serving::start(&library.place, &["--listen", "127.0.0.1:0"]);
     wait_until("it is known", || {
         serving.ask("GET", "/api/servers/books", "", "").1["waiting"].as_array().map(Vec::len)
             == Some(2)
     });
+    let doctor = library.run(&["doctor"]);
+    let note = "'review': ! `history` is a new argument that has to be given";
+    assert!(doctor.stdout.contains(note), "{doctor:?}");
     let (_, envelope) =
         serving.ask("POST", "/api/tools/books__prompts%2Fget/call", "", r#"{"name":"review"}"#);
     assert_eq!(envelope["error_kind"], "denied", "{envelope}");

@@ -26,6 +26,8 @@ fn now() -> Value {
 fn one_tool_is_trusted_with_yes() {
     let library = drifted();
     let lock = library.lock();
+    // A record has its time in milliseconds.
+    let began = jiff::Timestamp::now() - jiff::SignedDuration::from_millis(1);
     let refused = library.run(&["trust", "books", "read_file"]);
     assert_eq!(refused.status, 2, "{refused:?}");
     assert!(refused.stdout.contains("[-Reads-]{+Deletes+}"), "the diff comes first: {refused:?}");
@@ -61,8 +63,29 @@ fn one_tool_is_trusted_with_yes() {
     assert_eq!(unknown.status, 2, "{unknown:?}");
     assert!(unknown.stderr.contains("did you mean `books`?"), "{unknown:?}");
     // The journal has who and when.
-    let calls = library.run(&["calls", "--json"]);
-    assert!(calls.stdout.contains("switchboard/trust"), "{calls:?}");
+    let calls = library.run(&["calls", "--json"]).json();
+    let trusted = trusts(&calls);
+    let what = [json!(["new_tool"]), json!(["read_file"])]
+        .map(|names| json!({"server": "books", "definitions": names, "by": "ada"}));
+    assert_eq!(
+        trusted.iter().map(|call| &call["arguments"]).collect::<Vec<_>>(),
+        [&what[0], &what[1]]
+    );
+    for call in trusted {
+        assert_eq!(
+            (&call["outcome"], &call["caller"]),
+            (&json!("ok"), &json!("command line")),
+            "{call}"
+        );
+        let started: jiff::Timestamp = call["started"].as_str().unwrap().parse().unwrap();
+        assert!((began..=jiff::Timestamp::now()).contains(&started), "{call}");
+    }
+}
+
+/// The records of what was trusted, the newest first.
+fn trusts(calls: &Value) -> Vec<Value> {
+    let calls = calls.as_array().unwrap().iter();
+    calls.filter(|call| call["tool"] == "switchboard/trust").cloned().collect()
 }
 
 // LK-2
@@ -160,8 +183,12 @@ fn a_running_gateway_heeds_it_within_a_second() {
     assert_eq!(done.status, 0, "{done:?}");
     wait_until("it is offered", || has("books__new_tool"));
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
-    let calls = serving.ask("GET", "/api/calls?limit=20", "", "").1.to_string();
-    assert!(calls.contains("switchboard/trust"), "{calls}");
+    let calls = serving.ask("GET", "/api/calls?limit=20", "", "").1;
+    let by: Vec<_> = trusts(&calls).into_iter().map(|call| call["arguments"].clone()).collect();
+    assert_eq!(by.len(), 2, "{calls}");
+    for (args, name) in by.iter().zip(["new_tool", "read_file"]) {
+        assert_eq!((&args["by"], &args["definitions"]), (&json!("ada"), &json!([name])), "{args}");
+    }
 }
 
 // LK-2
@@ -192,6 +219,12 @@ fn a_token_that_may_approve_may_trust() {
     assert_eq!(trust(&may, &body), 200);
     assert_eq!(trust(&may, &body), 409, "it waits no more");
     assert!(library.lock().contains("trusted = { by = \"checker\", at = \"20"));
+    let calls = serving.ask("GET", "/api/calls?limit=50", "", "").1;
+    let trusted = trusts(&calls);
+    let done: Vec<_> = trusted.iter().filter(|call| call["outcome"] == "ok").collect();
+    let args = json!({"server": "books", "definitions": ["read_file"], "hashes": [waiting[1]["hash"]], "by": "checker"});
+    assert_eq!(done.len(), 1, "{calls}");
+    assert_eq!((&done[0]["arguments"], &done[0]["caller"]), (&args, &json!("checker")), "{calls}");
     let listed = || serving.ask("GET", "/api/tools", &may, "").1.to_string();
     wait_until("it is offered", || listed().contains("books__read_file"));
     assert!(!listed().contains("books__new_tool"));

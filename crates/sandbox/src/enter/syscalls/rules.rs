@@ -67,9 +67,7 @@ pub(super) fn forbidden(scope: FilterScope) -> Result<RefusedCalls> {
         calls.insert(libc::SYS_listen, Vec::new());
     }
     calls.insert(libc::SYS_socket, sockets(scope.has_unix_sockets)?);
-    // A pair of datagram sockets can send to others.
-    let datagram = argument(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), number(libc::SOCK_DGRAM))?;
-    calls.insert(libc::SYS_socketpair, vec![rule(&[datagram])?]);
+    calls.insert(libc::SYS_socketpair, socket_pairs()?);
     calls.insert(libc::SYS_sendto, vec![is_set(3, FAST_OPEN)?]);
     calls.insert(libc::SYS_sendmsg, vec![is_set(2, FAST_OPEN)?]);
     calls.insert(libc::SYS_sendmmsg, vec![is_set(3, FAST_OPEN)?]);
@@ -121,6 +119,17 @@ fn sockets(has_unix_sockets: bool) -> Result<Vec<SeccompRule>> {
     }
     let not_routes = argument(2, SeccompCmpOp::Ne, 0)?;
     rules.push(rule(&[argument(0, SeccompCmpOp::Eq, kernel)?, not_routes])?);
+    Ok(rules)
+}
+
+/// Pairs of sockets that can send to others: a pair of datagram sockets can, and the kernel makes one of `SOCK_RAW` too. Only
+/// Unix sockets come in pairs that are known here.
+fn socket_pairs() -> Result<Vec<SeccompRule>> {
+    let mut rules = vec![rule(&[argument(0, SeccompCmpOp::Ne, number(libc::AF_UNIX))?])?];
+    let connected = [number(libc::SOCK_STREAM), number(libc::SOCK_SEQPACKET)];
+    for kind in (0..=SOCKET_TYPE).filter(|kind| !connected.contains(kind)) {
+        rules.push(rule(&[argument(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)?])?);
+    }
     Ok(rules)
 }
 
