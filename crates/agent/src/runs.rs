@@ -19,6 +19,7 @@ use std::{
 };
 
 use serde_json::Value;
+use switchboard_runtime::RunArtifacts;
 use switchboard_toolcall::CallId;
 
 pub use abandoned::RERUN;
@@ -36,6 +37,8 @@ const NEAREST: usize = 200;
 #[derive(Clone, Debug)]
 pub struct RunStore {
     folder: PathBuf,
+    /// The artifacts that they need.
+    artifacts: RunArtifacts,
     /// Whether what is written must reach the disk before a run goes on.
     syncs: bool,
 }
@@ -77,7 +80,8 @@ pub enum Resumable {
 impl RunStore {
     /// The runs of a store's folder.
     pub fn within(store: &Path) -> Self {
-        Self { folder: store.join("runs"), syncs: false }
+        let (folder, artifacts) = (store.join("runs"), RunArtifacts::within(store));
+        Self { folder, artifacts, syncs: false }
     }
 
     /// The same runs; with `syncs`, what is written of them reaches the disk before a call runs, and so survives a power loss.

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_models::{AiMessage, Message, Price, StopReason, ToolReply, Usage};
-use switchboard_runtime::private_files;
+use switchboard_runtime::{ArtifactSource, private_files};
 use switchboard_toolcall::CallId;
 
 use super::{RunDetail, RunState, RunStore, saved, writer::RunWriter};
@@ -272,6 +272,16 @@ impl LiveRun {
     /// Writes the lines that were added, and waits until they have reached what `[audit] durability` says.
     pub(crate) async fn commit(&self) -> io::Result<()> {
         self.file.commit().await.inspect_err(|_| self.remove())
+    }
+
+    /// Notes that the run needs an artifact that no record of a call names, so that it stays as long as the run does.
+    pub(crate) fn note_artifact(
+        &self,
+        artifact: &str,
+        source: &ArtifactSource,
+        size: u64,
+    ) -> io::Result<()> {
+        self.store.artifacts.note(artifact, self.id, source, size)
     }
 
     fn remove(&self) {

@@ -194,25 +194,40 @@ fn attempt(place: &Place, entrance: Entrance, run: Option<&str>, after: Duration
     run_for(&mut command, after)
 }
 
-/// Kills a run until it has ended; returns its messages, and how often it was killed.
+/// Returns how many bytes the file of the run has that goes on.
+fn written_down(place: &Place) -> u64 {
+    let files = fs::read_dir(place.path().join("state/switchboard/runs"));
+    let files = files.into_iter().flatten().map(|file| file.unwrap());
+    let live = files.filter(|file| file.path().extension().is_some_and(|end| end == "live"));
+    live.map(|file| file.metadata().unwrap().len()).sum()
+}
+
+/// Kills a run until it has ended; returns its messages, and how often it was killed in the middle: a kill counts if the run is
+/// interrupted after it and the killed process had written some of it down, so not one before the run began or after it ended.
 fn survive(
     place: &Place,
     entrance: Entrance,
     random: &mut Random,
     longest: u64,
 ) -> (Vec<Value>, usize) {
-    let (mut kills, mut begun) = (0, None::<String>);
+    let (mut kills, mut attempts, mut begun) = (0, 0, None::<String>);
     let id = loop {
         // Later attempts get more time, so that each run ends.
-        let patience = Duration::from_millis(50 + random.below(longest) + 40 * kills as u64);
-        kills += usize::from(!attempt(place, entrance, begun.as_deref(), patience));
+        let patience = Duration::from_millis(50 + random.below(longest) + 40 * attempts);
+        let before = written_down(place);
+        let is_killed = !attempt(place, entrance, begun.as_deref(), patience);
+        let has_begun = written_down(place) > before;
+        attempts += 1;
         let runs = place.run(&["runs", "--json"]).json();
         let Some(run) = runs.as_array().unwrap().first() else { continue };
         assert_eq!(runs.as_array().unwrap().len(), 1, "{runs}");
         let id = run["id"].as_str().unwrap().to_owned();
         match run["state"].as_str().unwrap() {
             "ended" => break id,
-            "interrupted" => begun = Some(id),
+            "interrupted" => {
+                kills += usize::from(is_killed && has_begun);
+                begun = Some(id);
+            }
             state => panic!("{state}: {run}"),
         }
     };
