@@ -113,6 +113,23 @@ fn nobody() -> AgentEvents {
     Arc::new(|_| ())
 }
 
+/// Returns how many times this process has called `write`; `None` where the system does not say.
+fn writes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/io").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("syscw: ")?.parse().ok())
+}
+
+/// Says how many writes of a file a turn makes.
+async fn count_writes(calls: usize, folder: &Path) {
+    let many = 1000;
+    let before = writes();
+    turns(many, calls, Some(folder)).await;
+    if let Some((before, after)) = before.zip(writes()) {
+        let each = (after - before) as f64 / many as f64;
+        println!("a turn of {calls} calls: {each:.2} writes");
+    }
+}
+
 /// Runs so many turns; returns how long one took.
 async fn turns(turns: usize, calls: usize, folder: Option<&Path>) -> Duration {
     let model = Arc::new(Turns { left: turns.into(), calls });
@@ -148,6 +165,7 @@ async fn main() {
         println!(
             "a turn of {calls} calls: {without:.1?} without, {with:.1?} with recording, {more:.1?} more"
         );
+        count_writes(calls, folder.path()).await;
     }
     resume(folder.path()).await;
     list(folder.path());

@@ -6,7 +6,9 @@
 mod live;
 mod writer;
 mod saved;
+mod images;
 mod keys;
+mod offered;
 mod page;
 mod abandoned;
 mod spent;
@@ -23,9 +25,11 @@ use switchboard_runtime::RunArtifacts;
 use switchboard_toolcall::CallId;
 
 pub use abandoned::RERUN;
+pub use images::ImageCounts;
 pub use keys::{RequestClaim, RequestKey};
 pub(crate) use live::{BegunCall, LiveRun, RecordedRun, RecordedTurn, RunLine};
 pub use live::{RunStart, UnfinishedRun};
+pub use offered::OfferedTools;
 pub use retention::RunLimits;
 pub use saved::{RunDetail, RunSettings, RunState, RunSummary};
 pub use spent::RunCosts;
@@ -121,6 +125,17 @@ impl RunStore {
         ids.reverse();
         // A run whose file was removed meanwhile is left out.
         Ok(ids.into_iter().filter_map(|id| self.summary(id).ok()).take(limit).collect())
+    }
+
+    /// Returns the newest runs first that began at `since` or later.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn list_since(&self, since: SystemTime) -> Result<Vec<RunSummary>, RunError> {
+        let oldest = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        // The first 48 bits of an id are the time in milliseconds.
+        let recent = self.ids()?.into_iter().rev().take_while(|id| id.number() >> 80 >= oldest);
+        Ok(recent.filter_map(|id| self.summary(id).ok()).collect())
     }
 
     /// Returns the interrupted run of a chat, if there is one.

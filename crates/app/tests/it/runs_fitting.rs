@@ -122,6 +122,32 @@ fn what_was_shortened_is_kept_as_long_as_the_run() {
     assert_eq!((ran.status, &ran.json()[0]["same_answer"]), (0, &json!(true)), "{ran:?}");
 }
 
+// RN-1: people are shown how it was asked, what was shortened, and what the model said beside its calls.
+#[test]
+fn a_run_is_shown_with_its_settings_and_what_was_shortened() {
+    let mut turns = reading(6);
+    turns[1]["text"] = json!("Now the second page.");
+    let config = format!(
+        "[profiles.quiet]\ntools = [\"page\"]\n[models.small]\nprovider = \"script\"\nmodel = \"script.json\"\ncontext = 4096\n{PAGES}"
+    );
+    let place = scripted(&config, turns);
+    let words =
+        ["ask", "-m", "small", "--profile", "quiet", "--max-iterations", "9", "--json", "Read"];
+    let report = place.run(&words).json();
+    let page = place.run(&["runs", "show", report["run_id"].as_str().unwrap()]).stdout;
+    let artifact = report["shortened"][0]["artifact"].as_str().unwrap();
+    let shortened = format!("c0 in {artifact}");
+    for shown in [
+        "profile     quiet\n",
+        "settings    2 tools offered, at most 9 turns\n",
+        &shortened,
+        "\n  Now the second page.\n",
+        "\nanswer\nRead.",
+    ] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+}
+
 // RN-3: the same for a caller who may only read what its own calls returned, after a restart.
 #[test]
 fn a_token_reads_what_was_shortened_after_a_restart() {
