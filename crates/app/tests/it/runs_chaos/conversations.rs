@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_models::{Message, ModelConfig, Provider, Request, connect};
 use switchboard_testkit::{ProviderServer, Reply, rules};
+use switchboard_toolcall::ToolSpec;
 
 /// Sends the conversation to a server of each provider's kind, and checks what arrives by that provider's rules.
 pub(super) fn check(messages: &[Value]) {
@@ -23,7 +24,11 @@ async fn sent(provider: Provider, messages: &[Message]) -> Value {
     config.max_tokens = Some(100);
     config.images = Some(true);
     let model = connect(&config).unwrap();
+    // The tools of the run are offered again, as when it goes on.
+    let tools = ["charge", "refund", "post__notify"]
+        .map(|name| ToolSpec::new(name, "A tool of the run", json!({"type": "object"})));
+    let request = Request::new(messages).with_tools(&tools);
     // It is refused, as only what was sent matters.
-    assert!(model.ask(&Request::new(messages), &|_| ()).await.is_err());
+    assert!(model.ask(&request, &|_| ()).await.is_err());
     server.captured().pop().unwrap().body
 }
