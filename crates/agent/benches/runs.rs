@@ -9,7 +9,7 @@ use std::{
     fs,
     path::Path,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -30,6 +30,14 @@ use switchboard_toolcall::{BoxFuture, CallContext, CallId, Tool, ToolError, Tool
 struct Turns {
     left: AtomicUsize,
     calls: usize,
+    /// When it was asked for its answer, and how long this thread had run by then.
+    last_asked: OnceLock<(Instant, Duration)>,
+}
+
+impl Turns {
+    fn new(turns: usize, calls: usize) -> Self {
+        Self { left: turns.into(), calls, last_asked: OnceLock::new() }
+    }
 }
 
 impl Model for Turns {
@@ -53,6 +61,9 @@ impl Model for Turns {
         let left = self.left.load(Ordering::Relaxed);
         self.left.store(left.saturating_sub(1), Ordering::Relaxed);
         let calls = if left == 0 { 0 } else { self.calls };
+        if left == 0 {
+            _ = self.last_asked.set((Instant::now(), processor_time()));
+        }
         let tool_calls = (0..calls).map(|number| ModelCall {
             id: format!("call_{left}_{number}"),
             name: "echo".to_owned(),
@@ -113,20 +124,52 @@ fn nobody() -> AgentEvents {
     Arc::new(|_| ())
 }
 
-/// Runs so many turns; returns how long one took.
-async fn turns(turns: usize, calls: usize, folder: Option<&Path>) -> Duration {
-    let model = Arc::new(Turns { left: turns.into(), calls });
-    let mut agent = Agent::new(model, executor(), config());
+/// Returns how many times this process has called `write`; `None` where the system does not say.
+fn writes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/io").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("syscw: ")?.parse().ok())
+}
+
+/// Returns how long this thread has run; zero where the system does not say. Precise to a few milliseconds.
+fn processor_time() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split(' ').next().and_then(|time| time.parse().ok());
+    Duration::from_nanos(nanoseconds.unwrap_or_default())
+}
+
+/// Says how many writes of a file a turn makes, and what processor time it takes, which a busy machine disturbs less.
+async fn count_writes(calls: usize, folder: &Path) {
+    let many = 20_000 / calls;
+    let without = turns(many, calls, None).await.2;
+    let before = writes();
+    let with = turns(many, calls, Some(folder)).await.2;
+    if let Some((before, after)) = before.zip(writes()) {
+        let each = (after - before) as f64 / many as f64;
+        println!("a turn of {calls} calls: {each:.2} writes");
+    }
+    let more = with.saturating_sub(without);
+    println!("a turn of {calls} calls: {more:.1?} more of processor time, of {with:.1?}");
+}
+
+/// Runs so many turns; returns how long one took, how long the end of the run did, and the processor time of a turn.
+async fn turns(
+    turns: usize,
+    calls: usize,
+    folder: Option<&Path>,
+) -> (Duration, Duration, Duration) {
+    let model = Arc::new(Turns::new(turns, calls));
+    let mut agent = Agent::new(model.clone(), executor(), config());
     if let Some(folder) = folder {
         agent = agent.with_recording(recording(folder));
     }
     let mut conversation = Conversation::new();
     conversation.say("go");
-    let began = Instant::now();
+    let (began, ran) = (Instant::now(), processor_time());
     let outcome = agent.run(&mut conversation, &nobody(), &CallContext::default()).await;
-    let took = began.elapsed();
+    let (asked, had_run) = *model.last_asked.get().unwrap();
     assert_eq!(outcome.turns.len(), turns + 1);
-    took / u32::try_from(turns).unwrap()
+    let many = u32::try_from(turns).unwrap();
+    ((asked - began) / many, asked.elapsed(), had_run.saturating_sub(ran) / many)
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -138,16 +181,20 @@ fn median(mut times: Vec<Duration>) -> Duration {
 async fn main() {
     let folder = tempfile::tempdir().unwrap();
     for calls in [1, 8] {
-        let (mut without, mut with) = (Vec::new(), Vec::new());
+        let (mut without, mut with, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..21 {
-            without.push(turns(100, calls, None).await);
-            with.push(turns(100, calls, Some(folder.path())).await);
+            without.push(turns(100, calls, None).await.0);
+            let (turn, end, _) = turns(100, calls, Some(folder.path())).await;
+            with.push(turn);
+            ends.push(end);
         }
-        let (without, with) = (median(without), median(with));
+        let (without, with, end) = (median(without), median(with), median(ends));
         let more = with.saturating_sub(without);
         println!(
             "a turn of {calls} calls: {without:.1?} without, {with:.1?} with recording, {more:.1?} more"
         );
+        println!("the end of a run of 100 such turns: {end:.1?}");
+        count_writes(calls, folder.path()).await;
     }
     resume(folder.path()).await;
     list(folder.path());
@@ -180,7 +227,7 @@ async fn resume(folder: &Path) {
         let id = CallId::generate();
         let text = text.replacen(&json!(start["id"]).to_string(), &json!(id).to_string(), 1);
         fs::write(folder.join(format!("runs/{id}.live")), &text).unwrap();
-        let model = Arc::new(Turns { left: 0.into(), calls: 0 });
+        let model = Arc::new(Turns::new(0, 0));
         let agent = Agent::new(model, executor(), config());
         let began = Instant::now();
         let Ok(Resumable::Unfinished(run)) = store.take(id) else { panic!() };

@@ -1,10 +1,6 @@
 //! Asks the model for one turn.
 
-use std::{
-    borrow::Cow,
-    pin::pin,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{borrow::Cow, pin::pin, sync::Arc};
 
 use serde_json::Value;
 use switchboard_models::{
@@ -15,16 +11,16 @@ use switchboard_toolcall::{ErrorKind, ToolSpec};
 
 use crate::{
     AgentEvent, AnswerSchema, READ_RESULT, agent::shown_spec, offered_tools::SearchOffer,
-    run::AgentRun, trace::ModelSpan,
+    partial_turn::PartialTurn, run::AgentRun, trace::ModelSpan,
 };
 
 impl AgentRun<'_> {
-    /// Requests one turn. Returns `None` if the run ends before it is complete. `said` has the text that was shown.
+    /// Requests one turn. Returns `None` if the run ends before it is complete. `partial` gets the text that is streamed.
     pub(crate) async fn ask(
         &self,
         messages: &[Message],
         last: bool,
-        said: &Mutex<String>,
+        partial: &PartialTurn,
     ) -> Option<Result<Turn, ModelError>> {
         let tools = self.offered(messages);
         let specs = self.specs(&tools);
@@ -55,7 +51,7 @@ impl AgentRun<'_> {
         request.answer_schema = schema.map(AnswerSchema::schema);
         let tell = |event| {
             if let ModelEvent::Text(text) = &event {
-                said.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+                partial.push(text);
             }
             if let ModelEvent::ContextEdited(edits) = event {
                 return self.note_provider_edits(edits);

@@ -36,6 +36,7 @@ mod runs;
 mod recording;
 mod conversation;
 mod repair;
+mod partial_turn;
 mod run;
 mod offered_tools;
 mod searchable;
@@ -58,8 +59,8 @@ pub use event::{AgentEvent, AgentEvents};
 pub use fit::{ContextUsage, ShortenedPlace, ShortenedResult, SummarisedMessages};
 pub use recording::RunRecording;
 pub use runs::{
-    RERUN, RequestClaim, RequestKey, Resumable, RunCosts, RunDetail, RunError, RunLimits,
-    RunSettings, RunStart, RunState, RunStore, RunSummary, UnfinishedRun,
+    ImageCounts, OfferedTools, RERUN, RequestClaim, RequestKey, Resumable, RunCosts, RunDetail,
+    RunError, RunLimits, RunSettings, RunStart, RunState, RunStore, RunSummary, UnfinishedRun,
 };
 
 pub use switchboard_toolcall::ToolBudget;

@@ -12,8 +12,8 @@ use switchboard_toolcall::{
 };
 
 use crate::{
-    Agent, AgentEvent, AgentOutcome, Conversation, RunLimits, RunSettings, RunStart, RunState,
-    RunStore, StopCause,
+    Agent, AgentEvent, AgentOutcome, Conversation, OfferedTools, RunLimits, RunSettings, RunStart,
+    RunState, RunStore, StopCause,
     conversation::ReplySlots,
     fit::ConversationEdit,
     offered_tools::SearchOffer,
@@ -66,6 +66,7 @@ impl RunRecording {
             profile: self.profile.clone(),
             settings: RunSettings {
                 tools: self.tools.clone(),
+                offered: Some(OfferedTools::of(agent)),
                 max_iterations: Some(agent.config.max_iterations),
                 max_tokens: agent.options.max_tokens,
                 temperature: agent.options.temperature,
@@ -92,6 +93,14 @@ impl AgentRun<'_> {
             usage,
             completed_at_ms: unix_milliseconds(),
         });
+    }
+
+    /// Records what the model was told of an answer that does not fit its schema: the last message. It is written with the next
+    /// lines: without it, the same follows.
+    pub(crate) fn record_reminder(&self, conversation: &Conversation) {
+        if let Some(Message::User(said)) = conversation.messages().last() {
+            self.record(|| RunLine::Reminder { text: said.content.clone() });
+        }
     }
 
     /// Writes what is recorded and not yet written.

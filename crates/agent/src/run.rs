@@ -1,11 +1,8 @@
 //! One run of the loop.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use switchboard_models::{AiMessage, FailureKind, ModelError, StopReason, Turn, Usage};
+use switchboard_models::{FailureKind, ModelError, StopReason, Turn, Usage};
 use switchboard_toolcall::{CallContext, CancellationToken};
 use tokio::time::{Instant, sleep_until};
 
@@ -13,6 +10,7 @@ use crate::{
     Agent, AgentEvent, AgentEvents, AgentOutcome, AnswerSchema, Conversation, StopCause,
     fit::{ContextFit, ConversationEdit},
     offered_tools::SearchOffer,
+    partial_turn::PartialTurn,
     plan::{self, NotRunReason},
     repeats::Repeats,
     runs::{LiveRun, RecordedTurn},
@@ -89,29 +87,32 @@ impl<'a> AgentRun<'a> {
                 return self.stopped(stopped);
             }
             self.fit(conversation).await;
-            let said = Mutex::new(String::new());
-            let turn = match self.ask(conversation.messages(), last, &said).await {
+            let partial = PartialTurn::new(self.live.clone());
+            let turn = match self.ask(conversation.messages(), last, &partial).await {
                 Some(Ok(turn)) => turn,
                 Some(Err(error)) if error.kind == FailureKind::ContextFull => {
-                    let is_silent = said.into_inner().is_ok_and(|said| said.is_empty());
-                    if is_silent && self.make_room(conversation).await {
+                    if partial.is_empty() && self.make_room(conversation).await {
                         continue;
                     }
                     return self.failed(error);
                 }
                 Some(Err(error)) => return self.failed(error),
                 None => {
-                    keep_partial(conversation, said);
+                    partial.keep(conversation);
                     return self.stopped(self.is_over().unwrap_or(StopCause::Budget));
                 }
             };
             self.take_provider_edits(conversation).await;
             self.account(&turn);
+            partial.complete();
             self.record_turn(&turn);
             if turn.message.tool_calls.is_empty() {
                 match self.take_answer(turn, last, conversation) {
                     Some(outcome) => return outcome,
-                    None => continue,
+                    None => {
+                        self.record_reminder(conversation);
+                        continue;
+                    }
                 }
             }
             if let Some(outcome) = self.take_calls(turn, last, conversation, None).await {
@@ -139,7 +140,11 @@ impl<'a> AgentRun<'a> {
         self.turns.push(turn.usage);
         self.reason = Some(turn.stop.clone());
         if turn.message.tool_calls.is_empty() {
-            return self.take_answer(turn, last, conversation);
+            let outcome = self.take_answer(turn, last, conversation);
+            if outcome.is_none() && recorded.reminder.is_none() {
+                self.record_reminder(conversation);
+            }
+            return outcome;
         }
         self.take_calls(turn, last, conversation, Some(&recorded)).await
     }
@@ -318,13 +323,4 @@ fn deadline(agent: &Agent, spent: Duration) -> Option<Instant> {
 /// Returns a sum of money without the noise of binary fractions.
 pub(crate) fn rounded(cost: f64) -> f64 {
     (cost * 1e9).round() / 1e9
-}
-
-/// Keeps what the user has read of a turn that was stopped, so that both remember the same. Every provider takes a message
-/// of plain text before the user's next one; a call that had begun is not in it, nor are thoughts without their signature.
-fn keep_partial(conversation: &mut Conversation, said: Mutex<String>) {
-    let said = said.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if !said.trim().is_empty() {
-        conversation.append(AiMessage::text(said));
-    }
 }

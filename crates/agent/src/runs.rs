@@ -6,7 +6,9 @@
 mod live;
 mod writer;
 mod saved;
+mod images;
 mod keys;
+mod offered;
 mod page;
 mod abandoned;
 mod spent;
@@ -19,12 +21,15 @@ use std::{
 };
 
 use serde_json::Value;
+use switchboard_runtime::RunArtifacts;
 use switchboard_toolcall::CallId;
 
 pub use abandoned::RERUN;
+pub use images::ImageCounts;
 pub use keys::{RequestClaim, RequestKey};
 pub(crate) use live::{BegunCall, LiveRun, RecordedRun, RecordedTurn, RunLine};
 pub use live::{RunStart, UnfinishedRun};
+pub use offered::OfferedTools;
 pub use retention::RunLimits;
 pub use saved::{RunDetail, RunSettings, RunState, RunSummary};
 pub use spent::RunCosts;
@@ -36,6 +41,8 @@ const NEAREST: usize = 200;
 #[derive(Clone, Debug)]
 pub struct RunStore {
     folder: PathBuf,
+    /// The artifacts that they need.
+    artifacts: RunArtifacts,
     /// Whether what is written must reach the disk before a run goes on.
     syncs: bool,
 }
@@ -77,7 +84,8 @@ pub enum Resumable {
 impl RunStore {
     /// The runs of a store's folder.
     pub fn within(store: &Path) -> Self {
-        Self { folder: store.join("runs"), syncs: false }
+        let (folder, artifacts) = (store.join("runs"), RunArtifacts::within(store));
+        Self { folder, artifacts, syncs: false }
     }
 
     /// The same runs; with `syncs`, what is written of them reaches the disk before a call runs, and so survives a power loss.
@@ -117,6 +125,17 @@ impl RunStore {
         ids.reverse();
         // A run whose file was removed meanwhile is left out.
         Ok(ids.into_iter().filter_map(|id| self.summary(id).ok()).take(limit).collect())
+    }
+
+    /// Returns the newest runs first that began at `since` or later.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn list_since(&self, since: SystemTime) -> Result<Vec<RunSummary>, RunError> {
+        let oldest = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        // The first 48 bits of an id are the time in milliseconds.
+        let recent = self.ids()?.into_iter().rev().take_while(|id| id.number() >> 80 >= oldest);
+        Ok(recent.filter_map(|id| self.summary(id).ok()).collect())
     }
 
     /// Returns the interrupted run of a chat, if there is one.

@@ -69,6 +69,17 @@ pub(crate) fn runs(loaded: &LoadedConfig) -> Option<RunStore> {
     folder(loaded).map(|folder| RunStore::within(&folder).syncing(durability == Durability::Disk))
 }
 
+/// Starts the upkeep of a store, for the runs beside it too.
+pub(crate) fn start_upkeep(store: &Store, loaded: &LoadedConfig) -> anyhow::Result<()> {
+    let (runs, limits) = (runs(loaded), run_limits(&loaded.settings.audit));
+    store.start_upkeep_with(move || {
+        if let Some(Err(cause)) = runs.as_ref().map(|runs| runs.forget(limits)) {
+            tracing::warn!(%cause, "old runs could not be removed");
+        }
+    })?;
+    Ok(())
+}
+
 /// Returns how long runs are kept: as long as calls, in a quarter of their space.
 pub(crate) fn run_limits(config: &switchboard_audit::Config) -> RunLimits {
     RunLimits { age: config.max_age.0, bytes: config.max_size.0 / 4 }

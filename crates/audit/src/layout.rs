@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use switchboard_runtime::private_files;
+use switchboard_runtime::{RunArtifacts, private_files};
 
 use crate::{
     error::Error,
@@ -59,6 +59,11 @@ impl Layout {
 
     pub(crate) fn artifacts(&self) -> PathBuf {
         self.root.join("artifacts")
+    }
+
+    /// Returns the names of the artifacts that runs need.
+    pub(crate) fn run_artifacts(&self) -> RunArtifacts {
+        RunArtifacts::within(&self.root)
     }
 
     pub(crate) fn claims(&self) -> PathBuf {

@@ -3,6 +3,7 @@
 mod preview;
 
 use std::{
+    collections::HashSet,
     fs, io,
     path::Path,
     time::{Duration, SystemTime},
@@ -76,6 +77,8 @@ struct StoreContents {
     layout: Layout,
     index: CallIndex,
     artifacts: Vec<ArtifactFile>,
+    /// The artifacts that runs need, which no record of a call names.
+    of_runs: HashSet<String>,
     /// How many bytes the segments have.
     journal: u64,
     collected: GcReport,
@@ -86,7 +89,17 @@ impl StoreContents {
         let artifacts = ArtifactFolder::new(layout.artifacts(), u64::MAX).all()?;
         let manifest = Manifest::read(&layout)?;
         let journal = manifest.kept().map(|entry| length(&layout.segment(entry.number))).sum();
-        Ok(Self { layout, index, artifacts, journal, collected: GcReport::default() })
+        let of_runs = layout.run_artifacts().named();
+        let of_runs = of_runs.map_err(Error::file("read the runs of", &layout.root))?;
+        Ok(Self { layout, index, artifacts, of_runs, journal, collected: GcReport::default() })
+    }
+
+    /// Whether an artifact stays: a record of a call names it, a run needs it, or it is so young that its record may be on its way.
+    fn is_kept(&self, artifact: &ArtifactFile) -> Result<bool, Error> {
+        let is_young = artifact.kept.elapsed().map_or(true, |age| age < GRACE);
+        Ok(is_young
+            || self.of_runs.contains(&artifact.id)
+            || self.index.has_artifact(&artifact.id)?)
     }
 
     fn bytes(&self) -> Result<u64, Error> {
@@ -147,12 +160,11 @@ impl StoreContents {
         self.index.forget(number, until)
     }
 
-    /// Removes the artifacts that no record names, unless they are so young that their record may be on its way.
+    /// Removes the artifacts that nothing names.
     fn remove_unnamed(&mut self) -> Result<(), Error> {
         let mut kept = Vec::new();
         for artifact in std::mem::take(&mut self.artifacts) {
-            let is_young = artifact.kept.elapsed().map_or(true, |age| age < GRACE);
-            if is_young || self.index.has_artifact(&artifact.id)? {
+            if self.is_kept(&artifact)? {
                 kept.push(artifact);
             } else if fs::remove_file(&artifact.path).is_ok() {
                 self.collected.artifacts += 1;

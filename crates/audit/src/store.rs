@@ -103,8 +103,16 @@ impl Store {
     /// # Errors
     /// The thread cannot be started.
     pub fn start_upkeep(&self) -> Result<(), Error> {
+        self.start_upkeep_with(|| ())
+    }
+
+    /// The same; `also` runs each time before retention is enforced, for what else is kept in the folder.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn start_upkeep_with(&self, also: impl FnMut() + Send + 'static) -> Result<(), Error> {
         if self.0.upkeep.get().is_none() {
-            let upkeep = Upkeep::start(&self.0)?;
+            let upkeep = Upkeep::start(&self.0, Box::new(also))?;
             _ = self.0.upkeep.set(upkeep);
         }
         Ok(())
@@ -171,6 +179,15 @@ impl StoreInner {
                 Ok(())
             }
         }
+    }
+
+    /// Returns the calls that returned an artifact: the latest, the recorded ones, and those whose results runs need.
+    fn sources_of(&self, id: &str) -> Result<Vec<ArtifactSource>, Error> {
+        let mut sources = self.sources.of(id);
+        sources.extend(self.ask(|reader| reader.sources_of_artifact(id))?);
+        let of_runs = self.layout.run_artifacts().sources(id);
+        sources.extend(of_runs.map_err(Error::file("read the runs of", &self.layout.root))?);
+        Ok(sources)
     }
 
     /// Stores a result that is too long for its record as an artifact.
@@ -309,13 +326,7 @@ impl ArtifactStore for Store {
 
     fn sources<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Vec<ArtifactSource>, BoxError>> {
         let (shared, id) = (self.0.clone(), id.to_ascii_lowercase());
-        Box::pin(async move {
-            let mut sources = shared.sources.of(&id);
-            let asked =
-                spawn_blocking(move || shared.ask(|reader| reader.sources_of_artifact(&id)));
-            sources.extend(asked.await??);
-            Ok(sources)
-        })
+        Box::pin(async move { Ok(spawn_blocking(move || shared.sources_of(&id)).await??) })
     }
 
     fn get<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ArtifactContent>, BoxError>> {

@@ -44,6 +44,7 @@ mod reuse;
 mod dispatch;
 mod normalise;
 pub mod artifacts;
+mod run_artifacts;
 pub mod redact;
 pub mod services;
 pub mod durable;
@@ -68,6 +69,7 @@ pub use record::{
     SpanOperation, Stages, Tracer,
 };
 pub use reuse::{fingerprint, key_conflict};
+pub use run_artifacts::RunArtifacts;
 pub use tool_index::FoundTool;
 pub use tools::{
     AddError, CheckedTools, KnownServer, RegisteredTool, ServerLink, ServerSettings, ToolManager,

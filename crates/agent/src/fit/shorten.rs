@@ -131,15 +131,23 @@ impl AgentRun<'_> {
         }
     }
 
-    /// Stores something as an artifact, for the caller of the run.
+    /// Stores something as an artifact, for the caller of the run, as long as the run is kept.
     pub(super) async fn keep(&self, name: &str, kind: &str, bytes: Vec<u8>) -> Option<String> {
+        let size = bytes.len() as u64;
         let content = ArtifactContent { media_type: kind.to_owned(), bytes: bytes.into() };
         let source = ArtifactSource { tool: name.into(), caller: self.cx.caller.clone() };
-        let kept = self.agent.executor.artifacts().put(content, source).await;
-        kept.inspect_err(|error| {
-            tracing::warn!(tool = name, %error, "nothing is shortened: the whole cannot be stored");
-        })
-        .ok()
+        let kept = self.agent.executor.artifacts().put(content, source.clone()).await;
+        let noted = kept.and_then(|artifact| {
+            if let Some(live) = &self.live {
+                live.note_artifact(&artifact, &source, size)?;
+            }
+            Ok(artifact)
+        });
+        noted
+            .inspect_err(|error| {
+                tracing::warn!(tool = name, %error, "nothing is shortened: the whole cannot be stored");
+            })
+            .ok()
     }
 
     pub(super) fn redo_shortened(&mut self, edit: ShortenedReply, conversation: &mut Conversation) {

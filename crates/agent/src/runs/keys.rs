@@ -154,7 +154,7 @@ impl RunStore {
 }
 
 /// Returns half of a SHA-256 of these parts, in hex.
-fn hash(parts: &[&[u8]]) -> String {
+pub(super) fn hash(parts: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
         hasher.update((part.len() as u64).to_le_bytes());

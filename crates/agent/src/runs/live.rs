@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_models::{AiMessage, Message, Price, StopReason, ToolReply, Usage};
-use switchboard_runtime::private_files;
+use switchboard_runtime::{ArtifactSource, private_files};
 use switchboard_toolcall::CallId;
 
 use super::{RunDetail, RunState, RunStore, saved, writer::RunWriter};
@@ -112,6 +112,16 @@ pub(crate) enum RunLine {
         #[serde(default)]
         elapsed_ms: u64,
     },
+    /// What the model said of a turn that did not come to its end; it is asked again if the run goes on.
+    Partial {
+        text: String,
+        /// In milliseconds since 1970.
+        at: u64,
+    },
+    /// What the model was told of an answer that does not fit its schema.
+    Reminder {
+        text: String,
+    },
     /// The conversation was made shorter.
     #[serde(rename = "edited")]
     ConversationEdit(ConversationEdit),
@@ -135,6 +145,8 @@ pub(crate) struct RecordedTurn {
     pub(crate) begun_calls: HashMap<usize, BegunCall>,
     pub(crate) replies: HashMap<usize, ToolReply>,
     pub(crate) outcomes: HashMap<usize, RecordedOutcome>,
+    /// What the model was told of it, if it is an answer that does not fit its schema.
+    pub(crate) reminder: Option<String>,
 }
 
 /// A call that began.
@@ -162,6 +174,8 @@ pub(crate) struct RecordedRun {
     pub(crate) turns: Vec<RecordedTurn>,
     /// How the conversation was made shorter after the last turn.
     pub(crate) edits: Vec<ConversationEdit>,
+    /// What the model said of the turn after the last, which did not come to its end.
+    pub(crate) partial: Option<String>,
     /// How long it took in each process that had it.
     times: RunTimes,
 }
@@ -272,6 +286,16 @@ impl LiveRun {
     /// Writes the lines that were added, and waits until they have reached what `[audit] durability` says.
     pub(crate) async fn commit(&self) -> io::Result<()> {
         self.file.commit().await.inspect_err(|_| self.remove())
+    }
+
+    /// Notes that the run needs an artifact that no record of a call names, so that it stays as long as the run does.
+    pub(crate) fn note_artifact(
+        &self,
+        artifact: &str,
+        source: &ArtifactSource,
+        size: u64,
+    ) -> io::Result<()> {
+        self.store.artifacts.note(artifact, self.id, source, size)
     }
 
     fn remove(&self) {
@@ -392,7 +416,8 @@ fn read(text: &[u8]) -> io::Result<(RecordedRun, u64)> {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not begin like a run"));
     };
     let times = RunTimes::of(&start);
-    let mut run = RecordedRun { start: *start, turns: Vec::new(), edits: Vec::new(), times };
+    let (turns, edits, partial) = (Vec::new(), Vec::new(), None);
+    let mut run = RecordedRun { start: *start, turns, edits, partial, times };
     for line in lines {
         run.add(serde_json::from_slice(line)?);
     }
@@ -403,6 +428,7 @@ impl RecordedRun {
     fn add(&mut self, line: RunLine) {
         match line {
             RunLine::Turn { completed_at_ms: at, .. }
+            | RunLine::Partial { at, .. }
             | RunLine::CallBegun { at, .. }
             | RunLine::Reply { completed_at_ms: at, .. } => self.times.is_known_at(at),
             RunLine::Resumed { at } => self.times.goes_on_at(at),
@@ -410,6 +436,7 @@ impl RecordedRun {
         }
         match (line, self.turns.last_mut()) {
             (RunLine::Turn { message: Message::Ai(message), stop, usage, completed_at_ms }, _) => {
+                self.partial = None;
                 self.turns.push(RecordedTurn {
                     edits: std::mem::take(&mut self.edits),
                     message,
@@ -419,6 +446,7 @@ impl RecordedRun {
                     begun_calls: HashMap::new(),
                     replies: HashMap::new(),
                     outcomes: HashMap::new(),
+                    reminder: None,
                 });
             }
             (RunLine::CallBegun { position, honours_keys, at }, Some(turn)) => {
@@ -440,6 +468,8 @@ impl RecordedRun {
                 turn.outcomes.insert(position, outcome);
             }
             (RunLine::ConversationEdit(edit), _) => self.edits.push(edit),
+            (RunLine::Partial { text, .. }, _) => self.partial = Some(text),
+            (RunLine::Reminder { text }, Some(turn)) => turn.reminder = Some(text),
             // Lines of other versions.
             _ => {}
         }
@@ -487,7 +517,9 @@ impl RecordedRun {
                 let reply = turn.replies.get(&position)?.clone();
                 Some(Message::Tool(ToolReply { tool_call_id: call.id.clone(), ..reply }))
             }));
+            messages.extend(turn.reminder.as_deref().map(|text| Message::User(text.into())));
         }
+        messages.extend(self.partial.as_deref().map(|said| Message::Ai(AiMessage::text(said))));
         messages
     }
 }

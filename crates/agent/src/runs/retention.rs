@@ -1,6 +1,7 @@
 //! Removes runs that are too old or too much, and what killed processes left.
 
 use std::{
+    collections::HashSet,
     fs::{self, File},
     io,
     path::Path,
@@ -17,7 +18,7 @@ use super::{RunError, RunFile, RunStore, failed, live};
 pub struct RunLimits {
     /// Runs that began longer ago are removed.
     pub age: Duration,
-    /// How many bytes runs that have ended may take; the oldest are removed.
+    /// How many bytes runs that have ended may take, with the results that they shortened; the oldest are removed.
     pub bytes: u64,
 }
 
@@ -64,16 +65,22 @@ impl RunStore {
             }
         }
         self.remove_excess(saved, limits.bytes)?;
+        let kept: HashSet<CallId> = self.ids()?.into_iter().collect();
+        let forgotten = self.artifacts.forget(|run| kept.contains(&run));
+        forgotten.map_err(failed("forget the artifacts of", &self.folder))?;
         self.forget_keys(limits.age)
     }
 
     /// Removes the oldest runs that have ended until the others fit.
     fn remove_excess(&self, mut saved: Vec<CallId>, most: u64) -> Result<(), RunError> {
         saved.sort_unstable();
+        let artifacts = self.artifacts.sizes();
+        let artifacts = artifacts.map_err(failed("read the artifacts of", &self.folder))?;
         let mut bytes = 0_u64;
         for id in saved.into_iter().rev() {
             let length = fs::metadata(self.saved(id)).map_or(0, |about| about.len());
-            bytes = bytes.saturating_add(length);
+            let of_artifacts = artifacts.get(&id).copied().unwrap_or_default();
+            bytes = bytes.saturating_add(length).saturating_add(of_artifacts);
             if bytes > most {
                 self.remove_saved(id)?;
             }

@@ -13,7 +13,10 @@ use switchboard_models::{Message, Usage};
 use switchboard_runtime::{private_files, redact};
 use switchboard_toolcall::CallId;
 
-use super::live::{RecordedRun, RunStart};
+use super::{
+    ImageCounts, OfferedTools,
+    live::{RecordedRun, RunStart},
+};
 use crate::{
     AnswerSchema, InvalidSchema, RequestOptions, ShortenedResult, SummarisedMessages,
     fit::ConversationEdit, run::rounded,
@@ -96,6 +99,9 @@ pub struct RunSettings {
     /// The patterns of `--tools`, or the tools that its client saw; all if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
+    /// The tools that it was offered when it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<OfferedTools>,
     /// How often the model is asked at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<NonZeroU32>,
@@ -131,8 +137,14 @@ pub struct RunDetail {
     pub settings: RunSettings,
     /// The answer, if there is one.
     pub answer: Option<String>,
-    /// The messages, as `ask --json` has them.
+    /// The messages, as `ask --json` has them, with what the model said last if its turn did not come to its end.
     pub messages: Value,
+    /// How many of the messages are the question and what was said before it; `None` in files of older versions.
+    pub asked: Option<usize>,
+    /// The images that the messages had, which are not kept.
+    pub images: ImageCounts,
+    /// What the model said of a turn that did not come to its end.
+    pub partial: Option<String>,
     /// The results of tools of which the conversation has only a line.
     pub shortened: Vec<ShortenedResult>,
     /// The messages of which the model read only a summary.
@@ -178,17 +190,28 @@ impl RunDetail {
             error: error.map(|error| redact::text(error).into_owned()),
         };
         let last = run.turns.last().filter(|turn| turn.message.tool_calls.is_empty());
-        let last = last.filter(|_| state != RunState::Failed);
+        let last = last.filter(|_| state != RunState::Failed && run.partial.is_none());
         let answer = last.map(|turn| answer(start, &turn.message.content));
         Self {
             summary,
             settings: start.settings.clone(),
             answer,
             messages: messages(run),
+            asked: Some(start.messages.len()),
+            images: ImageCounts::of(run),
+            partial: run.partial.as_deref().map(|said| redact::text(said).into_owned()),
             shortened,
             summarised,
             timeline: timeline(run),
         }
+    }
+
+    /// Returns the messages up to the question, and those that came after it.
+    pub fn parts(&self) -> (&[Value], &[Value]) {
+        let messages = self.messages.as_array().map(Vec::as_slice).unwrap_or_default();
+        let last = || messages.iter().rposition(|message| message["role"] == "user");
+        let asked = self.asked.unwrap_or_else(|| last().map_or(0, |last| last + 1));
+        messages.split_at(asked.min(messages.len()))
     }
 
     /// Whether the run made the call with this id.
@@ -204,6 +227,9 @@ impl RunDetail {
         shown["settings"] = json!(self.settings);
         shown["answer"] = json!(self.answer);
         shown["messages"] = self.messages.clone();
+        if let Some(partial) = &self.partial {
+            shown["partial"] = json!(partial);
+        }
         shown["shortened"] = json!(self.shortened);
         if !self.summarised.is_empty() {
             shown["summarised"] = json!(self.summarised);
@@ -294,6 +320,12 @@ struct SavedRest {
     settings: RunSettings,
     answer: Option<String>,
     messages: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asked: Option<usize>,
+    #[serde(default)]
+    images: ImageCounts,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    partial: Option<String>,
     #[serde(default)]
     shortened: Vec<ShortenedResult>,
     #[serde(default)]
@@ -303,10 +335,20 @@ struct SavedRest {
 
 /// Writes the file of a run that has ended, atomically; with `syncs`, it reaches the disk before it has its name.
 pub(super) fn write(path: &Path, run: &RunDetail, syncs: bool) -> io::Result<()> {
-    let RunDetail { summary, settings, answer, messages, shortened, summarised, timeline } =
-        run.clone();
-    let rest = SavedRest { settings, answer, messages, shortened, summarised, timeline };
-    let text = format!("{}\n{}\n", serde_json::to_string(&summary)?, serde_json::to_string(&rest)?);
+    let run = run.clone();
+    let rest = SavedRest {
+        settings: run.settings,
+        answer: run.answer,
+        messages: run.messages,
+        asked: run.asked,
+        images: run.images,
+        partial: run.partial,
+        shortened: run.shortened,
+        summarised: run.summarised,
+        timeline: run.timeline,
+    };
+    let (summary, rest) = (serde_json::to_string(&run.summary)?, serde_json::to_string(&rest)?);
+    let text = format!("{summary}\n{rest}\n");
     let new = path.with_extension("new");
     let mut file = private_files::create(&new)?;
     file.write_all(text.as_bytes())?;
@@ -322,8 +364,18 @@ pub(super) fn read(path: &Path) -> io::Result<RunDetail> {
     let (summary, rest) = text.split_once('\n').unwrap_or((&text, "null"));
     let summary = serde_json::from_str(summary)?;
     let rest: SavedRest = serde_json::from_str(rest)?;
-    let SavedRest { settings, answer, messages, shortened, summarised, timeline } = rest;
-    Ok(RunDetail { summary, settings, answer, messages, shortened, summarised, timeline })
+    Ok(RunDetail {
+        summary,
+        settings: rest.settings,
+        answer: rest.answer,
+        messages: rest.messages,
+        asked: rest.asked,
+        images: rest.images,
+        partial: rest.partial,
+        shortened: rest.shortened,
+        summarised: rest.summarised,
+        timeline: rest.timeline,
+    })
 }
 
 /// Reads the first line.

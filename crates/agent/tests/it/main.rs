@@ -18,4 +18,5 @@ mod fitting;
 mod provider_context;
 mod schemas;
 mod resuming;
+mod partial_turns;
 mod opt_in;

@@ -24,6 +24,8 @@ pub(crate) enum ScriptedReply {
     Hangs,
     /// Sends some text, and then nothing more.
     Begins(&'static str),
+    /// Sends some text, and then fails.
+    Breaks(&'static str),
 }
 
 /// Answers with text.
@@ -123,6 +125,10 @@ impl Model for Scripted {
                         events(switchboard_models::ModelEvent::Text(word.to_owned()));
                     }
                     std::future::pending().await
+                }
+                ScriptedReply::Breaks(text) => {
+                    events(switchboard_models::ModelEvent::Text(text.to_owned()));
+                    Err(ModelError::new(FailureKind::Server, "it burns"))
                 }
             }
         })

@@ -42,7 +42,7 @@ use crate::{
     model, overrides,
     own_gateway::{self, OwnGateway},
     profiles,
-    records::RecordStores,
+    records::{self, RecordStores},
     runtime::on_threads,
     settings::LoadedConfig,
     sign_ins, terminal,
@@ -69,7 +69,7 @@ pub(super) fn run(serve: &ServeArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         let metrics = Arc::new(Metrics::default());
         let mut records = RecordStores::of(&loaded);
         if let Some(store) = &records.store {
-            store.start_upkeep()?;
+            records::start_upkeep(store, &loaded)?;
         }
         let feed = Arc::new(Feed::new(metrics));
         records.observer = Some(feed.clone());

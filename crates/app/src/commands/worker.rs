@@ -17,7 +17,7 @@ use crate::{
     commands::serve::told_to_stop,
     connections::{Connections, Needs, while_connected},
     overrides,
-    records::RecordStores,
+    records::{self, RecordStores},
     runtime::on_threads,
     settings::LoadedConfig,
     terminal::{self, text},
@@ -33,7 +33,7 @@ pub(super) fn run(worker: &WorkerArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     on_threads(NonZeroUsize::new(threads), async {
         let records = RecordStores::of(&loaded);
         if let Some(store) = &records.store {
-            store.start_upkeep()?;
+            records::start_upkeep(store, &loaded)?;
         }
         let deps = Deps {
             records,

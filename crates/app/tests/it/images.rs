@@ -72,6 +72,11 @@ async fn a_model_that_does_not_see_reads_a_line() {
         assert_eq!(ollama.chats()[1]["messages"][2]["content"], read);
         let asked = ollama.captured().iter().filter(|asked| asked.path == "/api/show").count();
         assert_eq!(asked, shows, "{more}");
+        // The record does not have the image that the tool returned.
+        let id = report["run_id"].as_str().unwrap();
+        let again = block_in_place(|| place.run(&["runs", "rerun", id]));
+        assert_eq!(again.status, 1, "{again:?}");
+        assert!(again.stderr.contains("a tool returned an image"), "{again:?}");
     }
 }
 
@@ -122,6 +127,13 @@ async fn clients_hear_what_became_of_their_images() {
     let (status, answer) = ask("sees", &parts, false);
     assert_eq!((status, answer.get("warnings")), (200, None), "{answer}");
     assert_eq!(sent(&ollama), [false, false, true]);
+    // Without its image it would be another question.
+    let rows = block_in_place(|| place.run(&["runs", "rerun", "--since", "1h", "--json"])).json();
+    assert_eq!(rows.as_array().unwrap().len(), 3, "{rows}");
+    for row in rows.as_array().unwrap() {
+        let error = row["after"]["error"].as_str().unwrap();
+        assert!(error.starts_with("what was asked has an image"), "{rows}");
+    }
     // What the provider does not take is no failure that passes.
     for stream in [false, true] {
         let (status, answer) = ask("plain", &json!("Hi"), stream);

@@ -24,6 +24,9 @@ use crate::{ask::scripted, fixture::wait_until, place::Place, serving::Serving};
 /// How many turns a run has, with one call or two each.
 const TURNS: usize = 6;
 
+/// For how many milliseconds the first attempt at a run goes on at most, beside fifty: most runs are killed in the middle at least once.
+const LONGEST: u64 = 300;
+
 /// An MCP server in shell whose tool `notify` writes a line.
 const SERVER: &str = r#"
 while read -r line; do
@@ -194,25 +197,40 @@ fn attempt(place: &Place, entrance: Entrance, run: Option<&str>, after: Duration
     run_for(&mut command, after)
 }
 
-/// Kills a run until it has ended; returns its messages, and how often it was killed.
+/// Returns how many bytes the file of the run has that goes on.
+fn written_down(place: &Place) -> u64 {
+    let files = fs::read_dir(place.path().join("state/switchboard/runs"));
+    let files = files.into_iter().flatten().map(|file| file.unwrap());
+    let live = files.filter(|file| file.path().extension().is_some_and(|end| end == "live"));
+    live.map(|file| file.metadata().unwrap().len()).sum()
+}
+
+/// Kills a run until it has ended; returns its messages, and how often it was killed in the middle: a kill counts if the run is
+/// interrupted after it and the killed process had written some of it down, so not one before the run began or after it ended.
 fn survive(
     place: &Place,
     entrance: Entrance,
     random: &mut Random,
     longest: u64,
 ) -> (Vec<Value>, usize) {
-    let (mut kills, mut begun) = (0, None::<String>);
+    let (mut kills, mut attempts, mut begun) = (0, 0, None::<String>);
     let id = loop {
         // Later attempts get more time, so that each run ends.
-        let patience = Duration::from_millis(50 + random.below(longest) + 40 * kills as u64);
-        kills += usize::from(!attempt(place, entrance, begun.as_deref(), patience));
+        let patience = Duration::from_millis(50 + random.below(longest) + 40 * attempts);
+        let before = written_down(place);
+        let is_killed = !attempt(place, entrance, begun.as_deref(), patience);
+        let has_begun = written_down(place) > before;
+        attempts += 1;
         let runs = place.run(&["runs", "--json"]).json();
         let Some(run) = runs.as_array().unwrap().first() else { continue };
         assert_eq!(runs.as_array().unwrap().len(), 1, "{runs}");
         let id = run["id"].as_str().unwrap().to_owned();
         match run["state"].as_str().unwrap() {
             "ended" => break id,
-            "interrupted" => begun = Some(id),
+            "interrupted" => {
+                kills += usize::from(is_killed && has_begun);
+                begun = Some(id);
+            }
             state => panic!("{state}: {run}"),
         }
     };
@@ -278,7 +296,7 @@ fn whenever_a_run_is_killed_nothing_happens_twice() {
     while killed < kills(20) {
         let config = format!("{TOOLS}{STDIO}");
         let place = scripted(&config, script(&mut random)).file("server.sh", SERVER);
-        let (messages, kills) = survive(&place, Entrance::Ask, &mut random, 700);
+        let (messages, kills) = survive(&place, Entrance::Ask, &mut random, LONGEST);
         unknown += judge(&place, &messages);
         killed += kills;
         runs += 1;
@@ -327,7 +345,7 @@ fn a_chain_of_effects_survives_every_kill() {
                     None => STDIO.to_owned(),
                 };
                 let place = place.file("switchboard.toml", format!("{TOOLS}{servers}"));
-                let (messages, kills) = survive(&place, entrance, &mut random, 700);
+                let (messages, kills) = survive(&place, entrance, &mut random, LONGEST);
                 unknown += judge(&place, &messages);
                 killed += kills;
                 runs += 1;
@@ -355,11 +373,11 @@ fn a_call_that_was_held_is_asked_for_again() {
         {"text": "Done."},
     ]);
     let config = format!("[policy]\nask = [\"charge\"]\n{TOOLS}");
-    let place = scripted(&config, script).file("said", "Pay\n");
-    // Without a terminal, calls of a chat wait for a person elsewhere; those of `ask` are refused.
-    let mut chat = place.command(&["chat", "-m", "m"]);
-    let said = File::open(place.path().join("said")).unwrap();
-    let mut child = chat.stdin(said).spawn().unwrap();
+    let place = scripted(&config, script);
+    let mut gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "Pay"}]}).to_string();
+    let headers = "Idempotency-Key: k\r\n";
+    let _waiting = gateway.begin_with("/v1/chat/completions", headers, &body);
     let first = held(&place);
     // The turn is written down although none of its calls has begun.
     let shown = |place: &Place| {
@@ -368,15 +386,15 @@ fn a_call_that_was_held_is_asked_for_again() {
     };
     let call = shown(&place)["timeline"][1]["calls"][0].clone();
     assert_eq!((&call["tool"], &call["outcome"]), (&json!("charge"), &json!("not begun")));
-    child.kill().unwrap();
-    child.wait().unwrap();
+    gateway.child.kill().unwrap();
+    gateway.child.wait().unwrap();
     let run = shown(&place);
     assert_eq!(run["state"], "interrupted", "{run}");
     // Nobody waits for that decision any more.
     place.run(&["approve", &first]);
     assert_eq!(effects(&place), HashMap::from([("refund 1".to_owned(), 1)]));
-    let mut resumed = place.command(&["chat", "--resume"]);
-    let mut resumed = resumed.stdin(Stdio::null()).spawn().unwrap();
+    // The gateway goes on by itself.
+    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     wait_until("another call waits", || {
         let waiting = place.run(&["approve", "--json"]).json();
         waiting.as_array().unwrap().iter().any(|call| call["id"] != first)
@@ -385,7 +403,8 @@ fn a_call_that_was_held_is_asked_for_again() {
     let second = waiting.as_array().unwrap().iter().find(|call| call["id"] != first).unwrap();
     let allowed = place.run(&["approve", second["id"].as_str().unwrap()]);
     assert_eq!(allowed.status, 0, "{allowed:?}");
-    assert!(resumed.wait().unwrap().success());
+    let (status, answer) = gateway.ask("POST", "/v1/chat/completions", headers, &body);
+    assert_eq!(status, 200, "{answer}");
     let run = shown(&place);
     assert_eq!((&run["state"], &run["answer"]), (&json!("ended"), &json!("Done.")), "{run}");
     let expected = ["refund 1", "charge 2"].map(|effect| (effect.to_owned(), 1));

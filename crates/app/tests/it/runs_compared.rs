@@ -88,7 +88,10 @@ fn a_run_is_asked_again_as_it_was_asked() {
     let report = place.run(&[&asked[..], &words[..]].concat()).json();
     let id = report["run_id"].as_str().unwrap();
     let shown = place.run(&["runs", "show", id, "--json"]).json();
-    let settings = json!({"tools": ["charge"], "max_iterations": 7, "schema": schema});
+    let offered =
+        json!({"count": 1, "hash": shown["settings"]["offered"]["hash"], "names": ["charge"]});
+    let settings =
+        json!({"tools": ["charge"], "offered": offered, "max_iterations": 7, "schema": schema});
     assert_eq!(shown["settings"], settings, "{shown}");
     // `math_eval` is not on offer, and an answer that does not fit is asked for once more.
     let other = json!({"turns": [
@@ -103,6 +106,23 @@ fn a_run_is_asked_again_as_it_was_asked() {
         (&json!(3), &json!("{\"city\":\"Bonn\"}")),
         "{ran:?}"
     );
+}
+
+// RN-1, RN-4: an answer may be another one because the tools are.
+#[test]
+fn a_rerun_says_if_other_tools_are_offered() {
+    let place = scripted(TOOL, json!([{"text": "Hello."}]));
+    let report = place.run(&["ask", "-m", "script:script.json", "--json", "Hi"]).json();
+    let id = report["run_id"].as_str().unwrap();
+    let rerun =
+        |words: &[&str]| place.run(&[&["runs", "rerun", id, "--tools", "live"], words].concat());
+    let same = rerun(&["--json"]);
+    assert_eq!(same.json()[0]["after"].get("tools_changed"), None, "{same:?}");
+    let fewer = rerun(&["--json", "--tools-allowed", "charge"]);
+    let changed = fewer.json()[0]["after"]["tools_changed"].as_str().unwrap().to_owned();
+    assert!(changed.contains(" tools then and 1 now, without "), "{fewer:?}");
+    let told = rerun(&["--tools-allowed", "charge"]);
+    assert!(told.stderr.contains(&changed), "{told:?}");
 }
 
 // RN-4

@@ -1,5 +1,11 @@
 //! Runs whose conversations no longer fit the model, and answers that have to fit a schema (SPEC RN-3, RN-4).
 
+use std::{
+    fs::{self, File},
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
 use serde_json::{Value, json};
 use switchboard_testkit::{ProviderServer, Reply};
 use tokio::task::block_in_place;
@@ -7,6 +13,7 @@ use tokio::task::block_in_place;
 use crate::{
     ask::scripted,
     place::{Place, Ran},
+    serving::Serving,
 };
 
 /// A tool that says 8 KB, another text for each number.
@@ -68,6 +75,104 @@ fn what_no_longer_fits_is_one_line_and_can_be_read_whole() {
     // People are told.
     let told = place.run(&["ask", "-m", "small", "Read"]);
     assert!(told.stderr.contains("to fit the model's window of 4096 tokens, "), "{told:?}");
+}
+
+/// A place whose model has a small window and reads so many pages.
+fn small_window(pages: usize) -> Place {
+    let config = format!(
+        "[models.small]\nprovider = \"script\"\nmodel = \"script.json\"\ncontext = 4096\n{PAGES}"
+    );
+    scripted(&config, reading(pages))
+}
+
+/// Sets the time of everything in a folder back by two hours.
+fn age(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            age(&path);
+            continue;
+        }
+        let file = File::options().append(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(7200)).unwrap();
+    }
+}
+
+/// Lets retention find everything two hours old.
+fn collect_later(place: &Place) {
+    age(&place.path().join("state/switchboard"));
+    let collected = place.run(&["calls", "gc", "--json"]);
+    assert_eq!((collected.status, &collected.json()["artifacts"]), (0, &json!(0)), "{collected:?}");
+}
+
+// RN-3: kept means as long as the run, though no record of a call names it.
+#[test]
+fn what_was_shortened_is_kept_as_long_as_the_run() {
+    let place = small_window(6);
+    let report = place.run(&["ask", "-m", "small", "--json", "Read"]).json();
+    let shortened = report["shortened"].as_array().unwrap();
+    assert!(!shortened.is_empty(), "{report}");
+    collect_later(&place);
+    for (number, entry) in shortened.iter().enumerate() {
+        let id = format!("id={}", entry["artifact"].as_str().unwrap());
+        let read = place.call(&["read_result", &id]);
+        assert_eq!(read["result"], page(number), "{read}");
+    }
+    let ran = place.run(&["runs", "rerun", report["run_id"].as_str().unwrap(), "--json"]);
+    assert_eq!((ran.status, &ran.json()[0]["same_answer"]), (0, &json!(true)), "{ran:?}");
+}
+
+// RN-1: people are shown how it was asked, what was shortened, and what the model said beside its calls.
+#[test]
+fn a_run_is_shown_with_its_settings_and_what_was_shortened() {
+    let mut turns = reading(6);
+    turns[1]["text"] = json!("Now the second page.");
+    let config = format!(
+        "[profiles.quiet]\ntools = [\"page\"]\n[models.small]\nprovider = \"script\"\nmodel = \"script.json\"\ncontext = 4096\n{PAGES}"
+    );
+    let place = scripted(&config, turns);
+    let words =
+        ["ask", "-m", "small", "--profile", "quiet", "--max-iterations", "9", "--json", "Read"];
+    let report = place.run(&words).json();
+    let page = place.run(&["runs", "show", report["run_id"].as_str().unwrap()]).stdout;
+    let artifact = report["shortened"][0]["artifact"].as_str().unwrap();
+    let shortened = format!("c0 in {artifact}");
+    for shown in [
+        "profile     quiet\n",
+        "settings    2 tools offered, at most 9 turns\n",
+        &shortened,
+        "\n  Now the second page.\n",
+        "\nanswer\nRead.",
+    ] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+}
+
+// RN-3: the same for a caller who may only read what its own calls returned, after a restart.
+#[test]
+fn a_token_reads_what_was_shortened_after_a_restart() {
+    let place = small_window(6);
+    let tools = ["--tools", "page", "--tools", "read_result"];
+    let token = |name: &str| {
+        let made = place.run(&[&["token", "new", "--name", name, "--json"], &tools[..]].concat());
+        let token = made.json()["token"].as_str().unwrap().to_owned();
+        format!("Authorization: Bearer {token}\r\n")
+    };
+    let (bob, eve) = (token("bob"), token("eve"));
+    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let body = json!({"model": "small", "messages": [{"role": "user", "content": "Read"}]});
+    let (status, answer) = gateway.ask("POST", "/v1/chat/completions", &bob, &body.to_string());
+    assert_eq!(status, 200, "{answer}");
+    drop(gateway);
+    let runs = place.run(&["runs", "--json"]).json();
+    let shown = place.run(&["runs", "show", runs[0]["id"].as_str().unwrap(), "--json"]).json();
+    let artifact = shown["shortened"][0]["artifact"].as_str().unwrap();
+    collect_later(&place);
+    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    let body = json!({"id": artifact}).to_string();
+    let read = |who: &str| gateway.ask("POST", "/api/tools/read_result/call", who, &body).1;
+    assert_eq!(read(&bob)["result"], page(0), "{}", read(&bob));
+    assert_eq!(read(&eve)["success"], false, "{}", read(&eve));
 }
 
 /// A config whose model is this provider.
@@ -171,10 +276,7 @@ fn an_answer_that_does_not_fit_its_schema_is_asked_for_once_more() {
 // RN-3: what was shortened in a chat can be looked at, and taken back.
 #[test]
 fn a_chat_shows_and_takes_back_what_was_shortened() {
-    let config = format!(
-        "[models.small]\nprovider = \"script\"\nmodel = \"script.json\"\ncontext = 4096\n{PAGES}"
-    );
-    let place = scripted(&config, reading(2));
+    let place = small_window(2);
     let ran =
         place.run_with_stdin(&["chat", "-m", "small"], b"Read\n/context\n/expand\n/context\n");
     assert_eq!(ran.status, 0, "{ran:?}");

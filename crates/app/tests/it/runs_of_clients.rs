@@ -3,6 +3,7 @@
 use std::{fs, thread, time::Duration};
 
 use serde_json::{Value, json};
+use switchboard_toolcall::CallId;
 
 use crate::{fixture::wait_until, place::Place, serving::Serving};
 
@@ -177,6 +178,28 @@ fn a_key_whose_run_never_began_is_good_for_the_request() {
     let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     let (status, answer) = complete(&gateway, "k", &body("Look"));
     assert_eq!((status, content(&answer)), (200, &json!("Paid.")), "{answer}");
+}
+
+// RN-1, RN-2: what is not redacted goes when it is too old, though no run ends.
+#[test]
+fn a_gateway_forgets_an_interrupted_run_that_is_too_old() {
+    let place = place(&["charge"]);
+    place.run(&["call", "charge"]);
+    let runs = place.path().join("state/switchboard/runs");
+    fs::create_dir_all(&runs).unwrap();
+    let old = "01HZZZZZZZ0123456789ABCDEF";
+    let live = |id: &str| {
+        let start = json!({"id": id, "model": "m", "started": "2024-06-10T12:00:00Z",
+            "messages": [{"role": "user", "content": "My password is hunter2"}]});
+        fs::write(runs.join(format!("{id}.live")), format!("{}\n", json!({"start": start})))
+            .unwrap();
+    };
+    let young = CallId::generate().to_string();
+    live(old);
+    live(&young);
+    let _gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    wait_until("the old run is gone", || !runs.join(format!("{old}.live")).exists());
+    assert!(runs.join(format!("{young}.live")).exists());
 }
 
 // RN-2: the owner's rights are more than the token's.

@@ -4,7 +4,7 @@ use std::{path::Path, time::SystemTime};
 
 use rusqlite::Connection;
 
-use super::{GRACE, GcReport, StoreContents, length};
+use super::{GcReport, StoreContents, length};
 use crate::{
     config::Config,
     error::Error,
@@ -70,8 +70,7 @@ impl StoreContents {
     fn count_unnamed(&mut self) -> Result<(), Error> {
         let mut kept = Vec::new();
         for artifact in std::mem::take(&mut self.artifacts) {
-            let is_young = artifact.kept.elapsed().map_or(true, |age| age < GRACE);
-            if is_young || self.index.has_artifact(&artifact.id)? {
+            if self.is_kept(&artifact)? {
                 kept.push(artifact);
             } else {
                 self.collected.artifacts += 1;

@@ -38,12 +38,14 @@ const COLLECT: u64 = 1200;
 pub(super) struct Upkeep(Arc<(Mutex<bool>, Condvar)>);
 
 impl Upkeep {
-    pub(super) fn start(store: &StoreInner) -> Result<Self, Error> {
+    /// Starts the threads; `also` runs each time before retention is applied.
+    pub(super) fn start(store: &StoreInner, also: Box<dyn FnMut() + Send>) -> Result<Self, Error> {
         let stop = Arc::<(Mutex<bool>, Condvar)>::default();
         let mut work = UpkeepWork {
             layout: store.layout.clone(),
             config: store.config.clone(),
             journal: store.journal.clone(),
+            also,
             reader: None,
             is_well: true,
         };
@@ -100,6 +102,7 @@ struct UpkeepWork {
     layout: Layout,
     config: Config,
     journal: Arc<Journal>,
+    also: Box<dyn FnMut() + Send>,
     reader: Option<Reader>,
     is_well: bool,
 }
@@ -138,7 +141,8 @@ impl UpkeepWork {
         reader.feed_in_steps(STEP, ROUND)
     }
 
-    fn collect(&self) -> Result<(), Error> {
+    fn collect(&mut self) -> Result<(), Error> {
+        (self.also)();
         let collected = retention::gc(&self.layout.root, &self.config)?;
         if collected.segments + collected.artifacts > 0 {
             let retention::GcReport { segments, artifacts, bytes, left } = collected;

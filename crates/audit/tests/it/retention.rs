@@ -2,21 +2,22 @@
 
 use std::{
     fs::{self, File},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use serde_json::json;
-use switchboard_audit::{Config, Reader, Store, gc};
+use switchboard_audit::{Config, Reader, Store, gc, retention::preview};
 use switchboard_runtime::{
-    ArtifactSource, ArtifactStore, IdempotencyStore, RecordOpen, Recorder,
+    ArtifactSource, ArtifactStore, IdempotencyStore, RecordOpen, Recorder, RunArtifacts,
     artifacts::ArtifactContent,
 };
-use switchboard_toolcall::{HumanDuration, HumanSize};
+use switchboard_toolcall::{CallId, HumanDuration, HumanSize};
 
 use crate::support::{Folder, call, cancelled, executor, open, start};
 
@@ -96,6 +97,46 @@ async fn artifacts_that_no_record_names_are_collected() {
     assert!(store.get(&stray).await.unwrap().is_none());
     assert!(store.get(&young).await.unwrap().is_some());
     assert!(store.get(&named).await.unwrap().is_some());
+}
+
+/// Sets the time of every file in a folder back by two hours.
+fn age_all(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            age_all(&path);
+            continue;
+        }
+        let file = File::options().append(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(7200)).unwrap();
+    }
+}
+
+// RN-3: what runs need stays, and who may read it is known after a restart, until the runs are forgotten.
+#[tokio::test]
+async fn artifacts_that_runs_need_stay() {
+    let folder = Folder::new();
+    let markers = RunArtifacts::within(&folder.path());
+    let source = ArtifactSource { tool: "page".into(), caller: Some("bob".into()) };
+    let content = ArtifactContent { media_type: "text/plain".to_owned(), bytes: "a result".into() };
+    let id = {
+        let store = folder.store();
+        call(&executor(store.clone()), "answer", json!({})).await;
+        let id = store.put(content.clone(), source.clone()).await.unwrap();
+        markers.note(&id, CallId::generate(), &source, 8).unwrap();
+        id
+    };
+    age_all(&folder.path());
+    let store = folder.store();
+    assert_eq!(preview(&folder.path(), &Config::default()).unwrap().artifacts, 0);
+    assert_eq!(gc(&folder.path(), &Config::default()).unwrap().artifacts, 0);
+    assert_eq!(store.get(&id).await.unwrap(), Some(content));
+    assert_eq!(store.sources(&id).await.unwrap(), std::slice::from_ref(&source));
+    markers.forget(|_| false).unwrap();
+    assert_eq!(preview(&folder.path(), &Config::default()).unwrap().artifacts, 1);
+    assert_eq!(gc(&folder.path(), &Config::default()).unwrap().artifacts, 1);
+    assert_eq!(store.get(&id).await.unwrap(), None);
+    assert_eq!(store.sources(&id).await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -9,14 +9,15 @@ use crate::{cli::GcArgs, records, settings::LoadedConfig, terminal};
 
 pub(super) fn run(gc: &GcArgs, loaded: &LoadedConfig) -> anyhow::Result<ExitCode> {
     let (folder, config) = (folder(loaded)?, &loaded.settings.audit);
+    // First the runs: what only they need goes with them.
+    if let (false, Some(runs)) = (gc.dry_run, records::runs(loaded)) {
+        runs.forget(records::run_limits(config))?;
+    }
     let collected = match gc.dry_run {
         true => retention::preview(&folder, config),
         false => retention::gc(&folder, config),
     };
     let collected = collected.map_err(failed)?;
-    if let (false, Some(runs)) = (gc.dry_run, records::runs(loaded)) {
-        runs.forget(records::run_limits(config))?;
-    }
     if gc.json {
         terminal::print(&serde_json::to_string(&collected)?)?;
     } else {

@@ -21,15 +21,14 @@ pub(super) struct RunFacts {
     pub(super) duration_ms: Option<u64>,
     /// Why there is no answer, if the record or the model says so.
     pub(super) error: Option<String>,
+    /// What is different in the tools that were offered, if anything is.
+    pub(super) tools_changed: Option<String>,
 }
 
 impl RunFacts {
     /// Returns the facts of a recorded run.
     pub(super) fn of(run: &RunDetail) -> Self {
         let summary = &run.summary;
-        let is_asked = |message: &&Value| message["role"] == "user";
-        let messages = run.messages.as_array().map(Vec::as_slice).unwrap_or_default();
-        let own = messages.len() - messages.iter().rev().take_while(|m| !is_asked(m)).count();
         Self {
             id: Some(summary.id.to_string()),
             model: summary.model.clone(),
@@ -39,9 +38,10 @@ impl RunFacts {
             input_tokens: summary.input_tokens,
             output_tokens: summary.output_tokens,
             cost: summary.cost,
-            calls: calls(&messages[own..]),
+            calls: calls(run.parts().1),
             duration_ms: duration(run),
             error: summary.error.clone(),
+            tools_changed: None,
         }
     }
 
@@ -59,6 +59,7 @@ impl RunFacts {
             calls: Vec::new(),
             duration_ms: None,
             error: Some(error),
+            tools_changed: None,
         }
     }
 
@@ -73,6 +74,9 @@ impl RunFacts {
         }
         if let Some(error) = &self.error {
             shown["error"] = json!(error);
+        }
+        if let Some(changed) = &self.tools_changed {
+            shown["tools_changed"] = json!(changed);
         }
         shown
     }

@@ -4,11 +4,10 @@
 use std::{collections::HashMap, path::Path, process::ExitCode, sync::Arc, time::SystemTime};
 
 use anyhow::{Context, anyhow, bail};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use switchboard_agent::{
-    AgentEvents, AgentOutcome, Conversation, RERUN, RequestOptions, RunDetail, RunRecording,
-    RunState, RunStore, ShortenedResult,
+    AgentEvents, AgentOutcome, Conversation, OfferedTools, RERUN, RequestOptions, RunDetail,
+    RunRecording, RunState, RunStore, ShortenedResult,
 };
 use switchboard_local::{MockError, replay::ReplayRecord};
 use switchboard_models::Message;
@@ -65,6 +64,11 @@ pub(super) fn run(rerun: &RerunArgs, cli: &Cli, loaded: LoadedConfig) -> anyhow:
         (false, _) => table(&compared, paint),
     };
     terminal::print(&text)?;
+    for (id, _, after) in compared.iter().filter(|_| !rerun.json) {
+        if let Some(changed) = &after.tools_changed {
+            terminal::tell(&paint.dim(&format!("{id}: {}", text::one_line(changed))));
+        }
+    }
     if let ([(before, _, RunFacts { id: Some(id), .. })], false) = (&compared[..], rerun.json) {
         let line =
             format!("recorded as {id}; `switchboard runs diff {before} {id}` compares them again");
@@ -81,14 +85,8 @@ fn chosen(rerun: &RerunArgs, store: &RunStore) -> anyhow::Result<Vec<RunDetail>>
     }
     let since = rerun.since.context("a run, or --since")?.0;
     let limit = SystemTime::now().checked_sub(since).unwrap_or(SystemTime::UNIX_EPOCH);
-    let is_meant = |started: &str| {
-        started.parse::<Timestamp>().is_ok_and(|started| SystemTime::from(started) >= limit)
-    };
-    let mut runs = store.list(usize::MAX).map_err(failed)?;
-    let is_rerun = |client: Option<&str>| client == Some(RERUN);
-    runs.retain(|run| {
-        run.state == RunState::Ended && is_meant(&run.started) && !is_rerun(run.client.as_deref())
-    });
+    let mut runs = store.list_since(limit).map_err(failed)?;
+    runs.retain(|run| run.state == RunState::Ended && run.client.as_deref() != Some(RERUN));
     if runs.is_empty() {
         bail!(CommandFailed("no run ended with an answer in this time".to_owned()));
     }
@@ -97,6 +95,7 @@ fn chosen(rerun: &RerunArgs, store: &RunStore) -> anyhow::Result<Vec<RunDetail>>
 
 /// Asks the question of a run once more.
 fn ask_again(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<RunFacts> {
+    check_images(run, rerun.tools)?;
     let (loaded, recording) = load(rerun, cli, run)?;
     let tools = match &rerun.tools_allowed[..] {
         [] => run.settings.tools.clone(),
@@ -113,7 +112,7 @@ fn ask_again(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<Ru
     let app = App::build(&loaded)?;
     let began = Instant::now();
     let begin = conversation.messages().len();
-    let (name, outcome) = on_runtime(async {
+    let (name, tools_changed, outcome) = on_runtime(async {
         let chosen = model::choose(asked.model.as_deref(), &loaded).await?;
         let options = RequestOptions { whole_turns: true, ..run.settings.options()? };
         let config = loaded.settings.agent.clone();
@@ -125,16 +124,19 @@ fn ask_again(rerun: &RerunArgs, cli: &Cli, run: &RunDetail) -> anyhow::Result<Ru
         }
         let cx = CallContext::for_owner("command line").with_client(RERUN);
         let events: AgentEvents = Arc::new(|_| ());
-        let outcome = while_connected(&app, &loaded, Needs::All, async |connections| {
+        let (changed, outcome) = while_connected(&app, &loaded, Needs::All, async |connections| {
             connections.ready(false).await?;
-            Ok(agent.run(&mut conversation, &events, &cx).await)
+            // With recorded results there are only the tools that were called.
+            let then = run.settings.offered.as_ref().filter(|_| rerun.tools == RerunTools::Live);
+            let changed = then.and_then(|then| then.difference(&OfferedTools::of(&agent)));
+            Ok((changed, agent.run(&mut conversation, &events, &cx).await))
         })
         .await?;
-        anyhow::Ok((chosen.name, outcome))
+        anyhow::Ok((chosen.name, changed, outcome))
     })?;
     let elapsed = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let messages = json!(conversation.messages().get(begin..).unwrap_or_default());
-    Ok(summarise(name, outcome, &messages, elapsed))
+    Ok(RunFacts { tools_changed, ..summarise(name, outcome, &messages, elapsed) })
 }
 
 /// Loads the settings with the tools and the policy that were asked for. Returns also how the rerun is recorded, if runs are: even if
@@ -168,10 +170,28 @@ fn policy_of(file: &Path) -> anyhow::Result<switchboard_runtime::PolicyConfig> {
     Ok(settings::load(Some(file)).with_context(place)?.settings.policy)
 }
 
+/// Refuses a run whose images would be missing: the record does not have them, and without them it is another question.
+fn check_images(run: &RunDetail, tools: RerunTools) -> anyhow::Result<()> {
+    let images = |many: usize| if many == 1 { "an image" } else { "images" };
+    match (run.images.asked, run.images.returned) {
+        (0, returned) if returned > 0 && tools == RerunTools::Recorded => {
+            bail!(CommandFailed(format!(
+                "a tool returned {}, which the record does not have; `--tools live` asks the tools",
+                images(returned)
+            )))
+        }
+        (asked, _) if asked > 0 => bail!(CommandFailed(format!(
+            "what was asked has {}, which the record does not have, so it cannot be asked again",
+            images(asked)
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Returns the conversation up to the question.
 fn question(run: &RunDetail) -> anyhow::Result<Conversation> {
     let messages: Vec<Message> =
-        serde_json::from_value(run.messages.clone()).context("the record of the run")?;
+        serde_json::from_value(json!(run.parts().0)).context("the record of the run")?;
     let asked = messages.iter().rposition(|message| matches!(message, Message::User(_)));
     let asked =
         asked.ok_or_else(|| anyhow!(CommandFailed("the run has no question".to_owned())))?;
@@ -242,6 +262,7 @@ fn summarise(model: String, outcome: AgentOutcome, messages: &Value, elapsed: u6
         calls: comparison::calls(messages),
         duration_ms: Some(elapsed),
         error: outcome.error.map(|error| error.to_string()).or(outcome.invalid_answer),
+        tools_changed: None,
     }
 }
 

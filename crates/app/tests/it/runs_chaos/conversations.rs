@@ -1,7 +1,5 @@
 //! What providers say of a conversation.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 use switchboard_models::{Message, ModelConfig, Provider, Request, connect};
 use switchboard_testkit::{ProviderServer, Reply, rules};
@@ -18,17 +16,6 @@ pub(super) fn check(messages: &[Value]) {
     }
 }
 
-/// The tools of the calls: providers refuse calls in a conversation that offers none.
-fn called(messages: &[Message]) -> Vec<ToolSpec> {
-    let answers = messages.iter().filter_map(|message| match message {
-        Message::Ai(answer) => Some(&answer.tool_calls),
-        _ => None,
-    });
-    let names: BTreeSet<_> = answers.flatten().map(|call| &call.name).collect();
-    let schema = json!({"type": "object", "properties": {}});
-    names.into_iter().map(|name| ToolSpec::new(name, "What it does", schema.clone())).collect()
-}
-
 async fn sent(provider: Provider, messages: &[Message]) -> Value {
     let server = ProviderServer::start([Reply::json(400, &json!({"error": "heard"}))]).await;
     let mut config = ModelConfig::new(provider, "test-model");
@@ -37,9 +24,11 @@ async fn sent(provider: Provider, messages: &[Message]) -> Value {
     config.max_tokens = Some(100);
     config.images = Some(true);
     let model = connect(&config).unwrap();
+    // The tools of the run are offered again, as when it goes on.
+    let tools = ["charge", "refund", "post__notify"]
+        .map(|name| ToolSpec::new(name, "A tool of the run", json!({"type": "object"})));
+    let request = Request::new(messages).with_tools(&tools);
     // It is refused, as only what was sent matters.
-    let tools = called(messages);
-    let request = Request { tools: tools.iter().collect(), ..Request::new(messages) };
     assert!(model.ask(&request, &|_| ()).await.is_err());
     server.captured().pop().unwrap().body
 }

@@ -62,7 +62,7 @@ fn a_chain_through_a_worker_survives_every_kill() {
                 let queued = if is_queued { "[cluster.jobs]\nkeyed = [\"post__*\"]\n" } else { "" };
                 let place = place.file("switchboard.toml", format!("{cluster}{queued}{TOOLS}"));
                 let _worker = PostWorker::start(&place, &cluster);
-                let (messages, kills) = survive(&place, entrance, &mut random, 900);
+                let (messages, kills) = survive(&place, entrance, &mut random, 400);
                 let unknown_here = judge(&place, &messages);
                 if is_queued {
                     // A call that the worker has is waited for, so only the other tools' can be unknown.

@@ -123,6 +123,7 @@ pub(super) fn detail(run: &RunDetail, caller: &Caller, tools: &ToolManager) -> V
     if let Some(settings) = shown["settings"].as_object_mut() {
         // They name what the caller saw then.
         settings.shift_remove("tools");
+        settings.shift_remove("offered");
     }
     shown
 }
