@@ -17,6 +17,8 @@ pub(super) struct MemoryBucketState {
     entries: BTreeMap<String, StoredValue>,
     last: u64,
     watchers: Vec<mpsc::UnboundedSender<KeyValueEntry>>,
+    /// Until when no entry can expire.
+    swept_until: Option<Instant>,
 }
 
 #[derive(Clone)]
@@ -40,6 +42,17 @@ impl StoredValue {
 }
 
 impl MemoryBucketState {
+    /// Removes the entries that have expired.
+    fn sweep(&mut self, max_age: Duration) {
+        let now = Instant::now();
+        if self.swept_until.is_some_and(|until| now < until) {
+            return;
+        }
+        self.entries.retain(|_, stored| now.duration_since(stored.written) < max_age);
+        let oldest = self.entries.values().map(|stored| stored.written).min();
+        self.swept_until = Some(oldest.unwrap_or(now) + max_age);
+    }
+
     fn write(&mut self, key: &str, value: Option<Bytes>) -> u64 {
         self.last += 1;
         let stored = StoredValue { value, revision: self.last, written: Instant::now() };
@@ -92,7 +105,7 @@ impl MemoryBucket {
         let work = move |state: &mut MemoryServersState| {
             let store = state.buckets.entry(self.name.clone()).or_default();
             if let Some(max_age) = self.max_age {
-                store.entries.retain(|_, stored| stored.written.elapsed() < max_age);
+                store.sweep(max_age);
             }
             work(store)
         };

@@ -7,6 +7,7 @@
 mod shared;
 mod conformance;
 mod jobs;
+mod large_fleet;
 mod presence;
 
 use switchboard_workers::{Cluster, Config, memory::MemoryServers};
