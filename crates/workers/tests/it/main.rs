@@ -9,6 +9,7 @@ mod conformance;
 mod jobs;
 mod large_fleet;
 mod presence;
+mod versions;
 
 use switchboard_workers::{Cluster, Config, memory::MemoryServers};
 
