@@ -15,7 +15,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::{
+    FutureExt, Stream, StreamExt,
+    future::try_join_all,
+    stream::{self, select_all},
+};
 use switchboard_toolcall::BoxError;
 use switchboard_toolcall::time::unix_milliseconds;
 use tokio::{
@@ -32,7 +36,7 @@ use crate::{
     Error, Purpose,
     names::Bucket,
     offer::Presence,
-    transport::{ClusterMessage, KeyValue, Subscription},
+    transport::{ClusterMessage, KeyValue},
     wire,
 };
 
@@ -78,11 +82,15 @@ async fn look(shared: &Arc<GroupsInner>) -> Result<(), Error> {
     // The bucket is in memory only, so restarted servers have lost it.
     cluster.renew(Bucket::Workers).await?;
     let store = cluster.bucket(Bucket::Workers).await?;
-    let subject = cluster.names().presences();
-    let mut notices = cluster.subscribe(subject, None).await.map_err(refused())?;
+    let mut subscribed = Vec::new();
+    for subject in cluster.groups().subjects(cluster.names()) {
+        subscribed.push(cluster.subscribe(subject, None).await.map_err(refused())?);
+    }
+    let mut notices = select_all(subscribed);
     let mut discovery = Discovery {
         shared,
         store,
+        keys: cluster.groups().keys(cluster.names()),
         entries: HashSet::new(),
         left: HashSet::new(),
         counts: 0,
@@ -101,7 +109,7 @@ async fn look(shared: &Arc<GroupsInner>) -> Result<(), Error> {
             _ = counted.tick() => {
                 // Servers that elect a leader do not answer, and take no entries of workers either.
                 let unable = |elapsed| refused()(BoxError::from(elapsed));
-                discovery.hear_waiting(&mut *notices).await?;
+                discovery.hear_waiting(&mut notices).await?;
                 let number = timeout(ANSWERED, discovery.count()).await.map_err(unable)??;
                 discovery.compare(number).await?;
             }
@@ -119,6 +127,8 @@ fn refused() -> impl FnOnce(BoxError) -> Error {
 struct Discovery<'a> {
     shared: &'a Arc<GroupsInner>,
     store: &'a dyn KeyValue,
+    /// Patterns of the keys of the entries that are read.
+    keys: Vec<String>,
     /// The keys of the entries.
     entries: HashSet<String>,
     /// Those of workers that have left, which expire soon.
@@ -133,8 +143,11 @@ impl Discovery<'_> {
     /// Reads all entries, and registers the groups in the order of their names.
     async fn read_all(&mut self) -> Result<(), Error> {
         let mut groups = BTreeSet::new();
-        let mut watched = self.store.watch().await.map_err(refused())?;
-        if self.count().await? > 0 {
+        for pattern in self.keys.clone() {
+            let mut watched = self.store.watch_matching(&pattern).await.map_err(refused())?;
+            if self.store.count_matching(&pattern).await.map_err(refused())? == 0 {
+                continue;
+            }
             while let Some(entry) = watched.next().await {
                 let entry = entry.map_err(refused())?;
                 groups.extend(self.note_entry(&entry.key, entry.value.as_ref()).await?);
@@ -151,11 +164,20 @@ impl Discovery<'_> {
     }
 
     async fn count(&self) -> Result<u64, Error> {
-        self.store.count().await.map_err(refused())
+        if let [all] = &*self.keys
+            && all == ">"
+        {
+            return self.store.count().await.map_err(refused());
+        }
+        let counts = self.keys.iter().map(|pattern| self.store.count_matching(pattern));
+        Ok(try_join_all(counts).await.map_err(refused())?.into_iter().sum())
     }
 
     /// Handles the messages that have arrived: a worker that comes must not hide one that died.
-    async fn hear_waiting(&mut self, notices: &mut dyn Subscription) -> Result<(), Error> {
+    async fn hear_waiting(
+        &mut self,
+        notices: &mut (impl Stream<Item = ClusterMessage> + Unpin),
+    ) -> Result<(), Error> {
         for _ in 0..HEARD_AT_ONCE {
             let Some(Some(notice)) = notices.next().now_or_never() else { break };
             self.hear(&notice).await?;
@@ -231,6 +253,9 @@ impl Discovery<'_> {
         if presence.leaving {
             self.left.insert(key.to_owned());
         }
+        if !self.shared.line.cluster.groups().has(&presence.group) {
+            return Ok(None);
+        }
         let group = self.shared.group(&presence.group);
         match group.notes(&presence) {
             // Another task may have replaced the servers, so this is checked each time.
@@ -252,7 +277,8 @@ impl Discovery<'_> {
 
     /// Reads entries, many at once: messages that come meanwhile wait.
     async fn read(&mut self, mut keys: Vec<String>) -> Result<(), Error> {
-        keys.retain(|key| !self.left.contains(key));
+        let groups = self.shared.line.cluster.groups();
+        keys.retain(|key| !self.left.contains(key) && groups.has_key(key));
         let store = self.store;
         let read = async |key: String| store.get(&key).await;
         let mut entries = stream::iter(keys).map(read).buffered(READ_AT_ONCE);

@@ -7,6 +7,7 @@
 mod shared;
 mod conformance;
 mod jobs;
+mod foreign_groups;
 mod large_fleet;
 mod presence;
 mod versions;

@@ -89,7 +89,7 @@ async fn a_gateway_of_the_last_release_uses_a_new_worker() {
         });
         let tools = vec![Fake::echoes("do"), Fake::echoes("read").read_only(), long.read_only()];
         let cluster = servers.servers.connect(&config).unwrap();
-        let worker = servers.worker_at(cluster, "gpu", 4, tools).await;
+        let worker = TestServers::worker_at(cluster, "gpu", 4, tools);
         let gateway = OldGateway::start(servers.servers.connect(&config).unwrap()).await;
         gateway.sees("gpu", &["do", "read", "long"]).await;
         // What must not run twice starts when the gateway says so.

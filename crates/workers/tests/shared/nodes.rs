@@ -50,12 +50,11 @@ impl TestServers {
         tools: Vec<Fake>,
     ) -> RunningWorker {
         let cluster = self.connect().await;
-        self.worker_at(cluster, group, at_once, tools).await
+        Self::worker_at(cluster, group, at_once, tools)
     }
 
     /// As [`worker`](Self::worker), with this connection.
-    pub(crate) async fn worker_at(
-        &self,
+    pub(crate) fn worker_at(
         cluster: Cluster,
         group: &str,
         at_once: usize,

@@ -95,8 +95,10 @@ impl Discovery<'_> {
     /// Reads the keys, and the entries that are new.
     async fn read_keys(&mut self) -> Result<(), Error> {
         self.keys_read = Some(Instant::now());
-        let keys: HashSet<_> =
-            self.store.live_keys().await.map_err(refused())?.into_iter().collect();
+        let mut keys = HashSet::new();
+        for pattern in &self.keys {
+            keys.extend(self.store.live_keys(pattern).await.map_err(refused())?);
+        }
         let known = std::mem::replace(&mut self.entries, keys.clone());
         self.left.retain(|key| keys.contains(key));
         self.read(keys.difference(&known).cloned().collect()).await
