@@ -1,8 +1,18 @@
 //! A million recorded calls: how fast, how much memory, and how long questions about them take.
 //!
-//! `million FOLDER [CALLS]`, built with `--release`.
+//! `million FOLDER [CALLS [RATE]]`, built with `--profile bench`. With a rate, so many calls are made each second, and it is
+//! measured by how many seconds the index is behind the journal.
+//!
+//! `million FOLDER days DAYS` afterwards asks for figures as if as many calls had been made on each of so many days.
+
+#[path = "million/days.rs"]
+mod days;
+#[path = "million/lag.rs"]
+mod lag;
 
 use std::{env, fs, path::PathBuf, sync::Arc, time::Duration, time::SystemTime};
+
+use lag::LagMeter;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +20,7 @@ use serde_json::json;
 use switchboard_audit::{Config, Filter, Reader, Store};
 use switchboard_runtime::ToolExecutor;
 use switchboard_toolcall::{CallContext, HumanDuration, HumanSize, ToolCall, ToolError, tool_fn};
-use tokio::time::Instant;
+use tokio::time::{Instant, interval};
 
 /// Tells the weather.
 #[derive(Deserialize, JsonSchema)]
@@ -23,20 +33,29 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let mut arguments = env::args().skip(1);
-    let folder = PathBuf::from(arguments.next().ok_or("usage: million FOLDER [CALLS]")?);
-    let calls: u64 = arguments.next().as_deref().unwrap_or("1000000").parse()?;
+    let folder = PathBuf::from(arguments.next().ok_or("usage: million FOLDER [CALLS [RATE]]")?);
+    let next = arguments.next();
+    if next.as_deref() == Some("days") {
+        return days::ask(&folder, arguments.next().ok_or("DAYS is missing")?.parse()?);
+    }
+    let calls: u64 = next.as_deref().unwrap_or("1000000").parse()?;
+    let rate: Option<u32> = arguments.next().as_deref().map(str::parse).transpose()?;
     // Retention must not drop what is measured.
     let max_size = HumanSize(u64::MAX);
     let max_age = HumanDuration(Duration::from_secs(100 * 365 * 86_400));
     let store = Store::open(Config { max_size, max_age, ..Config::default() }, &folder);
     store.start_upkeep()?;
-    write(store, calls).await?;
+    let meter = rate.map(|_| LagMeter::start(&folder));
+    write(store, calls, rate).await?;
+    if let Some(meter) = meter {
+        meter.print()?;
+    }
     ask(&folder, calls)?;
     Ok(())
 }
 
-/// Makes the calls, 64 at a time, of a hundred tools.
-async fn write(store: Store, calls: u64) -> Result<(), Failure> {
+/// Makes the calls, 64 at a time, of a hundred tools; `rate` in each second, or as many as can be made.
+async fn write(store: Store, calls: u64, rate: Option<u32>) -> Result<(), Failure> {
     let store = Arc::new(store);
     let executor = ToolExecutor::builder().store(store.clone()).artifacts(store).build();
     for number in 0..100 {
@@ -55,7 +74,11 @@ async fn write(store: Store, calls: u64) -> Result<(), Failure> {
             let executor = executor.clone();
             tokio::spawn(async move {
                 let cx = CallContext::for_caller("million");
+                let mut due = rate.map(|rate| interval(Duration::from_secs(64) / rate));
                 for number in 0..tenth / 64 {
+                    if let Some(due) = &mut due {
+                        due.tick().await;
+                    }
                     let args = json!({"city": format!("City {number}")});
                     let args = args.as_object().cloned().unwrap_or_default();
                     let tool = format!("weather_{}", (number + task) % 100);

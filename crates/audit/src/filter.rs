@@ -10,7 +10,7 @@ use switchboard_toolcall::{CallId, ToolPattern};
 
 use crate::{
     error::Error,
-    index::{first_rank, last_rank},
+    index::{first_rank, last_rank, search_words},
     line::microseconds,
 };
 
@@ -80,7 +80,10 @@ impl Filter {
     pub(crate) fn clause(&self, connection: &Connection) -> Result<Clause, Error> {
         let mut clause =
             Clause { from: "calls", order: "rank", conditions: "1".to_owned(), values: Vec::new() };
-        let words = self.search.as_deref().map(|search| self.words(search));
+        let complete =
+            |beginning: &str| search_words::beginning(connection, beginning).map_err(unreadable);
+        let words =
+            self.search.as_deref().map(|search| self.words(search, complete)).transpose()?;
         if let Some(words) = words.filter(|words| !words.is_empty()) {
             // The words come first, so that newer calls are found before older ones are read.
             clause.from = FOUND;

@@ -7,6 +7,7 @@ mod rank;
 mod rollups;
 mod histogram;
 mod search_text;
+pub(crate) mod search_words;
 
 pub(crate) use feed::segments;
 pub(crate) use histogram::DurationHistogram;

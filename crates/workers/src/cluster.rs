@@ -12,7 +12,9 @@ use tokio::{
 use ulid::Ulid;
 
 use crate::{
-    Config, Error, Jobs, jobs,
+    Config, Error, Jobs,
+    groups::GroupSelection,
+    jobs,
     names::{Bucket, ClusterNames},
     nats::{NatsTransport, hint},
     sign::Signer,
@@ -28,6 +30,7 @@ struct ClusterInner {
     names: ClusterNames,
     replicas: usize,
     jobs: jobs::Config,
+    groups: GroupSelection,
     signer: Signer,
 }
 
@@ -41,7 +44,7 @@ impl Cluster {
         let names = ClusterNames::new(&config.prefix)?;
         let signer = Signer::new(config.key.as_ref())?;
         let nats = NatsTransport::connect(config, &names).await?;
-        Ok(Self::over(Box::new(nats), config, names, signer))
+        Self::over(Box::new(nats), config, names, signer)
     }
 
     pub(crate) fn over(
@@ -49,9 +52,10 @@ impl Cluster {
         config: &Config,
         names: ClusterNames,
         signer: Signer,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let (replicas, jobs) = (config.replicas, config.jobs.clone());
-        Self(Arc::new(ClusterInner { transport, names, replicas, jobs, signer }))
+        let groups = GroupSelection::new(&config.groups)?;
+        Ok(Self(Arc::new(ClusterInner { transport, names, replicas, jobs, groups, signer })))
     }
 
     /// Returns the NATS connection, for what the transport does not abstract.
@@ -76,6 +80,11 @@ impl Cluster {
     /// Returns on how many servers each bucket and stream is replicated.
     pub fn replicas(&self) -> usize {
         self.0.replicas
+    }
+
+    /// Returns which groups of workers this node uses, if it is a gateway.
+    pub(crate) fn groups(&self) -> &GroupSelection {
+        &self.0.groups
     }
 
     /// Creates a handle to the durable calls, with the cluster's settings.

@@ -13,6 +13,8 @@ pub struct Config {
     /// The addresses of one or more servers, separated by commas: `nats://one:4222,nats://two:4222`, or `tls://…`.
     /// `None`: there is no cluster.
     pub nats: Option<String>,
+    /// The JetStream domain of the buckets and streams; by default that of the servers that we connect to.
+    pub domain: Option<String>,
     /// The prefix of all subjects, buckets and streams: one for each tenant that shares the servers.
     pub prefix: String,
     /// A file with NATS credentials (`.creds`).
@@ -38,6 +40,9 @@ pub struct Config {
     pub replicas: usize,
     /// Whether this node ships its records to the cluster (`switchboard calls --cluster`).
     pub ship_records: bool,
+    /// Patterns of the groups of workers that this gateway uses; by default all. If they are names, not patterns, what it
+    /// receives does not grow with other groups.
+    pub groups: Vec<String>,
     /// Retries of durable calls.
     pub jobs: jobs::Config,
 }
@@ -46,6 +51,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             nats: None,
+            domain: None,
             prefix: "switchboard".to_owned(),
             credentials: None,
             token: None,
@@ -58,6 +64,7 @@ impl Default for Config {
             key: None,
             replicas: 1,
             ship_records: true,
+            groups: Vec::new(),
             jobs: jobs::Config::default(),
         }
     }

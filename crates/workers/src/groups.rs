@@ -1,10 +1,12 @@
 //! The gateway's side: discovers workers and registers their tools, with a group as a server of the `ToolManager`.
 //!
-//! `discovery.rs` follows the workers, `entries.rs` reads what they write, `group.rs` is one group, `members.rs` its workers.
+//! `discovery.rs` follows the workers, `entries.rs` reads what they write, `group.rs` is one group, `members.rs` its workers,
+//! `selection.rs` which groups are used.
 
 mod members;
 mod group;
 mod entries;
+mod selection;
 mod discovery;
 
 use std::{
@@ -22,6 +24,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{Cluster, Error, Jobs, offer::Presence, replies::Replies, worker::check_group};
 pub use entries::present;
 pub use group::{Group, GroupTotals};
+pub(crate) use selection::GroupSelection;
 
 /// How many calls of a group run at once: each worker has its own limit.
 const MANY: usize = 100_000;

@@ -5,6 +5,7 @@
 
 mod key_value;
 mod messages;
+mod traffic;
 mod work_queue;
 
 use std::{
@@ -28,6 +29,7 @@ use crate::{
 };
 use key_value::{MemoryBucket, MemoryBucketState};
 use messages::MemorySubscribers;
+pub use traffic::MemoryTraffic;
 use work_queue::{MemoryQueue, MemoryQueueState};
 
 /// NATS's default limit.
@@ -103,15 +105,29 @@ impl MemoryServers {
     /// # Errors
     /// A setting is invalid.
     pub fn connect(&self, config: &Config) -> Result<Cluster, Error> {
+        self.connect_measured(config, &MemoryTraffic::default())
+    }
+
+    /// Connects a node, and counts what it receives.
+    ///
+    /// # Errors
+    /// A setting is invalid.
+    pub fn connect_measured(
+        &self,
+        config: &Config,
+        traffic: &MemoryTraffic,
+    ) -> Result<Cluster, Error> {
         let names = ClusterNames::new(&config.prefix)?;
         let signer = Signer::new(config.key.as_ref())?;
-        let bucket = |bucket| MemoryBucket::new(self.clone(), names.bucket(bucket), bucket);
+        let bucket =
+            |bucket| MemoryBucket::new(self.clone(), names.bucket(bucket), bucket, traffic.clone());
         let memory = MemoryTransport {
             buckets: Bucket::ALL.map(bucket),
             queue: MemoryQueue::new(self.clone(), names.clone(), config.jobs.max_queued),
             servers: self.clone(),
+            traffic: traffic.clone(),
         };
-        Ok(Cluster::over(Box::new(memory), config, names, signer))
+        Cluster::over(Box::new(memory), config, names, signer)
     }
 
     /// Calls `faults` before each operation to get its fault.
@@ -165,6 +181,7 @@ struct MemoryTransport {
     servers: MemoryServers,
     buckets: [MemoryBucket; Bucket::ALL.len()],
     queue: MemoryQueue,
+    traffic: MemoryTraffic,
 }
 
 impl ClusterTransport for MemoryTransport {
@@ -210,7 +227,8 @@ impl ClusterTransport for MemoryTransport {
         queue: Option<String>,
     ) -> TransportFuture<'_, Box<dyn Subscription>> {
         Box::pin(async move {
-            Ok(Box::new(messages::subscribe(&self.servers, subject, queue)) as Box<_>)
+            let traffic = self.traffic.clone();
+            Ok(Box::new(messages::subscribe(&self.servers, subject, queue, traffic)) as Box<_>)
         })
     }
 

@@ -82,6 +82,11 @@ impl ClusterNames {
         format!("{}.{}", token(group), token(worker))
     }
 
+    /// Returns a pattern of the keys of a group's workers.
+    pub(crate) fn members(&self, group: &str) -> String {
+        format!("{}.>", token(group))
+    }
+
     /// Returns the subject `PREFIX.WORD.…`, with each part escaped.
     pub fn subject(&self, parts: &[&str]) -> String {
         let mut subject = self.prefix.clone();

@@ -11,11 +11,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use async_nats::{
-    Client, StatusCode, Subscriber,
-    connection::State,
-    jetstream::{self, kv::Store},
-};
+use async_nats::{Client, StatusCode, Subscriber, connection::State, jetstream};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use switchboard_toolcall::BoxFuture;
@@ -30,6 +26,7 @@ use crate::{
 };
 use health::ConnectionHealth;
 pub(crate) use health::hint;
+use key_value::NatsBucket;
 use objects::NatsObjects;
 pub use options::warnings;
 use work_queue::NatsQueue;
@@ -41,7 +38,7 @@ pub struct NatsTransport {
     address: String,
     names: ClusterNames,
     replicas: usize,
-    buckets: [OnceCell<Store>; Bucket::ALL.len()],
+    buckets: [OnceCell<NatsBucket>; Bucket::ALL.len()],
     queue: NatsQueue,
     objects: NatsObjects,
     health: ConnectionHealth,
@@ -64,7 +61,10 @@ impl NatsTransport {
         });
         let client =
             options.retry_on_initial_connect().connect(addresses).await.map_err(unreachable)?;
-        let jetstream = jetstream::new(client.clone());
+        let jetstream = match options::domain(config)? {
+            Some(domain) => jetstream::with_domain(client.clone(), domain),
+            None => jetstream::new(client.clone()),
+        };
         let (names, replicas) = (names.clone(), config.replicas);
         Ok(Self {
             queue: NatsQueue::new(
@@ -94,11 +94,11 @@ impl NatsTransport {
         &self.jetstream
     }
 
-    fn cell(&self, bucket: Bucket) -> &OnceCell<Store> {
+    fn cell(&self, bucket: Bucket) -> &OnceCell<NatsBucket> {
         &self.buckets[bucket.number()]
     }
 
-    async fn open(&self, bucket: Bucket) -> Result<Store, Error> {
+    async fn open(&self, bucket: Bucket) -> Result<NatsBucket, Error> {
         key_value::open(&self.jetstream, self.names.bucket(bucket), bucket, self.replicas).await
     }
 }

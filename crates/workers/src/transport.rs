@@ -113,7 +113,12 @@ pub trait KeyValue: Send + Sync {
     fn erase<'a>(&'a self, key: &'a str) -> TransportFuture<'a, ()>;
 
     /// Streams the existing entries, then the changes.
-    fn watch(&self) -> TransportFuture<'_, EntryStream>;
+    fn watch(&self) -> TransportFuture<'_, EntryStream> {
+        self.watch_matching(">")
+    }
+
+    /// Streams the existing entries whose keys match a pattern, which is one of subjects, then their changes.
+    fn watch_matching<'a>(&'a self, pattern: &'a str) -> TransportFuture<'a, EntryStream>;
 
     /// Streams the changes from now on.
     fn watch_new(&self) -> TransportFuture<'_, EntryStream>;
@@ -121,8 +126,12 @@ pub trait KeyValue: Send + Sync {
     /// Returns the number of entries, including those whose value was removed.
     fn count(&self) -> TransportFuture<'_, u64>;
 
-    /// Returns the keys of all entries, including those whose value was removed. One request, without the values.
-    fn live_keys(&self) -> TransportFuture<'_, Vec<String>>;
+    /// Returns the number of entries whose keys match a pattern, including those whose value was removed. One small message.
+    fn count_matching<'a>(&'a self, pattern: &'a str) -> TransportFuture<'a, u64>;
+
+    /// Returns the keys of all entries that match a pattern, including those whose value was removed. One request, without
+    /// the values.
+    fn live_keys<'a>(&'a self, pattern: &'a str) -> TransportFuture<'a, Vec<String>>;
 
     /// Returns the keys of all values.
     fn keys(&self) -> TransportFuture<'_, Vec<String>>;

@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 
 use crate::scene::Random;
 
+/// How often a call with the key of a run is made.
+const AGAIN: u32 = 20;
+
 /// How a call is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Way {
@@ -21,6 +24,8 @@ pub(crate) enum Way {
     Queued,
     /// It is queued under an idempotency key.
     Keyed,
+    /// It is made over MCP with the key of a run, and again with the same key, of whichever gateway, until there is an answer.
+    Repeated,
 }
 
 /// A call that was asked for, and what the caller was told of it.
@@ -65,13 +70,18 @@ impl Caller {
             ("look", Way::Waiting),
             ("put", Way::Queued),
             ("act", Way::Keyed),
+            ("act", Way::Repeated),
         ];
         let (tool, way) = choices[self.random.index(choices.len())];
         let word = format!("{}-{turn}-{tool}", self.number);
         let body = json!({"word": word, "ms": self.random.below(300)});
+        if way == Way::Repeated {
+            let told = self.ask_again(tool, &word, &body);
+            return Asked { word, tool, way, queued: None, told };
+        }
         let gateway = &self.gateways[self.random.index(self.gateways.len())];
         let path = match way {
-            Way::Waiting => format!("/api/tools/lab__{tool}/call"),
+            Way::Waiting | Way::Repeated => format!("/api/tools/lab__{tool}/call"),
             Way::Queued | Way::Keyed => format!("/api/tools/lab__{tool}/call?wait=0"),
         };
         let key = match way {
@@ -86,6 +96,36 @@ impl Caller {
             None => (None, None),
         };
         CallAttempt { word, tool, way, queued, told }
+    }
+
+    /// Makes a call with the key of a run, as a run does that goes on after a crash. Returns what looks like an envelope.
+    fn ask_again(&mut self, tool: &str, word: &str, arguments: &Value) -> Option<Value> {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "chaos", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "switchboard/idempotencyKey": word,
+        });
+        let params = json!({"name": format!("lab__{tool}"), "arguments": arguments, "_meta": meta});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let head = format!(
+            "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+             Mcp-Method: tools/call\r\nMcp-Name: lab__{tool}\r\n"
+        );
+        for _ in 0..AGAIN {
+            let gateway = &self.gateways[self.random.index(self.gateways.len())];
+            let answer = request(gateway, "POST", "/mcp", &head, &body.to_string());
+            if let Ok((200, answer)) = answer
+                && let Some(text) = answer["result"]["content"][0]["text"].as_str()
+            {
+                let is_error = answer["result"]["isError"] == true;
+                return Some(
+                    json!({"success": !is_error, "result": text, "error_kind": "an error of MCP", "error": text}),
+                );
+            }
+            thread::sleep(Duration::from_millis(200));
+        }
+        None
     }
 }
 

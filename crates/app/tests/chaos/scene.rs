@@ -15,6 +15,9 @@ use crate::caller::{CallAttempt, request};
 
 const WITNESS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chaos/witness.py");
 
+/// What all nodes sign with.
+const KEY: &str = "0123456789abcdef0123456789abcdef";
+
 /// All that can be killed.
 pub(crate) struct Scene {
     folder: TempDir,
@@ -29,7 +32,9 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         let nats = Nats::three(&parts(), &folder.path().join("nats"));
         let urls = nats.each_ref().map(Nats::url).join(",");
-        let cluster = format!("[cluster]\nnats = '{urls}'\nreplicas = 3\n");
+        let cluster = format!(
+            "[cluster]\nnats = '{urls}'\nreplicas = 3\nkey = '{KEY}'\njobs.keyed = ['lab__*']\n"
+        );
         let python = parts().join("nats/venv/bin/python");
         let tools = format!(
             "{cluster}[servers.lab]\ncommand = '{}'\nargs = ['{WITNESS}', '{}']\nprefix = ''\n",

@@ -1,7 +1,7 @@
 //! What people search for, as FTS5 and as a predicate.
 
 use super::Filter;
-use crate::record::Record;
+use crate::{error::Error, record::Record};
 
 /// A word, or several in their order.
 struct SearchTerm<'a> {
@@ -13,14 +13,32 @@ struct SearchTerm<'a> {
 impl Filter {
     /// Returns the search in the language of FTS5. The names that the filter asks for are among the words of a call, too:
     /// with them, fewer calls have to be looked at.
-    pub(super) fn words(&self, search: &str) -> String {
-        let mut words: Vec<_> = terms(search).map(|term| term.quoted()).collect();
+    ///
+    /// `complete` returns the words that begin like a text, if they are few. FTS5 merges all calls with any of them before
+    /// it finds the first one; of words that are listed, it finds the latest calls at once.
+    pub(super) fn words(
+        &self,
+        search: &str,
+        complete: impl Fn(&str) -> Result<Option<Vec<String>>, Error>,
+    ) -> Result<String, Error> {
+        let mut words = Vec::new();
+        let mut choices = Vec::new();
+        for term in terms(search) {
+            let completed = term.beginning().map(|begin| complete(&begin)).transpose()?.flatten();
+            match completed {
+                Some(several) if !several.is_empty() => choices.push(any_of(&several)),
+                _ => words.push(term.quoted()),
+            }
+        }
         let is_name = |name: &&str| !name.contains(['*', '?', '[', '{', '\\']);
         let tool = self.tool.as_deref().filter(is_name);
         for name in [tool, self.server.as_deref(), self.caller.as_deref()].into_iter().flatten() {
             words.push(SearchTerm { text: name, is_prefix: false }.quoted());
         }
-        words.join(" ")
+        if !words.is_empty() {
+            choices.insert(0, words.join(" "));
+        }
+        Ok(choices.join(" AND "))
     }
 
     /// Returns whether a record has the words, as far as it is known: without its result.
@@ -38,7 +56,20 @@ impl Filter {
     }
 }
 
+/// Returns what finds calls with any of these words.
+fn any_of(words: &[String]) -> String {
+    let quoted = |word: &String| SearchTerm { text: word, is_prefix: false }.quoted();
+    format!("({})", words.iter().map(quoted).collect::<Vec<_>>().join(" OR "))
+}
+
 impl SearchTerm<'_> {
+    /// Returns the beginning of a word, as the index has words, if this is one.
+    fn beginning(&self) -> Option<String> {
+        let is_one_word =
+            !self.text.is_empty() && self.text.bytes().all(|b| b.is_ascii_alphanumeric());
+        (self.is_prefix && is_one_word).then(|| self.text.to_ascii_lowercase())
+    }
+
     fn quoted(&self) -> String {
         // FTS5 reads up to a NUL.
         let text = self.text.replace('"', "\"\"").replace('\0', " ");
@@ -83,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_search_becomes_words_that_must_all_be_there() {
-        let check = |search| Filter::default().words(search);
+        let check = |search| words_of(&Filter::default(), search);
         assert_eq!(check("lamp kitchen"), r#""lamp" "kitchen""#);
         assert_eq!(check("  order-17  lam* "), r#""order-17" "lam"*"#);
         assert_eq!(check("\"in this order\" x"), r#""in this order" "x""#);
@@ -92,8 +123,30 @@ mod tests {
         assert_eq!(check(""), "");
         let server = Some("time".to_owned());
         let filter = Filter { tool: Some("time__now".into()), server, ..Filter::default() };
-        assert_eq!(filter.words("utc"), r#""utc" "time__now" "time""#);
+        assert_eq!(words_of(&filter, "utc"), r#""utc" "time__now" "time""#);
         let glob = Filter { tool: Some("time__*".to_owned()), ..Filter::default() };
-        assert_eq!(glob.words("utc"), r#""utc""#);
+        assert_eq!(words_of(&glob, "utc"), r#""utc""#);
+    }
+
+    #[test]
+    fn the_beginning_of_few_words_becomes_these_words() {
+        let complete = |beginning: &str| {
+            Ok(match beginning {
+                "lam" => Some(vec!["lamb".to_owned(), "lamp".to_owned()]),
+                "zzz" => Some(Vec::new()),
+                _ => None,
+            })
+        };
+        let check = |search| Filter::default().words(search, complete).unwrap();
+        assert_eq!(check("Lam* kitchen"), r#""kitchen" AND ("lamb" OR "lamp")"#);
+        assert_eq!(check("lam*"), r#"("lamb" OR "lamp")"#);
+        assert_eq!(check("zzz* a* order-lam* läm*"), r#""zzz"* "a"* "order-lam"* "läm"*"#);
+        let tool = Filter { tool: Some("weather".into()), ..Filter::default() };
+        let words = tool.words("lam* lam*", complete).unwrap();
+        assert_eq!(words, r#""weather" AND ("lamb" OR "lamp") AND ("lamb" OR "lamp")"#);
+    }
+
+    fn words_of(filter: &Filter, search: &str) -> String {
+        filter.words(search, |_| Ok(None)).unwrap()
     }
 }

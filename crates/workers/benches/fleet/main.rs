@@ -24,8 +24,8 @@ const QUIET: Duration = Duration::from_secs(20);
 /// How long it takes until messages of an earlier step have passed.
 const SETTLED: Duration = Duration::from_secs(15);
 
-/// How long workers that die may stay known: five seconds, and what the steps themselves take.
-const GONE: Duration = Duration::from_secs(8);
+/// How long workers that die may stay known, however many there are: five seconds, and what it takes to end them on a busy machine.
+const GONE: Duration = Duration::from_millis(5_500);
 
 /// How long it may take until all know who joined, left or was replaced.
 const JOINED: Duration = Duration::from_secs(20);
@@ -100,11 +100,7 @@ async fn measure(fleet: Fleet) {
         sleep(SETTLED).await;
         let got = gateways.traffic().since(&before).received / fleet.gateways as u64;
         let known_after = known.elapsed() - SETTLED;
-        // Beyond 2,000 workers the keys are read less often.
-        let most = match what {
-            "die" => GONE.max(GONE.mul_f64(fleet.workers as f64 / 2_000.0)),
-            _ => JOINED,
-        };
+        let most = if what == "die" { GONE } else { JOINED };
         assert!(known_after <= most, "{what}: known after {known_after:.1?}");
         steps.push((what, known_after, got));
     }

@@ -2,9 +2,11 @@
 //! entries that one has expired. Starts again after NATS was unreachable.
 //!
 //! An entry is renewed all the time, and expires if its worker dies. No gateway watches that: it asks for the number of
-//! entries, which is one small message however many there are, and for the keys if it is not the expected one. A worker
-//! without an entry is asked whether it is there, before it is removed. Workers of earlier versions send no messages:
-//! their entries are read again.
+//! entries, which is one small message however many there are, and for the keys if it is not the expected one
+//! (`compare.rs`). A worker without an entry is asked whether it is there, before it is removed. Workers of earlier
+//! versions send no messages: their entries are read again.
+
+mod compare;
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -13,7 +15,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{StreamExt, future::join_all, stream};
+use futures_util::{
+    FutureExt, Stream, StreamExt,
+    future::try_join_all,
+    stream::{self, select_all},
+};
 use switchboard_toolcall::BoxError;
 use switchboard_toolcall::time::unix_milliseconds;
 use tokio::{
@@ -24,15 +30,14 @@ use tokio::{
 use super::{
     GroupsInner,
     entries::{offer_of, present},
-    group::{Group, MissingWorker},
+    group::Group,
 };
 use crate::{
-    Cluster, Error, Purpose,
+    Error, Purpose,
     names::Bucket,
     offer::Presence,
-    replies,
     transport::{ClusterMessage, KeyValue},
-    wire::{self, WorkerNotice},
+    wire,
 };
 
 /// How often the entries are counted.
@@ -41,32 +46,14 @@ const COUNTED: Duration = Duration::from_secs(1);
 /// How often everything is read again, in case messages were lost.
 const READ_AGAIN: Duration = Duration::from_secs(300);
 
-/// After how many counts the keys are read anyway: as many workers may have come as have gone.
-const KEYS_AGAIN: u64 = 15;
-
-/// How many keys are read each second at most, on average: many workers may come and go all the time.
-const KEYS_EACH_SECOND: usize = 2_000;
-
-/// After how many counts the entries of workers that send no messages are read again.
-const SILENT_AGAIN: u64 = 3;
-
 /// How long the servers may take to respond.
 const ANSWERED: Duration = Duration::from_secs(2);
 
-/// How long a worker without an entry may take to say that it is there.
-const REPORTED: Duration = Duration::from_millis(700);
-
-/// How many workers without an entry are asked at once.
-const ASKED: usize = 1_000;
-
-/// How long such questions may go on: meanwhile no messages are heard.
-const ASKING: Duration = Duration::from_secs(2);
+/// How many messages are heard before the entries are counted, if so many have arrived.
+const HEARD_AT_ONCE: usize = 1_000;
 
 /// How many entries are read at once.
 const READ_AT_ONCE: usize = 64;
-
-/// How long the entry of a worker that cannot be asked may be missing.
-const SILENCE: Duration = Duration::from_secs(4);
 
 /// The pause before NATS is tried again.
 const AGAIN: Duration = Duration::from_millis(300);
@@ -95,11 +82,15 @@ async fn look(shared: &Arc<GroupsInner>) -> Result<(), Error> {
     // The bucket is in memory only, so restarted servers have lost it.
     cluster.renew(Bucket::Workers).await?;
     let store = cluster.bucket(Bucket::Workers).await?;
-    let subject = cluster.names().presences();
-    let mut notices = cluster.subscribe(subject, None).await.map_err(refused())?;
+    let mut subscribed = Vec::new();
+    for subject in cluster.groups().subjects(cluster.names()) {
+        subscribed.push(cluster.subscribe(subject, None).await.map_err(refused())?);
+    }
+    let mut notices = select_all(subscribed);
     let mut discovery = Discovery {
         shared,
         store,
+        keys: cluster.groups().keys(cluster.names()),
         entries: HashSet::new(),
         left: HashSet::new(),
         counts: 0,
@@ -118,6 +109,7 @@ async fn look(shared: &Arc<GroupsInner>) -> Result<(), Error> {
             _ = counted.tick() => {
                 // Servers that elect a leader do not answer, and take no entries of workers either.
                 let unable = |elapsed| refused()(BoxError::from(elapsed));
+                discovery.hear_waiting(&mut notices).await?;
                 let number = timeout(ANSWERED, discovery.count()).await.map_err(unable)??;
                 discovery.compare(number).await?;
             }
@@ -135,6 +127,8 @@ fn refused() -> impl FnOnce(BoxError) -> Error {
 struct Discovery<'a> {
     shared: &'a Arc<GroupsInner>,
     store: &'a dyn KeyValue,
+    /// Patterns of the keys of the entries that are read.
+    keys: Vec<String>,
     /// The keys of the entries.
     entries: HashSet<String>,
     /// Those of workers that have left, which expire soon.
@@ -149,8 +143,11 @@ impl Discovery<'_> {
     /// Reads all entries, and registers the groups in the order of their names.
     async fn read_all(&mut self) -> Result<(), Error> {
         let mut groups = BTreeSet::new();
-        let mut watched = self.store.watch().await.map_err(refused())?;
-        if self.count().await? > 0 {
+        for pattern in self.keys.clone() {
+            let mut watched = self.store.watch_matching(&pattern).await.map_err(refused())?;
+            if self.store.count_matching(&pattern).await.map_err(refused())? == 0 {
+                continue;
+            }
             while let Some(entry) = watched.next().await {
                 let entry = entry.map_err(refused())?;
                 groups.extend(self.note_entry(&entry.key, entry.value.as_ref()).await?);
@@ -167,7 +164,25 @@ impl Discovery<'_> {
     }
 
     async fn count(&self) -> Result<u64, Error> {
-        self.store.count().await.map_err(refused())
+        if let [all] = &*self.keys
+            && all == ">"
+        {
+            return self.store.count().await.map_err(refused());
+        }
+        let counts = self.keys.iter().map(|pattern| self.store.count_matching(pattern));
+        Ok(try_join_all(counts).await.map_err(refused())?.into_iter().sum())
+    }
+
+    /// Handles the messages that have arrived: a worker that comes must not hide one that died.
+    async fn hear_waiting(
+        &mut self,
+        notices: &mut (impl Stream<Item = ClusterMessage> + Unpin),
+    ) -> Result<(), Error> {
+        for _ in 0..HEARD_AT_ONCE {
+            let Some(Some(notice)) = notices.next().now_or_never() else { break };
+            self.hear(&notice).await?;
+        }
+        Ok(())
     }
 
     /// Handles a worker's message.
@@ -238,6 +253,9 @@ impl Discovery<'_> {
         if presence.leaving {
             self.left.insert(key.to_owned());
         }
+        if !self.shared.line.cluster.groups().has(&presence.group) {
+            return Ok(None);
+        }
         let group = self.shared.group(&presence.group);
         match group.notes(&presence) {
             // Another task may have replaced the servers, so this is checked each time.
@@ -257,35 +275,10 @@ impl Discovery<'_> {
         }
     }
 
-    /// Reads what may have changed without a message.
-    async fn compare(&mut self, number: u64) -> Result<(), Error> {
-        self.counts += 1;
-        if self.counts.is_multiple_of(SILENT_AGAIN) {
-            self.read(self.silent()).await?;
-        }
-        let is_expected = usize::try_from(number).is_ok_and(|number| number == self.entries.len());
-        // One that expires may hide one that comes: of those that have left it is known that they expire.
-        let is_sure = self.left.is_empty() && !self.counts.is_multiple_of(KEYS_AGAIN);
-        if is_expected && is_sure && self.missing().is_empty() {
-            return Ok(());
-        }
-        let seconds = u32::try_from(self.entries.len() / KEYS_EACH_SECOND).unwrap_or(u32::MAX);
-        if self.keys_read.is_some_and(|at| at.elapsed() < COUNTED.saturating_mul(seconds)) {
-            return Ok(());
-        }
-        self.keys_read = Some(Instant::now());
-        let keys: HashSet<_> =
-            self.store.live_keys().await.map_err(refused())?.into_iter().collect();
-        let known = std::mem::replace(&mut self.entries, keys.clone());
-        self.left.retain(|key| keys.contains(key));
-        self.read(keys.difference(&known).cloned().collect()).await?;
-        self.remove_missing().await;
-        Ok(())
-    }
-
     /// Reads entries, many at once: messages that come meanwhile wait.
     async fn read(&mut self, mut keys: Vec<String>) -> Result<(), Error> {
-        keys.retain(|key| !self.left.contains(key));
+        let groups = self.shared.line.cluster.groups();
+        keys.retain(|key| !self.left.contains(key) && groups.has_key(key));
         let store = self.store;
         let read = async |key: String| store.get(&key).await;
         let mut entries = stream::iter(keys).map(read).buffered(READ_AT_ONCE);
@@ -309,65 +302,6 @@ impl Discovery<'_> {
             group.silent_workers().iter().map(|worker| key(&group, worker)).collect()
         };
         groups.into_iter().flat_map(of_group).collect()
-    }
-
-    /// Returns the workers without an entry.
-    fn missing(&self) -> Vec<(Arc<Group>, MissingWorker)> {
-        let names = self.shared.line.cluster.names();
-        let groups: Vec<_> = self.shared.groups().values().cloned().collect();
-        let of_group = |group: Arc<Group>| {
-            let is_live = |worker: &str| self.entries.contains(&names.member(group.name(), worker));
-            let missing = group.missing(is_live);
-            missing.into_iter().map(move |worker| (group.clone(), worker))
-        };
-        groups.into_iter().flat_map(of_group).collect()
-    }
-
-    /// Removes workers without an entry: those that do not reply, and those that cannot and are missing for long.
-    async fn remove_missing(&self) {
-        let (mut asked, silent): (Vec<_>, Vec<_>) =
-            self.missing().into_iter().partition(|(_, worker)| worker.notifies);
-        let mut gone: Vec<_> =
-            silent.into_iter().filter(|(_, worker)| worker.since.elapsed() >= SILENCE).collect();
-        let cluster = &self.shared.line.cluster;
-        let began = Instant::now();
-        // Those that are not asked in time are asked when they are next found missing.
-        while !asked.is_empty() && began.elapsed() < ASKING {
-            let rest = asked.split_off(asked.len().min(ASKED));
-            let replies =
-                join_all(asked.iter().map(|(_, worker)| is_there(cluster, &worker.worker))).await;
-            let is_any = replies.contains(&true);
-            let found = asked.into_iter().zip(replies);
-            gone.extend(found.filter(|(_, is_there)| !is_there).map(|(worker, _)| worker));
-            asked = rest;
-            // If none of so many is there, the rest is not either.
-            if !is_any {
-                gone.append(&mut asked);
-            }
-        }
-        let mut groups = BTreeSet::new();
-        for (group, MissingWorker { worker, .. }) in gone {
-            if group.leaves(&worker) {
-                tracing::warn!("worker {worker} of group '{}' stopped responding", group.name());
-                groups.insert(group.name().to_string());
-            }
-        }
-        for group in groups {
-            show(self.shared, self.shared.group(&group)).await;
-        }
-    }
-}
-
-/// Asks a worker whether it is there. NATS says at once if it is not connected.
-async fn is_there(cluster: &Cluster, worker: &str) -> bool {
-    let subject = cluster.names().worker(worker);
-    let signer = cluster.signer();
-    let Ok(notice) = signer.write(Purpose::Notice, &[&subject], &WorkerNotice::Report) else {
-        return false;
-    };
-    match timeout(REPORTED, cluster.request(subject, notice)).await {
-        Ok(Ok(reply)) => replies::open(cluster, &reply).is_ok(),
-        Ok(Err(_)) | Err(_) => false,
     }
 }
 

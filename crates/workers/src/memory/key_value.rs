@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::{sync::mpsc, time::Instant};
 
-use super::{MemoryOperation, MemoryServers, MemoryServersState};
+use super::{MemoryOperation, MemoryServers, MemoryServersState, MemoryTraffic, messages::matches};
 use crate::{
     Bucket,
     transport::{EntryStream, KeyValue, KeyValueEntry, TransportFuture},
@@ -16,7 +16,15 @@ use crate::{
 pub(super) struct MemoryBucketState {
     entries: BTreeMap<String, StoredValue>,
     last: u64,
-    watchers: Vec<mpsc::UnboundedSender<KeyValueEntry>>,
+    watchers: Vec<MemoryWatcher>,
+    /// Until when no entry can expire.
+    swept_until: Option<Instant>,
+}
+
+struct MemoryWatcher {
+    /// Of the keys.
+    pattern: String,
+    entries: mpsc::UnboundedSender<KeyValueEntry>,
 }
 
 #[derive(Clone)]
@@ -40,11 +48,25 @@ impl StoredValue {
 }
 
 impl MemoryBucketState {
+    /// Removes the entries that have expired.
+    fn sweep(&mut self, max_age: Duration) {
+        let now = Instant::now();
+        if self.swept_until.is_some_and(|until| now < until) {
+            return;
+        }
+        self.entries.retain(|_, stored| now.duration_since(stored.written) < max_age);
+        let oldest = self.entries.values().map(|stored| stored.written).min();
+        self.swept_until = Some(oldest.unwrap_or(now) + max_age);
+    }
+
     fn write(&mut self, key: &str, value: Option<Bytes>) -> u64 {
         self.last += 1;
         let stored = StoredValue { value, revision: self.last, written: Instant::now() };
         let entry = stored.entry(key, true);
-        self.watchers.retain(|watcher| watcher.send(entry.clone()).is_ok());
+        self.watchers.retain(|watcher| match matches(&watcher.pattern, key) {
+            true => watcher.entries.send(entry.clone()).is_ok(),
+            false => !watcher.entries.is_closed(),
+        });
         self.entries.insert(key.to_owned(), stored);
         self.last
     }
@@ -55,13 +77,18 @@ impl MemoryBucketState {
         (found == revision).then(|| self.write(key, Some(value)))
     }
 
-    fn watch(&mut self, with_current: bool) -> EntryStream {
-        let (watcher, changes) = mpsc::unbounded_channel();
-        self.watchers.push(watcher);
+    /// Returns the entries whose keys match.
+    fn matching(&self, pattern: &str) -> impl Iterator<Item = (&String, &StoredValue)> {
+        self.entries.iter().filter(move |(key, _)| matches(pattern, key))
+    }
+
+    fn watch(&mut self, pattern: &str, with_current: bool) -> EntryStream {
+        let (entries, changes) = mpsc::unbounded_channel();
         let mut current: Vec<_> = match with_current {
-            true => self.entries.iter().map(|(key, stored)| stored.entry(key, false)).collect(),
+            true => self.matching(pattern).map(|(key, stored)| stored.entry(key, false)).collect(),
             false => Vec::new(),
         };
+        self.watchers.push(MemoryWatcher { pattern: pattern.to_owned(), entries });
         // In the order in which they were written, as a stream has them.
         current.sort_by_key(|entry| entry.revision);
         if let Some(last) = current.last_mut() {
@@ -77,11 +104,28 @@ pub(super) struct MemoryBucket {
     servers: MemoryServers,
     name: String,
     max_age: Option<Duration>,
+    traffic: MemoryTraffic,
 }
 
 impl MemoryBucket {
-    pub(super) fn new(servers: MemoryServers, name: String, bucket: Bucket) -> Self {
-        Self { servers, name, max_age: bucket.max_age() }
+    pub(super) fn new(
+        servers: MemoryServers,
+        name: String,
+        bucket: Bucket,
+        traffic: MemoryTraffic,
+    ) -> Self {
+        Self { servers, name, max_age: bucket.max_age(), traffic }
+    }
+
+    /// Counts the entries of a watch as they arrive.
+    fn counted(&self, entries: EntryStream) -> EntryStream {
+        let traffic = self.traffic.clone();
+        let count = move |entry: &Result<KeyValueEntry, _>| {
+            if let Ok(entry) = entry {
+                traffic.add_entry(entry);
+            }
+        };
+        entries.inspect(count).boxed()
     }
 
     fn perform<'a, T: Send + 'a>(
@@ -92,7 +136,7 @@ impl MemoryBucket {
         let work = move |state: &mut MemoryServersState| {
             let store = state.buckets.entry(self.name.clone()).or_default();
             if let Some(max_age) = self.max_age {
-                store.entries.retain(|_, stored| stored.written.elapsed() < max_age);
+                store.sweep(max_age);
             }
             work(store)
         };
@@ -103,7 +147,9 @@ impl MemoryBucket {
 impl KeyValue for MemoryBucket {
     fn get<'a>(&'a self, key: &'a str) -> TransportFuture<'a, Option<KeyValueEntry>> {
         self.perform(MemoryOperation::Read, |store| {
-            store.entries.get(key).map(|stored| stored.entry(key, false))
+            let entry = store.entries.get(key).map(|stored| stored.entry(key, false));
+            entry.iter().for_each(|entry| self.traffic.add_entry(entry));
+            entry
         })
     }
 
@@ -135,20 +181,31 @@ impl KeyValue for MemoryBucket {
         self.perform(MemoryOperation::Write, |store| _ = store.entries.remove(key))
     }
 
-    fn watch(&self) -> TransportFuture<'_, EntryStream> {
-        self.perform(MemoryOperation::Read, |store| store.watch(true))
+    fn watch_matching<'a>(&'a self, pattern: &'a str) -> TransportFuture<'a, EntryStream> {
+        self.perform(MemoryOperation::Read, |store| self.counted(store.watch(pattern, true)))
     }
 
     fn watch_new(&self) -> TransportFuture<'_, EntryStream> {
-        self.perform(MemoryOperation::Read, |store| store.watch(false))
+        self.perform(MemoryOperation::Read, |store| self.counted(store.watch(">", false)))
     }
 
     fn count(&self) -> TransportFuture<'_, u64> {
-        self.perform(MemoryOperation::Read, |store| store.entries.len() as u64)
+        self.count_matching(">")
     }
 
-    fn live_keys(&self) -> TransportFuture<'_, Vec<String>> {
-        self.perform(MemoryOperation::Read, |store| store.entries.keys().cloned().collect())
+    fn count_matching<'a>(&'a self, pattern: &'a str) -> TransportFuture<'a, u64> {
+        self.perform(MemoryOperation::Read, |store| {
+            self.traffic.add(size_of::<u64>());
+            store.matching(pattern).count() as u64
+        })
+    }
+
+    fn live_keys<'a>(&'a self, pattern: &'a str) -> TransportFuture<'a, Vec<String>> {
+        self.perform(MemoryOperation::Read, |store| {
+            let keys: Vec<_> = store.matching(pattern).map(|(key, _)| key.clone()).collect();
+            self.traffic.add(keys.iter().map(String::len).sum());
+            keys
+        })
     }
 
     fn keys(&self) -> TransportFuture<'_, Vec<String>> {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use tokio::sync::mpsc;
 
-use super::MemoryServers;
+use super::{MemoryServers, MemoryTraffic};
 use crate::transport::{ClusterMessage, Subscription, TransportFuture};
 
 #[derive(Default)]
@@ -79,26 +79,32 @@ pub(super) fn subscribe(
     servers: &MemoryServers,
     subject: String,
     queue: Option<String>,
+    traffic: MemoryTraffic,
 ) -> MemorySubscription {
     let (sender, messages) = mpsc::unbounded_channel();
     let subscribers = &mut servers.lock().subscribers;
     subscribers.last += 1;
     let number = subscribers.last;
     subscribers.all.insert(number, MemorySubscriber { subject, queue, messages: sender });
-    MemorySubscription { servers: servers.clone(), number, messages }
+    MemorySubscription { servers: servers.clone(), number, messages, traffic }
 }
 
 pub(super) struct MemorySubscription {
     servers: MemoryServers,
     number: u64,
     messages: mpsc::UnboundedReceiver<ClusterMessage>,
+    traffic: MemoryTraffic,
 }
 
 impl Stream for MemorySubscription {
     type Item = ClusterMessage;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ClusterMessage>> {
-        self.messages.poll_recv(cx)
+        let polled = self.messages.poll_recv(cx);
+        if let Poll::Ready(Some(message)) = &polled {
+            self.traffic.add(message.subject.len() + message.payload.len());
+        }
+        polled
     }
 }
 

@@ -9,11 +9,29 @@ use async_nats::jetstream::{
 };
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::{
     Bucket, Error,
     transport::{EntryStream, KeyValue, KeyValueEntry, TransportFuture},
 };
+
+/// More subjects than a stream has: a page that begins there has none.
+const BEYOND: u64 = 1_000_000_000;
+
+/// A bucket of NATS.
+pub(super) struct NatsBucket {
+    store: Store,
+    jetstream: jetstream::Context,
+}
+
+/// What is needed of a stream's information with subjects.
+#[derive(Deserialize)]
+struct SubjectsPage {
+    /// How many subjects match, on all pages.
+    total: Option<u64>,
+}
 
 /// Opens a bucket; creates it if it does not exist.
 pub(super) async fn open(
@@ -21,7 +39,7 @@ pub(super) async fn open(
     name: String,
     bucket: Bucket,
     replicas: usize,
-) -> Result<Store, Error> {
+) -> Result<NatsBucket, Error> {
     let config = kv::Config {
         bucket: name.clone(),
         max_age: bucket.max_age().unwrap_or_default(),
@@ -31,7 +49,7 @@ pub(super) async fn open(
         ..kv::Config::default()
     };
     let refused = Error::refused(format!("open the bucket `{name}`"));
-    match jetstream.create_key_value(config).await {
+    let opened = match jetstream.create_key_value(config).await {
         Ok(store) => Ok(store),
         // It may exist with other settings, which somebody chose.
         Err(error) => match jetstream.get_key_value(name).await {
@@ -43,7 +61,8 @@ pub(super) async fn open(
             }
             Err(_) => Err(refused(error.into())),
         },
-    }
+    };
+    opened.map(|store| NatsBucket { store, jetstream: jetstream.clone() })
 }
 
 /// Shortens how long entries are kept without being renewed, if an earlier version has made the bucket.
@@ -60,18 +79,18 @@ async fn expire_sooner(jetstream: &jetstream::Context, store: &Store, bucket: Bu
     }
 }
 
-impl KeyValue for Store {
+impl KeyValue for NatsBucket {
     fn get<'a>(&'a self, key: &'a str) -> TransportFuture<'a, Option<KeyValueEntry>> {
-        Box::pin(async move { Ok(self.entry(key).await?.map(KeyValueEntry::from)) })
+        Box::pin(async move { Ok(self.store.entry(key).await?.map(KeyValueEntry::from)) })
     }
 
     fn put<'a>(&'a self, key: &'a str, value: Bytes) -> TransportFuture<'a, u64> {
-        Box::pin(async move { Ok(Store::put(self, key, value).await?) })
+        Box::pin(async move { Ok(self.store.put(key, value).await?) })
     }
 
     fn create<'a>(&'a self, key: &'a str, value: Bytes) -> TransportFuture<'a, Option<u64>> {
         Box::pin(async move {
-            match Store::create(self, key, value).await {
+            match self.store.create(key, value).await {
                 Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(None),
                 created => Ok(Some(created?)),
             }
@@ -85,7 +104,7 @@ impl KeyValue for Store {
         revision: u64,
     ) -> TransportFuture<'a, Option<u64>> {
         Box::pin(async move {
-            match Store::update(self, key, value, revision).await {
+            match self.store.update(key, value, revision).await {
                 Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
                 updated => Ok(Some(updated?)),
             }
@@ -94,42 +113,55 @@ impl KeyValue for Store {
 
     fn remove<'a>(&'a self, key: &'a str) -> TransportFuture<'a, ()> {
         // Not `delete`, which would keep earlier values in a bucket with history.
-        Box::pin(async move { Ok(self.purge(key).await?) })
+        Box::pin(async move { Ok(self.store.purge(key).await?) })
     }
 
     fn erase<'a>(&'a self, key: &'a str) -> TransportFuture<'a, ()> {
         Box::pin(async move {
-            let purged = self.stream.purge().filter(format!("{}{key}", self.prefix)).await;
+            let purged =
+                self.store.stream.purge().filter(format!("{}{key}", self.store.prefix)).await;
             Ok(purged.map(drop)?)
         })
     }
 
-    fn watch(&self) -> TransportFuture<'_, EntryStream> {
-        Box::pin(async { Ok(watched(self.watch_with_history(">").await?)) })
+    fn watch_matching<'a>(&'a self, pattern: &'a str) -> TransportFuture<'a, EntryStream> {
+        Box::pin(async move { Ok(watched(self.store.watch_with_history(pattern).await?)) })
     }
 
     fn watch_new(&self) -> TransportFuture<'_, EntryStream> {
-        Box::pin(async { Ok(watched(self.watch_all().await?)) })
+        Box::pin(async { Ok(watched(self.store.watch_all().await?)) })
     }
 
     fn count(&self) -> TransportFuture<'_, u64> {
         // `status` has the count from when the bucket was opened.
-        Box::pin(async { Ok(self.stream.get_info().await?.state.messages) })
+        Box::pin(async { Ok(self.store.stream.get_info().await?.state.messages) })
     }
 
-    fn live_keys(&self) -> TransportFuture<'_, Vec<String>> {
-        Box::pin(async {
-            let mut found = self.stream.info_with_subjects(format!("{}>", self.prefix)).await?;
+    fn count_matching<'a>(&'a self, pattern: &'a str) -> TransportFuture<'a, u64> {
+        Box::pin(async move {
+            let request = format!("STREAM.INFO.{}", self.store.stream_name);
+            let subjects = format!("{}{pattern}", self.store.prefix);
+            let page = json!({"subjects_filter": subjects, "offset": BEYOND});
+            let page: SubjectsPage = self.jetstream.request(request, &page).await?;
+            Ok(page.total.ok_or("the stream has no information on its subjects")?)
+        })
+    }
+
+    fn live_keys<'a>(&'a self, pattern: &'a str) -> TransportFuture<'a, Vec<String>> {
+        Box::pin(async move {
+            let prefix = &self.store.prefix;
+            let mut found =
+                self.store.stream.info_with_subjects(format!("{prefix}{pattern}")).await?;
             let mut keys = Vec::new();
             while let Some((subject, _)) = found.try_next().await? {
-                keys.extend(subject.strip_prefix(&self.prefix).map(str::to_owned));
+                keys.extend(subject.strip_prefix(prefix).map(str::to_owned));
             }
             Ok(keys)
         })
     }
 
     fn keys(&self) -> TransportFuture<'_, Vec<String>> {
-        Box::pin(async { Ok(Store::keys(self).await?.try_collect().await?) })
+        Box::pin(async { Ok(self.store.keys().await?.try_collect().await?) })
     }
 }
 

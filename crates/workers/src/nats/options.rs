@@ -4,7 +4,7 @@ use std::{net::IpAddr, path::Path};
 
 use async_nats::{ConnectOptions, ServerAddr};
 
-use crate::{Config, Error};
+use crate::{Config, Error, names::token};
 
 pub(super) fn addresses(config: &Config) -> Result<Vec<ServerAddr>, Error> {
     let wrong = |reason: String| Error::Setting { key: "nats", reason };
@@ -17,6 +17,18 @@ pub(super) fn addresses(config: &Config) -> Result<Vec<ServerAddr>, Error> {
     let read =
         |address: &str| address.parse::<ServerAddr>().map_err(|error| wrong(error.to_string()));
     addresses.into_iter().map(read).collect()
+}
+
+/// Returns the JetStream domain, which is one word of a subject.
+pub(super) fn domain(config: &Config) -> Result<Option<&str>, Error> {
+    let domain = config.domain.as_deref();
+    match domain {
+        Some(name) if name.is_empty() || token(name) != name => {
+            let reason = format!("{name:?} must be letters, digits, `-` and `_` only");
+            Err(Error::Setting { key: "domain", reason })
+        }
+        domain => Ok(domain),
+    }
 }
 
 /// Returns what is unsafe about these settings, one sentence each.

@@ -7,7 +7,10 @@
 mod shared;
 mod conformance;
 mod jobs;
+mod foreign_groups;
+mod large_fleet;
 mod presence;
+mod versions;
 
 use switchboard_workers::{Cluster, Config, memory::MemoryServers};
 

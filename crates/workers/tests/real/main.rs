@@ -10,6 +10,7 @@ mod vanished_gateway;
 mod large;
 mod broker;
 mod jobs;
+mod regions;
 mod signing;
 mod conformance;
 

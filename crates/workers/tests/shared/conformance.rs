@@ -43,9 +43,16 @@ pub(crate) async fn buckets(one: &Cluster, other: &Cluster) {
         (ours.count().await.unwrap(), ours.keys().await.unwrap()),
         (2, vec!["c".to_owned()])
     );
-    let mut live = ours.live_keys().await.unwrap();
+    let mut live = ours.live_keys(">").await.unwrap();
     live.sort();
     assert_eq!(live, ["a.b", "c"]);
+    assert_eq!(ours.live_keys("a.>").await.unwrap(), ["a.b"]);
+    for (pattern, number) in [(">", 2), ("a.>", 1), ("a.*", 1), ("c", 1), ("c.>", 0)] {
+        assert_eq!(ours.count_matching(pattern).await.unwrap(), number, "{pattern}");
+    }
+    let mut watched = ours.watch_matching("a.>").await.unwrap();
+    let entry = next(&mut watched).await.unwrap();
+    assert_eq!((&*entry.key, entry.is_current), ("a.b", true));
     assert_eq!(theirs.update("a.b", "4".into(), second).await.unwrap(), None);
     assert!(theirs.create("a.b", "4".into()).await.unwrap().is_some(), "nobody holds it now");
     ours.remove("a.b").await.unwrap();

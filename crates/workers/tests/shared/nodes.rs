@@ -49,12 +49,22 @@ impl TestServers {
         at_once: usize,
         tools: Vec<Fake>,
     ) -> RunningWorker {
+        let cluster = self.connect().await;
+        Self::worker_at(cluster, group, at_once, tools)
+    }
+
+    /// As [`worker`](Self::worker), with this connection.
+    pub(crate) fn worker_at(
+        cluster: Cluster,
+        group: &str,
+        at_once: usize,
+        tools: Vec<Fake>,
+    ) -> RunningWorker {
         let executor = ToolExecutor::default();
         for tool in tools {
             executor.tools().add(tool).unwrap();
         }
         let all = Arc::new(|_: &_| true);
-        let cluster = self.connect().await;
         let worker = Worker::new(cluster, group, at_once, executor.clone(), all).unwrap();
         let (id, stop) = (worker.id().to_owned(), CancellationToken::new());
         let told = stop.clone();
