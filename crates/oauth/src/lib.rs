@@ -6,6 +6,7 @@
 //! callers of a gateway sign in. Opening a browser and asking people is left to the caller.
 
 mod error;
+mod secret_observer;
 mod config;
 mod server_auth;
 mod http;
@@ -33,7 +34,7 @@ mod caller_sign_in;
 mod deps;
 
 pub use attempts::RequestAttempts;
-pub use authorizer::{Authorizer, SecretObserver};
+pub use authorizer::Authorizer;
 pub use caller_sign_in::{NotSignedIn, opens_pages, principal_of};
 pub use challenge::{Challenge, DpopDemand};
 pub use config::{GrantKind, IdpConfig, OauthConfig};
@@ -45,9 +46,10 @@ pub use dpop::NONCE as DPOP_NONCE;
 pub use error::Error;
 pub use http::HttpClient;
 pub use jwt::SigningAlgorithm;
-pub use loopback::LoopbackListener;
+pub use loopback::{LoopbackListener, WaitingBrowser};
 pub use pending::{OutgoingAuthorizationRequest, PendingSignIn};
 pub use request_token::RequestToken;
+pub use secret_observer::{SecretGuard, SecretObserver};
 pub use server_auth::ServerAuth;
 pub use sign_in::{SignIn, revoke};
 pub use sign_in_pages::{
