@@ -9,6 +9,7 @@ mod error;
 mod secret_observer;
 mod config;
 mod server_auth;
+mod caller_key;
 mod http;
 mod challenge;
 mod metadata;
@@ -35,6 +36,7 @@ mod deps;
 
 pub use attempts::RequestAttempts;
 pub use authorizer::Authorizer;
+pub use caller_key::CallerKey;
 pub use caller_sign_in::{NotSignedIn, opens_pages, principal_of};
 pub use challenge::{Challenge, DpopDemand};
 pub use config::{GrantKind, IdpConfig, OauthConfig};
