@@ -1,7 +1,7 @@
 //! The sign-in of an API: whose token its requests have, and what becomes of one that is refused (SPEC AU-1, AU-3).
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -10,7 +10,7 @@ use std::{
 
 use reqwest::Url;
 use switchboard_oauth::{
-    Authorizer, CredentialKey, OauthConfig, OauthDeps, Secret, ServerAuth, SignInNeeded,
+    Authorizer, CallerKey, CredentialKey, OauthConfig, OauthDeps, Secret, ServerAuth, SignInNeeded,
     SignInPage, SignInStatus, SignInTarget, StoredSignIn, principal_of, revoke,
 };
 use switchboard_toolcall::{BoxFuture, CallContext, ErrorKind, Principal, ToolError};
@@ -29,7 +29,7 @@ pub(crate) struct ApiSignIn {
     deps: OauthDeps,
     /// The sign-in that all callers share, unless each has its own.
     shared: Option<Arc<ApiCaller>>,
-    callers: Mutex<HashMap<Principal, Arc<ApiCaller>>>,
+    callers: Mutex<HashMap<CallerKey, Arc<ApiCaller>>>,
 }
 
 /// One sign-in to an API: a caller's own, or the one that all share.
@@ -90,7 +90,8 @@ impl ApiSignIn {
     /// # Errors
     /// The caller is not known, and each has its own.
     pub(crate) fn for_call(&self, cx: &CallContext) -> Result<Arc<ApiCaller>, ToolError> {
-        let caller = self.of(&cx.principal).ok_or_else(|| {
+        let caller = CallerKey::new(&cx.principal, self.auth, cx.token.as_ref());
+        let caller = self.of_key(&caller).ok_or_else(|| {
             let why = "it is used with each caller's own sign-in, and this caller is not known";
             self.error(&why, "Call through a gateway that knows the caller, by a token or a JWT.")
         })?;
@@ -102,22 +103,26 @@ impl ApiSignIn {
 
     /// Returns the sign-in of one caller, or the one that all share; `None` if the caller is not known.
     fn of(&self, principal: &Principal) -> Option<Arc<ApiCaller>> {
+        self.of_key(&CallerKey::new(principal, self.auth, None))
+    }
+
+    fn of_key(&self, own: &CallerKey) -> Option<Arc<ApiCaller>> {
         if let Some(shared) = &self.shared {
             return Some(shared.clone());
         }
-        let key = self.key_of(principal)?;
+        let key = self.key_of(&own.principal)?;
         let mut callers = self.lock();
-        if let Some(known) = callers.get(principal) {
+        if let Some(known) = callers.get(own) {
             return Some(known.clone());
         }
         if callers.len() >= MAX_CALLERS {
             // One that no call uses now: it is stored, or got again for a JWT.
             let idle = callers.iter().find(|(_, caller)| Arc::strong_count(caller) == 1);
-            let idle = idle.map(|(principal, _)| principal.clone());
-            idle.inspect(|principal| drop(callers.remove(principal)));
+            let idle = idle.map(|(own, _)| own.clone());
+            idle.inspect(|own| drop(callers.remove(own)));
         }
-        let caller = self.caller(key, principal);
-        callers.insert(principal.clone(), caller.clone());
+        let caller = self.caller(key, &own.principal);
+        callers.insert(own.clone(), caller.clone());
         Some(caller)
     }
 
@@ -138,7 +143,7 @@ impl ApiSignIn {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Principal, Arc<ApiCaller>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<CallerKey, Arc<ApiCaller>>> {
         self.callers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -187,7 +192,11 @@ impl ApiSignIn {
     pub(crate) async fn status(&self, principal: &Principal) -> Option<SignInStatus> {
         let known = match &self.shared {
             Some(shared) => shared.authorizer.status(),
-            None => self.lock().get(principal).and_then(|caller| caller.authorizer.status()),
+            None => {
+                let callers = self.lock();
+                let own = callers.values().filter(|caller| caller.principal == *principal);
+                own.filter_map(|caller| caller.authorizer.status()).max_by_key(|one| one.until)
+            }
         };
         if known.is_some() || (self.auth == ServerAuth::Exchange && self.is_per_caller()) {
             return known;
@@ -210,7 +219,8 @@ impl ApiSignIn {
             }
             _ => {
                 let callers = self.lock();
-                Some(callers.values().filter(|one| one.authorizer.status().is_some()).count())
+                let served = callers.values().filter(|one| one.authorizer.status().is_some());
+                Some(served.map(|one| &one.principal).collect::<HashSet<_>>().len())
             }
         }
     }
@@ -225,7 +235,7 @@ impl ApiSignIn {
     ) -> Result<bool, switchboard_oauth::Error> {
         let Some(key) = self.key_of(principal) else { return Ok(false) };
         let revoked = revoke(&self.deps.http, &*self.deps.store, &key).await;
-        self.lock().remove(principal);
+        self.lock().retain(|caller, _| caller.principal != *principal);
         Ok(revoked?.is_some())
     }
 

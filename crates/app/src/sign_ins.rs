@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 use switchboard_apis::Apis;
 use switchboard_mcp_client::{OauthDeps, Servers};
 use switchboard_oauth::{
-    CredentialStore, HttpClient, Secret, SignInTarget, TargetFinder, VaultCredentials,
+    CredentialStore, Error, HttpClient, SecretObserver, SignInTarget, TargetFinder,
+    VaultCredentials,
 };
 use switchboard_runtime::redact;
 use switchboard_toolcall::Principal;
@@ -51,15 +52,26 @@ pub(crate) async fn for_servers(
 
 /// Returns what signing in needs; `None` if HTTPS cannot be used here.
 pub(crate) fn deps(loaded: &LoadedConfig, store: Arc<dyn CredentialStore>) -> Option<OauthDeps> {
-    let http = HttpClient::new().inspect_err(|error| {
+    let http = http_client().inspect_err(|error| {
         // A clean system may have no certificates, and without remote servers needs none.
         let has_server = loaded.enabled_servers().any(|(_, config)| config.url.is_some());
         if has_server || !loaded.settings.apis.is_empty() {
             tracing::warn!(%error, "no server can be signed in to");
         }
     });
-    let remember = Arc::new(|secret: &Secret| redact::remember(secret.expose()));
-    Some(OauthDeps::new(http.ok()?, store, remember))
+    Some(OauthDeps::new(http.ok()?, store, redacting()))
+}
+
+/// Returns the client of a command that signs in or out; what it sends is redacted from then on.
+///
+/// # Errors
+/// HTTPS cannot be used here.
+pub(crate) fn http_client() -> Result<HttpClient, Error> {
+    Ok(HttpClient::new()?.observed_by(redacting()))
+}
+
+fn redacting() -> SecretObserver {
+    Arc::new(|secret| Box::new(redact::remember_while_used(secret.expose())))
 }
 
 /// Serves the pages on which callers sign in together with the other gateways of the cluster, if there are any.

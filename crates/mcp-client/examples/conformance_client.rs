@@ -71,7 +71,7 @@ async fn run() -> Outcome {
 /// A vault of this run's own.
 fn oauth(folder: &Path) -> Outcome<OauthDeps> {
     let vault = Vault::new(folder.join("vault"), Arc::new(SystemKeyring::new(None, folder)));
-    Ok(OauthDeps::new(HttpClient::new()?, VaultCredentials::new(vault), Arc::new(|_| {})))
+    Ok(OauthDeps::new(HttpClient::new()?, VaultCredentials::new(vault), Arc::new(|_| Box::new(()))))
 }
 
 fn variable(name: &str) -> String {

@@ -79,8 +79,8 @@ impl Server {
         principal: &Principal,
     ) -> Option<Arc<dyn SignInTarget>> {
         let is_own = self.is_per_user() && self.config().auth == ServerAuth::User;
-        let user = self.for_user(principal).ok().filter(|_| is_own)?;
-        Some(user)
+        let user = is_own.then(|| self.for_user(principal))?;
+        user.ok().map(|user| user as Arc<dyn SignInTarget>)
     }
 }
 

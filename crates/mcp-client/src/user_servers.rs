@@ -9,12 +9,12 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
 use switchboard_lock::DefinitionKind;
 use switchboard_oauth::{
-    Authorizer, CredentialKey, OauthDeps, Secret, ServerAuth, SignInStatus, StoredSignIn,
-    principal_of, revoke,
+    Authorizer, CallerKey, CredentialKey, OauthDeps, Secret, ServerAuth, SignInStatus,
+    SignInTarget, StoredSignIn, principal_of, revoke,
 };
 use switchboard_toolcall::{CallerToken, ErrorKind, Principal, ToolError};
 use tokio::{
@@ -48,7 +48,7 @@ pub(super) struct UserServers(Mutex<UserServersInner>);
 
 #[derive(Default)]
 struct UserServersInner {
-    open: HashMap<Principal, (Arc<Server>, JoinHandle<()>)>,
+    open: HashMap<CallerKey, (Arc<Server>, JoinHandle<()>)>,
     /// The tasks of instances that are stopping.
     ending: Vec<JoinHandle<()>>,
     /// What `tools/list` said to each caller; kept when a caller leaves, if nobody else is left.
@@ -56,10 +56,11 @@ struct UserServersInner {
 }
 
 impl UserServersInner {
-    fn end(&mut self, principal: &Principal) {
-        if let Some((server, task)) = self.open.remove(principal) {
+    /// Stops the instances that `is_meant` names, without waiting.
+    fn end(&mut self, mut is_meant: impl FnMut(&CallerKey, &Arc<Server>) -> bool) {
+        self.ending.retain(|task| !task.is_finished());
+        for (_, (server, task)) in self.open.extract_if(|key, (server, _)| is_meant(key, server)) {
             server.stop();
-            self.ending.retain(|task| !task.is_finished());
             self.ending.push(task);
         }
     }
@@ -72,9 +73,7 @@ impl UserServers {
 
     /// Stops all instances, without waiting.
     pub(super) fn end_all(&self) {
-        let mut all = self.lock();
-        let principals: Vec<_> = all.open.keys().cloned().collect();
-        principals.iter().for_each(|principal| all.end(principal));
+        self.lock().end(|_, _| true);
     }
 
     /// Stops the copies of a client's session that has ended.
@@ -104,6 +103,11 @@ impl Server {
     /// # Errors
     /// The caller is not known, there are too many, or the server is stopped.
     pub fn for_user(self: &Arc<Self>, principal: &Principal) -> Result<Arc<Self>, ToolError> {
+        self.instance(CallerKey::new(principal, self.config().auth, None))
+    }
+
+    fn instance(self: &Arc<Self>, caller: CallerKey) -> Result<Arc<Self>, ToolError> {
+        let principal = &caller.principal;
         let unavailable = |text: String| ToolError::new(ErrorKind::Unavailable, text);
         match self.state() {
             ServerState::Stopped => return Err(self.stopped()),
@@ -120,17 +124,17 @@ impl Server {
             unavailable(format!("MCP server '{}' wants sign-ins, which are off", self.name()))
         })?;
         let mut all = self.users.lock();
-        if let Some((server, _)) = all.open.get(principal) {
+        if let Some((server, _)) = all.open.get(&caller) {
             return Ok(server.clone());
         }
         if all.open.len() >= MAX_USERS {
             let is_idle = |server: &Arc<Self>| matches!(server.state(), ServerState::Idle);
             let idle = all.open.iter().find(|(_, (server, _))| is_idle(server));
-            let Some(idle) = idle.map(|(principal, _)| principal.clone()) else {
+            let Some(idle) = idle.map(|(caller, _)| caller.clone()) else {
                 let text = format!("MCP server '{}' has {MAX_USERS} callers", self.name());
                 return Err(ToolError::new(ErrorKind::Overloaded, text));
             };
-            all.end(&idle);
+            all.end(|caller, _| *caller == idle);
         }
         let config = self.config();
         let authorizer = deps.authorizer(key, config.auth, &config.oauth);
@@ -139,7 +143,7 @@ impl Server {
         let server = self.copy_for(Some(user));
         let server = server.map_err(|problem| ToolError::new(ErrorKind::Internal, problem))?;
         let task = tokio::spawn(run_instance(server.clone()));
-        all.open.insert(principal.clone(), (server.clone(), task));
+        all.open.insert(caller, (server.clone(), task));
         Ok(server)
     }
 
@@ -152,7 +156,7 @@ impl Server {
         principal: &Principal,
         token: Option<&CallerToken>,
     ) -> Result<Arc<Self>, ToolError> {
-        let server = self.for_user(principal)?;
+        let server = self.instance(CallerKey::new(principal, self.config().auth, token))?;
         let (Some(token), false) = (token, server.signs_people_in()) else { return Ok(server) };
         if let Some(authorizer) = server.authorizer() {
             authorizer.set_subject_token(&Secret::from(token.expose()));
@@ -174,7 +178,7 @@ impl Server {
     pub(super) async fn list_with(self: &Arc<Self>, principal: &Principal, token: &CallerToken) {
         let is_wanted = {
             let all = self.users.lock();
-            all.lists.is_empty() && !all.open.contains_key(principal)
+            all.lists.is_empty() && !all.open.keys().any(|caller| caller.principal == *principal)
         };
         if is_wanted && let Ok(server) = self.for_caller(principal, Some(token)) {
             // Why it failed is told when a call needs it.
@@ -227,8 +231,17 @@ impl Server {
     /// Connects as the first caller whose sign-in is good. Without one nothing is tried.
     async fn list_with_any(self: &Arc<Self>) -> Result<(), ToolError> {
         let mut failed = Ok(());
-        for principal in self.signed_in_callers().await {
-            let user = self.for_user(&principal)?;
+        let users = match self.config().auth {
+            ServerAuth::Exchange => self.users_with_token(),
+            _ => {
+                let callers = self.signed_in_callers().await;
+                callers
+                    .iter()
+                    .map(|principal| self.for_user(principal))
+                    .collect::<Result<_, _>>()?
+            }
+        };
+        for user in users {
             match user.session().await {
                 Ok(_) => return Ok(()),
                 Err(_) if user.needs_sign_in().is_some() => {}
@@ -236,6 +249,13 @@ impl Server {
             }
         }
         failed
+    }
+
+    /// Returns the instances that have got a token for a caller's.
+    fn users_with_token(&self) -> Vec<Arc<Self>> {
+        let all = self.users.lock();
+        let open = all.open.values().map(|(server, _)| server.clone());
+        open.filter(|server| server.signed_in().is_some()).collect()
     }
 
     /// Takes over what `tools/list` said to one caller: offered are the tools of all.
@@ -269,9 +289,10 @@ impl Server {
     /// Returns the callers who are signed in, the owner first.
     pub async fn signed_in_callers(&self) -> Vec<Principal> {
         if self.config().auth == ServerAuth::Exchange {
-            let all = self.users.lock();
-            let open = all.open.iter().filter(|(_, (server, _))| server.signed_in().is_some());
-            return open.map(|(principal, _)| principal.clone()).collect();
+            let users = self.users_with_token();
+            let callers = users.iter().filter_map(|server| server.user.as_ref());
+            let callers: IndexSet<_> = callers.map(|user| user.principal.clone()).collect();
+            return callers.into_iter().collect();
         }
         let Some(deps) = self.deps.oauth.as_ref() else { return Vec::new() };
         let name = self.name().clone();
@@ -290,8 +311,9 @@ impl Server {
     /// Returns one caller's sign-in; `None` if it has none.
     pub async fn sign_in_of(&self, principal: &Principal) -> Option<SignInStatus> {
         if self.config().auth == ServerAuth::Exchange {
-            let server = self.users.lock().open.get(principal).map(|(server, _)| server.clone());
-            return server?.signed_in();
+            let users = self.users_with_token().into_iter();
+            let own = users.filter(|server| SignInTarget::principal(&**server) == principal);
+            return own.filter_map(|server| server.signed_in()).max_by_key(|status| status.until);
         }
         let (key, deps) = (self.user_key(principal)?, self.deps.oauth.as_ref()?);
         let loaded = StoredSignIn::load(&*deps.store, &key).await;
@@ -308,7 +330,7 @@ impl Server {
         };
         let revoked = revoke(&deps.http, &*deps.store, &key).await;
         let mut all = self.users.lock();
-        all.end(principal);
+        all.end(|caller, _| caller.principal == *principal);
         if all.lists.len() > 1 {
             all.lists.shift_remove(principal);
         }

@@ -18,13 +18,11 @@ use super::{
     error::Error,
     http::HttpClient,
     request_token::RequestToken,
+    secret_observer::{SecretGuard, SecretObserver},
     sign_in::SignIn,
     status::{Remedy, SignInNeeded, SignInStatus},
 };
 use renewal::{RenewalFailure, RenewalState};
-
-/// Called with every secret that a sign-in has, so that it can be redacted.
-pub type SecretObserver = Arc<dyn Fn(&Secret) + Send + Sync>;
 
 /// The sign-in of one server. Requests that share it renew it once, and so do processes that share the store.
 pub struct Authorizer {
@@ -41,10 +39,12 @@ struct AuthorizerState {
     /// The version of the stored sign-in that was last looked at.
     version: AtomicU64,
     observe: SecretObserver,
+    /// Says that the secrets of `current` are in use.
+    in_use: Mutex<Vec<SecretGuard>>,
     grant: GrantKind,
     config: OauthConfig,
     /// The caller's own token, to be exchanged.
-    subject: Mutex<Option<Secret>>,
+    subject: Mutex<Option<(Secret, SecretGuard)>>,
     /// What the server wants the next proof to have.
     nonce: Mutex<Option<String>>,
     current: Mutex<Option<Arc<StoredSignIn>>>,
@@ -81,12 +81,13 @@ impl Authorizer {
         let (subject, nonce, current) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (renewing, challenge) = (Arc::default(), Mutex::default());
         let shared = AuthorizerState {
-            http,
+            http: http.observed_by(observe.clone()),
             store,
             name: key.name(),
             version: AtomicU64::new(0),
             key,
             observe,
+            in_use: Mutex::default(),
             grant,
             config,
             subject,
@@ -155,9 +156,11 @@ impl Authorizer {
 
     /// Notes the caller's own token, which is exchanged when the server next wants one.
     pub fn set_subject_token(&self, subject: &Secret) {
-        let before = lock(&self.shared.subject).replace(subject.clone());
-        if before.as_ref() != Some(subject) {
-            self.shared.forget_failure();
+        let shared = &self.shared;
+        let mut current = lock(&shared.subject);
+        if current.as_ref().is_none_or(|(before, _)| before != subject) {
+            *current = Some((subject.clone(), (shared.observe)(subject)));
+            shared.forget_failure();
         }
     }
 

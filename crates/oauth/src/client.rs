@@ -207,6 +207,11 @@ impl ClientRegistration {
         Self { id, secret: None, private_key: None, signing_algorithm: None, method }
     }
 
+    /// Every secret of the client.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        self.secret.iter().chain(&self.private_key)
+    }
+
     /// Whether the settings are about this client.
     pub(super) fn is_of(&self, config: &OauthConfig) -> bool {
         config.client_id.as_ref() == Some(&self.id)

@@ -119,7 +119,8 @@ impl StoredSignIn {
 
     /// Every secret in it, so that they can be redacted.
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
-        std::iter::once(&self.access_token).chain(&self.refresh_token)
+        let tokens = std::iter::once(&self.access_token).chain(&self.refresh_token);
+        tokens.chain(self.client.secrets()).chain(self.dpop.as_ref().map(DpopKey::secret))
     }
 
     /// Returns the client for the endpoints of this sign-in. What was found out at the sign-in holds, whatever the server's

@@ -3,13 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    authorizer::{Authorizer, SecretObserver},
-    config::OauthConfig,
-    credential::CredentialKey,
-    credential_store::CredentialStore,
-    http::HttpClient,
-    server_auth::ServerAuth,
-    sign_in_pages::SignInPages,
+    authorizer::Authorizer, config::OauthConfig, credential::CredentialKey,
+    credential_store::CredentialStore, http::HttpClient, secret_observer::SecretObserver,
+    server_auth::ServerAuth, sign_in_pages::SignInPages,
 };
 
 /// What signing in needs: the same for all servers and APIs.
@@ -28,6 +24,7 @@ pub struct OauthDeps {
 impl OauthDeps {
     /// Signs in with this client and store. No caller can sign in before a gateway serves the pages.
     pub fn new(http: HttpClient, store: Arc<dyn CredentialStore>, observe: SecretObserver) -> Self {
+        let http = http.observed_by(observe.clone());
         Self { http, store, pages: Arc::default(), observe }
     }
 

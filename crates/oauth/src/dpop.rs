@@ -41,6 +41,11 @@ impl DpopKey {
         Ok(Self { key: URL_SAFE_NO_PAD.encode(JwtSigningKey::generate()?).into() })
     }
 
+    /// The key itself.
+    pub(super) fn secret(&self) -> &Secret {
+        &self.key
+    }
+
     /// Returns a proof for one request: with its method, its address without query, and the token that it is sent with.
     ///
     /// # Errors

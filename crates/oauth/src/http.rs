@@ -1,11 +1,13 @@
 //! Requests to authorization servers: https or loopback only, bounded in size and time, and never sent on to elsewhere.
 
 use std::{
+    fmt,
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
 
+use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::{Client, ClientBuilder, RequestBuilder, Response, StatusCode, header, redirect};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -14,7 +16,12 @@ use switchboard_vault::Secret;
 use url::{Host, Url};
 use zeroize::Zeroizing;
 
-use super::{challenge::Challenge, dpop::NONCE, error::Error};
+use super::{
+    challenge::Challenge,
+    dpop::NONCE,
+    error::Error,
+    secret_observer::{SecretGuard, SecretObserver},
+};
 
 /// How long one request may take, the whole answer included.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -25,16 +32,39 @@ const USUAL_BYTES: usize = 16 << 10;
 /// How many times a request for metadata may be sent elsewhere on the same origin.
 const REDIRECTS: usize = 3;
 
+/// The fields of a form that are secret: an authorization server may repeat them in its answer.
+const SECRET_FIELDS: [&str; 9] = [
+    "assertion",
+    "client_assertion",
+    "client_secret",
+    "code",
+    "code_verifier",
+    "device_code",
+    "refresh_token",
+    "subject_token",
+    "token",
+];
+
 /// Sends the requests of sign-ins.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpClient {
     direct: Client,
     proxied: Client,
-    /// Connects to public addresses only.
+    /// Connects to public addresses only, through no proxy.
     public: Client,
+    /// Which requests go through a proxy of the system.
+    proxies: Arc<Matcher>,
     is_public_only: bool,
     /// The names that were found in a private network, with the addresses that they are connected to.
     pinned: Vec<(String, Vec<SocketAddr>)>,
+    observe: Option<SecretObserver>,
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("HttpClient");
+        shown.field("is_public_only", &self.is_public_only).finish_non_exhaustive()
+    }
 }
 
 /// An answer, read whole. It may have secrets, so its bytes are overwritten when it is dropped.
@@ -70,8 +100,29 @@ impl HttpClient {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let direct = built(builder().no_proxy())?;
         let proxied = built(builder())?;
-        let public = built(builder().dns_resolver(Arc::new(PublicResolver)))?;
-        Ok(Self { direct, proxied, public, is_public_only: false, pinned: Vec::new() })
+        let public = built(builder().no_proxy().dns_resolver(Arc::new(PublicResolver)))?;
+        Ok(Self {
+            direct,
+            proxied,
+            public,
+            proxies: Arc::new(Matcher::from_system()),
+            is_public_only: false,
+            pinned: Vec::new(),
+            observe: None,
+        })
+    }
+
+    /// Has `observe` called with every secret before it is sent.
+    pub fn observed_by(self, observe: SecretObserver) -> Self {
+        Self { observe: Some(observe), ..self }
+    }
+
+    /// Returns what says that the secrets of a request are in use.
+    fn secrets_of(&self, form: &[(&str, &str)], headers: &[(&str, Secret)]) -> Vec<SecretGuard> {
+        let Some(observe) = &self.observe else { return Vec::new() };
+        let fields = form.iter().filter(|(name, _)| SECRET_FIELDS.contains(name));
+        let fields = fields.map(|(_, value)| observe(&Secret::from(*value)));
+        fields.chain(headers.iter().map(|(_, value)| observe(value))).collect()
     }
 
     /// Returns the client for what a server says of itself: a server of the public internet cannot make us reach into the
@@ -150,8 +201,11 @@ impl HttpClient {
     ) -> Result<Option<Value>, Error> {
         let mut url = url.clone();
         for _ in 0..=REDIRECTS {
-            let request =
-                self.client(&url)?.get(url.clone()).header(header::ACCEPT, "application/json");
+            let request = self
+                .client(&url)
+                .await?
+                .get(url.clone())
+                .header(header::ACCEPT, "application/json");
             let response = send(request, &url, what).await?;
             if response.status().is_redirection() {
                 let next = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
@@ -180,7 +234,8 @@ impl HttpClient {
         headers: &[(&str, Secret)],
         what: &'static str,
     ) -> Result<OAuthResponse, Error> {
-        let mut request = self.client(url)?.post(url.clone()).form(form);
+        let _in_use = self.secrets_of(form, headers);
+        let mut request = self.client(url).await?.post(url.clone()).form(form);
         request = request.header(header::ACCEPT, "application/json");
         for (name, value) in headers {
             let mut value = header::HeaderValue::from_str(value.expose()).map_err(|_| {
@@ -199,26 +254,35 @@ impl HttpClient {
         body: &Value,
         what: &'static str,
     ) -> Result<OAuthResponse, Error> {
-        let request = self.client(url)?.post(url.clone()).json(body);
+        let request = self.client(url).await?.post(url.clone()).json(body);
         answer(send(request, url, what).await?, url, what).await
     }
 
     /// Asks the server itself for something without a token, and returns what `WWW-Authenticate` it answers with.
     pub(super) async fn challenges(&self, url: &Url) -> Result<Vec<String>, Error> {
-        let request = self.client(url)?.get(url.clone());
+        let request = self.client(url).await?.get(url.clone());
         let request = request.header(header::ACCEPT, "application/json, text/event-stream");
         let response = send(request, url, "reach the server").await?;
         let values = response.headers().get_all(header::WWW_AUTHENTICATE).iter();
         Ok(values.filter_map(|value| value.to_str().ok().map(str::to_owned)).collect())
     }
 
-    /// No proxy stands in front of this machine.
-    fn client(&self, url: &Url) -> Result<&Client, Error> {
-        match self.is_public_only {
-            true if is_private_literal(url) => Err(Error::Private { url: shown(url) }),
-            true => Ok(&self.public),
-            false if is_loopback(url) => Ok(&self.direct),
-            false => Ok(&self.proxied),
+    /// Returns the client for a request to this address.
+    ///
+    /// # Errors
+    /// The address is private, and must not be.
+    async fn client(&self, url: &Url) -> Result<&Client, Error> {
+        if !self.is_public_only {
+            // No proxy stands in front of this machine.
+            return Ok(if is_loopback(url) { &self.direct } else { &self.proxied });
+        }
+        let uri = url.as_str().parse();
+        let is_proxied = uri.is_ok_and(|uri| self.proxies.intercept(&uri).is_some());
+        match is_proxied {
+            false if !is_private_literal(url) => Ok(&self.public),
+            // The proxy resolves the name itself, so it is not told one that is known to be private.
+            true if host_network(url).await == HostNetwork::Public => Ok(&self.proxied),
+            _ => Err(Error::Private { url: shown(url) }),
         }
     }
 }

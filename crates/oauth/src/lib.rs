@@ -15,8 +15,10 @@
 //! ```
 
 mod error;
+mod secret_observer;
 mod config;
 mod server_auth;
+mod caller_key;
 mod http;
 mod challenge;
 mod metadata;
@@ -42,7 +44,8 @@ mod caller_sign_in;
 mod deps;
 
 pub use attempts::RequestAttempts;
-pub use authorizer::{Authorizer, SecretObserver};
+pub use authorizer::Authorizer;
+pub use caller_key::CallerKey;
 pub use caller_sign_in::{NotSignedIn, opens_pages, principal_of};
 pub use challenge::{Challenge, DpopDemand};
 pub use config::{GrantKind, IdpConfig, OauthConfig};
@@ -54,9 +57,10 @@ pub use dpop::NONCE as DPOP_NONCE;
 pub use error::Error;
 pub use http::HttpClient;
 pub use jwt::SigningAlgorithm;
-pub use loopback::LoopbackListener;
+pub use loopback::{LoopbackListener, WaitingBrowser};
 pub use pending::{OutgoingAuthorizationRequest, PendingSignIn};
 pub use request_token::RequestToken;
+pub use secret_observer::{SecretGuard, SecretObserver};
 pub use server_auth::ServerAuth;
 pub use sign_in::{SignIn, revoke};
 pub use sign_in_pages::{

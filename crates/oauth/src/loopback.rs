@@ -28,6 +28,26 @@ pub struct LoopbackListener {
     redirect: Url,
 }
 
+/// A browser that has come back, and waits for a page that says what came of it.
+#[derive(Debug)]
+pub struct WaitingBrowser(BufReader<TcpStream>);
+
+impl WaitingBrowser {
+    /// Shows whether the sign-in succeeded.
+    pub async fn respond(self, outcome: Result<(), &Error>) {
+        match outcome {
+            Ok(()) => {
+                let next = "You can close this page and go back to the terminal.";
+                respond(self.0, "200 OK", "Signed in", next).await;
+            }
+            Err(error) => {
+                let next = format!("{error}. Go back to the terminal and try again.");
+                respond(self.0, "400 Bad Request", "Not signed in", &next).await;
+            }
+        }
+    }
+}
+
 impl LoopbackListener {
     /// Listens for a redirect to `path`.
     ///
@@ -46,15 +66,15 @@ impl LoopbackListener {
         &self.redirect
     }
 
-    /// Waits for a request to the redirect's path that `check` accepts or refuses, shows what came of it in the browser, and
-    /// returns it. Other requests, such as those for an icon, are answered with 404.
+    /// Waits for a request to the redirect's path that `check` accepts or refuses. One that it accepts is returned, together with
+    /// the browser, which waits for what comes of it. Other requests, such as those for an icon, are answered with 404.
     ///
     /// # Errors
-    /// As `check`.
+    /// As `check`; the browser then shows the error.
     pub async fn receive<T>(
         &self,
         check: impl Fn(&Url) -> Option<Result<T, Error>>,
-    ) -> Result<T, Error> {
+    ) -> Result<(T, WaitingBrowser), Error> {
         self.receive_from(|| self.listener.accept(), check).await
     }
 
@@ -62,7 +82,7 @@ impl LoopbackListener {
         &self,
         accept: impl Fn() -> A,
         check: impl Fn(&Url) -> Option<Result<T, Error>>,
-    ) -> Result<T, Error>
+    ) -> Result<(T, WaitingBrowser), Error>
     where
         A: Future<Output = io::Result<(TcpStream, SocketAddr)>>,
     {
@@ -88,19 +108,9 @@ impl LoopbackListener {
                 check(&url).filter(|_| url.path() == self.redirect.path())
             });
             match checked {
-                Some(Ok(received)) => {
-                    respond(
-                        stream,
-                        "200 OK",
-                        "Signed in",
-                        "You can close this page and go back to the terminal.",
-                    )
-                    .await;
-                    return Ok(received);
-                }
+                Some(Ok(received)) => return Ok((received, WaitingBrowser(stream))),
                 Some(Err(error)) => {
-                    let next = format!("{error}. Go back to the terminal and try again.");
-                    respond(stream, "400 Bad Request", "Not signed in", &next).await;
+                    WaitingBrowser(stream).respond(Err(&error)).await;
                     return Err(error);
                 }
                 None => {

@@ -99,8 +99,11 @@ impl PendingSignIn {
     /// # Errors
     /// The person or the authorization server refused, or somebody else sent the response.
     pub async fn finish(self) -> Result<StoredSignIn, Error> {
-        let code = self.listener.receive(|url| self.request.code(url).transpose()).await?;
-        self.request.redeem(&code).await
+        let Self { request, listener } = self;
+        let (code, browser) = listener.receive(|url| request.code(url).transpose()).await?;
+        let redeemed = request.redeem(&code).await;
+        browser.respond(redeemed.as_ref().map(drop)).await;
+        redeemed
     }
 
     /// As [`finish`](Self::finish), with the whole address that the browser ended on.

@@ -21,7 +21,12 @@ pub(super) fn text() -> Result<String, Error> {
 
 /// The challenge for a verifier (RFC 7636, S256).
 pub(super) fn challenge(verifier: &str) -> String {
-    URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, verifier.as_bytes()))
+    sha256(verifier)
+}
+
+/// Returns the SHA-256 digest of a text in Base64.
+pub(super) fn sha256(text: &str) -> String {
+    URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, text.as_bytes()))
 }
 
 #[cfg(test)]

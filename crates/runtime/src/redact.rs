@@ -19,7 +19,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-pub use known::remember;
+pub use known::{RememberedSecret, remember, remember_while_used};
 
 /// Replaces a secret.
 pub const REDACTED: &str = "[redacted]";

@@ -12,6 +12,8 @@ use super::secret::GrantSecret;
 
 /// How many access tokens of a grant may be valid at once.
 const MOST_ACCESS: usize = 4;
+/// How long a client is let in by a person of an identity provider, which does not say when the person is gone.
+const JWT_GRANT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How long a code is valid.
 const CODE: Duration = Duration::from_secs(60);
 
@@ -28,6 +30,9 @@ pub struct Grant {
     pub resource: String,
     /// The scopes of its tokens.
     pub scope: String,
+    /// When all of it ends, however often it is renewed; `None` if it ends with the person's right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<Timestamp>,
     /// The code that was not exchanged yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     code: Option<PendingCode>,
@@ -115,8 +120,7 @@ pub(super) enum ExchangeOutcome {
 
 impl StoredSecret {
     pub(super) fn new(secret: &GrantSecret, life: Duration) -> Self {
-        let until = Timestamp::now().saturating_add(life).unwrap_or(Timestamp::MAX);
-        Self { hash: encoded(secret), until }
+        Self { hash: encoded(secret), until: after(life) }
     }
 
     fn is_valid(&self) -> bool {
@@ -142,11 +146,13 @@ impl Grant {
             user,
             resource: request.resource.clone(),
             scope: request.scope.clone(),
+            until: None,
             code: Some(code),
             used_code: None,
             access: Vec::new(),
             refresh: None,
         }
+        .with_end()
     }
 
     /// Returns the hashes of its access tokens, and when they expire.
@@ -217,12 +223,35 @@ impl Grant {
         grant
     }
 
-    fn with(mut self, new: &NewSecrets) -> Self {
-        self.access.retain(StoredSecret::is_valid);
-        self.access.truncate(MOST_ACCESS - 1);
-        self.access.insert(0, StoredSecret::new(&new.access, new.access_life));
-        self.refresh = Some(StoredSecret::new(&new.refresh, new.refresh_life));
+    /// Returns how long an access token that is issued now is valid; `life` is what the settings say.
+    pub(super) fn access_life(&self, life: Duration) -> Duration {
+        let left = self.until.map(|until| until.duration_since(Timestamp::now()));
+        let left = left.map(|left| Duration::try_from(left).unwrap_or_default());
+        left.map_or(life, |left| left.min(life))
+    }
+
+    /// Sets when it ends, if that has to be set and is not: a grant of an earlier version has no end.
+    fn with_end(mut self) -> Self {
+        if matches!(self.user, GrantUser::Jwt { .. }) {
+            self.until = self.until.or_else(|| Some(after(JWT_GRANT)));
+        }
         self
+    }
+
+    fn with(self, new: &NewSecrets) -> Self {
+        let mut grant = self.with_end();
+        let stored = |secret: &GrantSecret, life: Duration| {
+            let secret = StoredSecret::new(secret, life);
+            let until = grant.until.map_or(secret.until, |until| until.min(secret.until));
+            StoredSecret { until, ..secret }
+        };
+        let access = stored(&new.access, new.access_life);
+        let refresh = stored(&new.refresh, new.refresh_life);
+        grant.access.retain(StoredSecret::is_valid);
+        grant.access.truncate(MOST_ACCESS - 1);
+        grant.access.insert(0, access);
+        grant.refresh = Some(refresh);
+        grant
     }
 }
 
@@ -234,6 +263,10 @@ impl GrantUser {
             Self::Token { name, .. } | Self::Jwt { name, .. } => name.clone(),
         }
     }
+}
+
+fn after(life: Duration) -> Timestamp {
+    Timestamp::now().saturating_add(life).unwrap_or(Timestamp::MAX)
 }
 
 fn encoded(secret: &GrantSecret) -> String {

@@ -102,6 +102,7 @@ impl Access {
         let issued = self.change_grant(name, change).await?.flatten();
         let grant = issued.ok_or_else(OAuthError::invalid_grant)?;
         self.caller_of(&grant.user).map_err(|_| OAuthError::invalid_grant())?;
+        response.expires_in = grant.access_life(self.server()?.config.access_token.0).as_secs();
         response.scope = grant.scope;
         Ok(response)
     }

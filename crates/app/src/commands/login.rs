@@ -6,9 +6,10 @@ use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::bail;
 use switchboard_oauth::{
-    CredentialKey, DeviceCode, Error, GrantKind, HttpClient, ServerAuth, SignIn, StoredSignIn,
-    principal_of, revoke,
+    CredentialKey, DeviceCode, Error, GrantKind, ServerAuth, SignIn, StoredSignIn, principal_of,
+    revoke,
 };
+use switchboard_runtime::redact;
 use tokio::{task::spawn_blocking, time::timeout};
 
 use super::sign_in_view;
@@ -49,7 +50,8 @@ pub(super) fn in_config(
         let connection = ClusterConnection::default();
         let store = sign_ins::store(&loaded, &connection).await?;
         Ok(async {
-            let sign_in = SignIn::prepare(&HttpClient::new()?, &store, key, oauth, None).await?;
+            let sign_in =
+                SignIn::prepare(&sign_ins::http_client()?, &store, key, oauth, None).await?;
             match auth.grant() {
                 GrantKind::Person => sign_in_by(login, &sign_in).await,
                 grant => sign_in.by_grant(grant).await,
@@ -67,7 +69,9 @@ pub(super) fn in_config(
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            let reason = text::one_line(&format!("not signed in: {error:#}"));
+            // The authorization server may repeat what was sent to it.
+            let reason = redact::text(&format!("not signed in: {error:#}")).into_owned();
+            let reason = text::one_line(&reason);
             terminal::tell(&Paint::stderr(cli.color).red(&reason));
             Ok(ExitCode::FAILURE)
         }
@@ -136,7 +140,7 @@ pub(super) fn logout(logout: &LogoutArgs, cli: &Cli) -> anyhow::Result<ExitCode>
             ServerAuth::User => of_caller(&key, &logout.caller, CredentialKey::all(&*store).await?),
             _ => vec![key],
         };
-        let http = HttpClient::new()?;
+        let http = sign_ins::http_client()?;
         let mut revoked = Vec::new();
         for key in &keys {
             revoked.extend(revoke(&http, &*store, key).await?);

@@ -146,7 +146,9 @@ impl ServerRow {
         };
         let took = self.p50_ms.zip(self.p95_ms);
         let took = took.map(|(p50, p95)| format!("p50 {p50:.1} ms, p95 {p95:.1} ms"));
-        let signed_in = self.sign_in.as_ref().and_then(sign_in_view::of_json);
+        let shown = self.sign_in.as_ref();
+        let signed_in = shown.and_then(sign_in_view::of_json);
+        let hint = shown.and_then(|shown| sign_in_view::hint(shown, &self.name));
         let failed = match self.failures {
             0 => String::new(),
             some => format!(", {some} failed"),
@@ -158,7 +160,7 @@ impl ServerRow {
             count(self.tools, "tool"),
             format!("{}{failed}", count(self.calls, "call")),
             text::one_line(
-                &[signed_in, self.error.clone().or(took)]
+                &[signed_in, self.error.clone().or(took), hint]
                     .into_iter()
                     .flatten()
                     .collect::<Vec<_>>()

@@ -61,6 +61,12 @@ pub(super) fn of_json(shown: &Value) -> Option<String> {
     }
 }
 
+/// How to sign in to the server or API with this name; `None` if nobody needs to, or can.
+pub(super) fn hint(shown: &Value, name: &str) -> Option<String> {
+    let is_needed = shown["state"] == "needed" && shown["auth"] != "exchange";
+    is_needed.then(|| format!("sign in with `switchboard login {name}`"))
+}
+
 fn own(shown: &Value) -> Option<String> {
     let scopes: Vec<_> = shown["scopes"].as_array()?.iter().filter_map(Value::as_str).collect();
     let scopes =

@@ -77,7 +77,7 @@ impl Caller {
         let body = json!({"word": word, "ms": self.random.below(300)});
         if way == Way::Repeated {
             let told = self.ask_again(tool, &word, &body);
-            return Asked { word, tool, way, queued: None, told };
+            return CallAttempt { word, tool, way, queued: None, told };
         }
         let gateway = &self.gateways[self.random.index(self.gateways.len())];
         let path = match way {

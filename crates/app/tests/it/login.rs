@@ -198,6 +198,8 @@ fn a_server_that_wants_a_sign_in_is_used_after_it() {
     assert!(called.to_string().contains("switchboard login docs"), "{called}");
     let doctor = place.run(&["doctor"]);
     assert!(doctor.stdout.contains("sign in with `switchboard login docs`"), "{doctor:?}");
+    let servers = place.run(&["servers"]);
+    assert!(servers.stdout.contains("sign in with `switchboard login docs`"), "{servers:?}");
 
     let (ran, page) = sign_in(&place);
     assert_eq!((ran.status, ran.stdout.as_str()), (0, ""), "{ran:?}");
@@ -214,6 +216,7 @@ fn a_server_that_wants_a_sign_in_is_used_after_it() {
         servers.stdout.contains("signed in at") && servers.stdout.contains("scopes read"),
         "{servers:?}"
     );
+    assert!(!servers.stdout.contains("sign in with"), "{servers:?}");
     let doctor = place.run(&["doctor"]);
     assert!(doctor.stdout.contains(", then renewed"), "{doctor:?}");
     // The config is trusted by name; nothing of the sign-in is anywhere, although the server repeats its token.
@@ -304,6 +307,60 @@ fn adding_a_server_that_wants_a_sign_in_says_so() {
     let added = place.run(&["add", "docs", &format!("{}/mcp", server.origin)]);
     assert_eq!(added.status, 0, "{added:?}");
     assert!(added.stdout.contains("sign-in required: switchboard login docs"), "{added:?}");
+}
+
+/// A proxy that answers requests for a server of the public internet itself: with a challenge that names `document`. Returns its
+/// port, and the targets of its requests.
+fn proxy(document: &'static str) -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let asked = Arc::<Mutex<Vec<String>>>::default();
+    let told = asked.clone();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut reader = BufReader::new(stream.unwrap());
+            let (mut first, mut line) = (String::new(), String::new());
+            reader.read_line(&mut first).unwrap();
+            while reader.read_line(&mut line).unwrap() > 2 {
+                line.clear();
+            }
+            told.lock().unwrap().push(first.trim().to_owned());
+            let answer = match first.starts_with("CONNECT") {
+                true => "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n".to_owned(),
+                false => format!(
+                    "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer resource_metadata=\"{document}\"\r\n\
+                     Content-Length: 0\r\nConnection: close\r\n\r\n"
+                ),
+            };
+            _ = reader.get_mut().write_all(answer.as_bytes());
+        }
+    });
+    (port, asked)
+}
+
+// AU-1: the proxy resolves names, so what a server of the public internet names is looked up before.
+#[test]
+fn a_proxy_is_asked_for_nothing_private() {
+    let config = "[servers.docs]\nurl = \"http://1.1.1.1/mcp\"\n";
+    for (host, document, asked_for) in [
+        ("localhost", "https://1.1.1.1/metadata", Some("CONNECT 1.1.1.1:443 HTTP/1.1")),
+        ("localhost", "https://localhost/metadata", None),
+        ("127.0.0.1", "https://localhost/metadata", None),
+        ("127.0.0.1", "https://10.0.0.1/metadata", None),
+    ] {
+        let (port, asked) = proxy(document);
+        // The proxy's own host may well be private.
+        let at = format!("http://{host}:{port}");
+        let place = Place::with_config(config).variable("HTTP_PROXY", &at);
+        let place = place.variable("HTTPS_PROXY", &at);
+        let login = place.run(&["login", "docs"]);
+        assert_eq!(login.status, 1, "{login:?}");
+        let is_private = login.stderr.contains("is in a private network");
+        assert_eq!(is_private, asked_for.is_none(), "{login:?}");
+        let asked = asked.lock().unwrap();
+        let tunnels = asked.iter().filter(|line| line.starts_with("CONNECT"));
+        assert_eq!(tunnels.map(String::as_str).collect::<Vec<_>>(), Vec::from_iter(asked_for));
+    }
 }
 
 // AU-1: on a terminal, `add` of a server that wants a sign-in leads into it.

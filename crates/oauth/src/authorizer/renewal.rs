@@ -221,7 +221,8 @@ impl AuthorizerState {
         if self.is_in_memory() {
             let mut obtained = self.obtain().await?;
             obtained.refresh_token = None;
-            let subject_end = lock(&self.subject).as_ref().and_then(jwt::end);
+            let subject_end =
+                lock(&self.subject).as_ref().and_then(|(subject, _)| jwt::end(subject));
             obtained.expires_at = obtained.expires_at.into_iter().chain(subject_end).min();
             return Ok(self.take_over(obtained));
         }
@@ -293,9 +294,7 @@ impl AuthorizerState {
     /// Gets a token without a person, where the server says.
     async fn obtain(&self) -> Result<StoredSignIn, Error> {
         let (key, challenge) = (self.key.clone(), lock(&self.challenge).clone());
-        let subject = lock(&self.subject).clone();
-        // A refusal may repeat it.
-        subject.iter().for_each(|subject| (self.observe)(subject));
+        let subject = lock(&self.subject).as_ref().map(|(subject, _)| subject.clone());
         let sign_in =
             SignIn::prepare(&self.http, &self.store, key, &self.config, challenge).await?;
         sign_in.without_person(self.grant, subject.as_ref()).await
@@ -359,7 +358,9 @@ impl AuthorizerState {
     }
 
     fn take_over(&self, credential: StoredSignIn) -> Arc<StoredSignIn> {
-        credential.secrets().for_each(|secret| (self.observe)(secret));
+        let in_use = credential.secrets().map(|secret| (self.observe)(secret)).collect();
+        // What both have is in use all the while.
+        drop(std::mem::replace(&mut *lock(&self.in_use), in_use));
         let credential = Arc::new(credential);
         let before = lock(&self.current).replace(credential.clone());
         if before.is_some_and(|before| before.access_token != credential.access_token) {

@@ -259,7 +259,7 @@ async fn endpoints_of_a_stored_sign_in_reach_no_private_network() {
         lock.set(stored.to_string().into()).await.unwrap();
         drop(lock);
         let (http, store) = (world.http.clone(), world.store.clone());
-        let authorizer = Authorizer::new(http, store, key.clone(), Arc::new(|_| {}));
+        let authorizer = Authorizer::new(http, store, key.clone(), Arc::new(|_| Box::new(())));
         assert!(authorizer.token().await.is_some(), "it is there, and cannot be renewed");
         let (_, is_revoked) = revoke(&world.http, &*world.store, &key).await.unwrap().unwrap();
         assert!(!is_revoked, "{server}");

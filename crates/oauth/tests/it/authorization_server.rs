@@ -27,6 +27,8 @@ pub(crate) struct Known {
     pub(crate) metadata: Value,
     /// Replaces members of the resource's metadata.
     pub(crate) resource_metadata: Value,
+    /// Replaces members of what a registration is answered with.
+    pub(crate) registration: Value,
     /// Replaces parameters of the redirect; `null` removes one.
     pub(crate) redirect: Value,
     /// How long access tokens are good, in seconds.
@@ -207,13 +209,13 @@ async fn metadata(State(server): State<AuthorizationServer>) -> Json<Value> {
 
 async fn register(State(server): State<AuthorizationServer>, Json(body): Json<Value>) -> Response {
     let redirects: Vec<String> = serde_json::from_value(body["redirect_uris"].clone()).unwrap();
-    let id = server.with(|known| {
+    let (id, changes) = server.with(|known| {
         let id = known.name("client");
         known.clients.insert(id.clone(), redirects);
-        id
+        (id, known.registration.clone())
     });
-    (StatusCode::CREATED, Json(json!({"client_id": id, "token_endpoint_auth_method": "none"})))
-        .into_response()
+    let registered = json!({"client_id": id, "token_endpoint_auth_method": "none"});
+    (StatusCode::CREATED, merged(registered, &changes)).into_response()
 }
 
 async fn authorize(

@@ -99,7 +99,7 @@ impl FleetGateway {
             world.http.clone(),
             world.store.clone(),
             key.unwrap(),
-            Arc::new(|_| {}),
+            Arc::new(|_| Box::new(())),
         );
         let target = Arc::new(Target { principal, authorizer, sign_ins: AtomicUsize::new(0) });
         let pages = SignInPages::default();

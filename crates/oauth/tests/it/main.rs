@@ -9,6 +9,7 @@ mod client_issuer;
 mod dpop;
 mod fleet;
 mod renewing;
+mod secrets;
 mod signing_in;
 mod without_person;
 
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use authorization_server::AuthorizationServer;
 use switchboard_oauth::{
     Authorizer, CredentialKey, CredentialStore, Error, GrantKind, HttpClient, OauthConfig,
-    PendingSignIn, SignIn, StoredSignIn, Vault, VaultCredentials,
+    PendingSignIn, SecretObserver, SignIn, StoredSignIn, Vault, VaultCredentials,
 };
 use switchboard_vault::SystemKeyring;
 use tempfile::TempDir;
@@ -29,6 +30,7 @@ struct World {
     http: HttpClient,
     key: CredentialKey,
     config: OauthConfig,
+    observe: SecretObserver,
     folder: TempDir,
 }
 
@@ -45,6 +47,7 @@ impl World {
             http: HttpClient::new().unwrap(),
             key,
             config: OauthConfig::default(),
+            observe: Arc::new(|_| Box::new(())),
             folder,
         }
     }
@@ -85,7 +88,7 @@ impl World {
 
     fn granted_by(&self, grant: GrantKind) -> Authorizer {
         let (http, store, key) = (self.http.clone(), self.store.clone(), self.key.clone());
-        Authorizer::granted_by(grant, self.config.clone(), http, store, key, Arc::new(|_| {}))
+        Authorizer::granted_by(grant, self.config.clone(), http, store, key, self.observe.clone())
     }
 }
 

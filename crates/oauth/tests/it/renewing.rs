@@ -295,7 +295,7 @@ async fn a_locked_store_asks_nobody_to_sign_in() {
     let world = World::new().await;
     let (http, store) = (world.http.clone(), Arc::new(LockedStore));
     let key = CredentialKey::of_caller("docs", &world.server.resource(), "ada".into()).unwrap();
-    let authorizer = Authorizer::new(http, store, key, Arc::new(|_| {}));
+    let authorizer = Authorizer::new(http, store, key, Arc::new(|_| Box::new(())));
     for remedy in [refused(&authorizer).await, authorizer.missing().await] {
         assert!(
             matches!(&remedy, Remedy::Unavailable(why) if why.contains("locked")),

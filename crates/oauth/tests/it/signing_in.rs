@@ -37,6 +37,19 @@ async fn a_person_signs_in_with_a_browser() {
     assert!(reqwest::get(redirect).await.unwrap_err().is_connect());
 }
 
+// AU-1: the browser says that somebody is signed in once there are tokens.
+#[tokio::test]
+async fn a_refused_code_shows_no_success() {
+    let world = World::new().await;
+    world.server.with(|known| known.redirect = json!({"code": "of somebody else"}));
+    let pending = world.begin().await;
+    let page = tokio::spawn(browse(pending.url().to_string()));
+    let error = pending.finish().await.unwrap_err();
+    assert!(error.is_refusal(), "{error}");
+    let page = page.await.unwrap();
+    assert!(page.contains("Not signed in") && page.contains("invalid_grant"), "{page}");
+}
+
 // AU-1: as whom, where that can be known; an ID token for somebody else says nothing.
 #[tokio::test]
 async fn who_signed_in_is_shown_as_the_issuer_says() {

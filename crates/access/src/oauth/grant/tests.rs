@@ -27,6 +27,7 @@ fn grant(code: &GrantSecret, life: Duration) -> Grant {
         user: GrantUser::Owner,
         resource: "https://tools.example/mcp".to_owned(),
         scope: "tools".to_owned(),
+        until: None,
         code: Some(pending),
         used_code: None,
         access: Vec::new(),
@@ -117,6 +118,40 @@ fn a_refresh_token_changes_with_each_use_and_its_reuse_ends_the_grant() {
     };
     let refused = grant.exchange_refresh(&elsewhere, &new(HOUR, HOUR));
     assert_eq!(refused, ExchangeOutcome::Refused);
+}
+
+// AU-4: who has left the identity provider stays in no longer than that, however often a client renews.
+#[test]
+fn a_grant_of_a_jwt_ends_for_all_its_renewals() {
+    let code = secret(SecretKind::Code);
+    let (mut last, year, begun) = (new(HOUR, HOUR), 9000 * HOUR, Timestamp::now());
+    // The right of a token's bearer ends with the token.
+    let owners = grant(&code, HOUR).exchange_code(&exchange(&code), &new(year, year));
+    let owners = issued(owners);
+    let user = GrantUser::Jwt { name: "jwt:ada".to_owned(), claims: Map::new() };
+    let pending = Grant { user, ..grant(&code, HOUR) };
+    let mut held = issued(pending.exchange_code(&exchange(&code), &last));
+    let end = held.until.unwrap();
+    assert_eq!(end.duration_since(begun).as_hours() / 24, 30);
+    assert!(owners.until.is_none() && owners.expires().unwrap() > end);
+    let renew = |held: &Grant, last: &NewSecrets, next: &NewSecrets| {
+        let refresh = copy(&last.refresh);
+        held.exchange_refresh(&RefreshExchange { refresh, client_id: None, resource: None }, next)
+    };
+    for _ in 0..3 {
+        let next = new(year, year);
+        held = issued(renew(&held, &last, &next));
+        assert_eq!((held.until, held.expires()), (Some(end), Some(end)));
+        assert!(held.access_hashes().all(|(_, until)| until <= end));
+        assert!(held.access_life(year) <= JWT_GRANT && held.access_life(HOUR) == HOUR);
+        last = next;
+    }
+    // Thirty days later.
+    held.until = Some(begun);
+    let next = new(HOUR, HOUR);
+    let ended = issued(renew(&held, &last, &next));
+    assert_eq!(ended.access_life(HOUR), Duration::ZERO);
+    assert_eq!(renew(&ended, &next, &new(HOUR, HOUR)), ExchangeOutcome::Refused);
 }
 
 // AU-4

@@ -254,9 +254,9 @@ impl ServerReport {
             None if is_per_user => format!("over {}, {} tools", self.kind, self.tools),
             None => self.summary(),
         }];
-        lines.extend(self.sign_in.as_ref().and_then(sign_in_view::of_json));
-        if self.sign_in.as_ref().is_some_and(|shown| shown["state"] == "needed") {
-            lines.push(format!("sign in with `switchboard login {}`", self.name));
+        if let Some(shown) = &self.sign_in {
+            lines.extend(sign_in_view::of_json(shown));
+            lines.extend(sign_in_view::hint(shown, &self.name));
         }
         lines.extend(self.health.clone());
         lines.extend(self.skipped_tools.iter().map(|tool| format!("skipped: {tool}")));

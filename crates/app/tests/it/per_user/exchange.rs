@@ -129,6 +129,23 @@ fn a_refused_exchange_is_tried_again_at_the_next_call() {
     assert_eq!(world.whoami(&ada), "account ada");
 }
 
+// AU-3: what was got for a JWT with more rights is not used for another one of the same caller, nor without a JWT.
+#[test]
+fn each_jwt_of_a_caller_is_exchanged_for_itself() {
+    let (world, issuer) = world();
+    let wide = issuer.token("ada");
+    assert_eq!(world.whoami(&wide), "account ada");
+    // The authorization server gives nothing for the narrower one.
+    let narrow = issuer.token_until("ada", 3_999_999_999);
+    world.accounts.known().refused = Some("ada".to_owned());
+    assert_eq!(world.whoami(&narrow), "unavailable");
+    assert_eq!(world.whoami(&wide), "account ada");
+    world.accounts.known().refused = None;
+    assert_eq!(world.whoami(&narrow), "account ada");
+    let shown = world.gateway.ask("GET", "/api/servers/docs", "", "").1;
+    assert_eq!(shown["sign_in"]["callers"], 1, "{shown}");
+}
+
 // AU-3
 #[test]
 fn nobody_signs_in_where_jwts_are_exchanged() {
