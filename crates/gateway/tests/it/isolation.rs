@@ -138,6 +138,15 @@ proptest! {
     }
 }
 
+// FT-5: who sees all tools, but not others' calls, is not told which profiles there are. Found by the property above.
+#[tokio::test]
+async fn a_caller_without_a_profile_hears_of_none() {
+    let bound =
+        Right { name: "first-caller", tools: None, profile: Some(Vec::new()), watch: false };
+    let free = Right { name: "second-caller", tools: None, profile: None, watch: false };
+    check([bound, free], &[(0, 0)], false).await;
+}
+
 // GW-5: the hint of a refused call names tools that a watcher of that call may not see.
 #[tokio::test]
 async fn a_watcher_reads_no_names_of_tools_that_are_hidden_from_it() {

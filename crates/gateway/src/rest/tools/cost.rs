@@ -39,7 +39,7 @@ pub(crate) struct ShownCosts {
     unused_tokens: usize,
     /// The servers, in order.
     servers: Vec<ShownServerCost>,
-    /// The profiles, by name; empty for a caller who does not see all tools.
+    /// The profiles, by name; empty for a caller who does not see all tools and the calls of all.
     profiles: Vec<ShownProfileCost>,
 }
 
@@ -88,15 +88,17 @@ pub(crate) async fn costs(
     let from = SystemTime::now().checked_sub(LATELY).unwrap_or(SystemTime::UNIX_EPOCH);
     // One more step than the window needs: calls that begin now count too.
     let window = FigureWindow { from, step: LATELY, steps: 2, by: GroupBy::Tool };
-    let (in_profile, sees_all) =
-        (caller.visibility().profile().is_some(), !caller.visibility().hides_tools());
+    let visibility = caller.visibility();
+    let in_profile = visibility.profile().is_some();
+    // A profile's name, often that of its caller, is for those who may know of other callers.
+    let sees_profiles = !visibility.hides_tools() && visibility.watches();
     let executor = parts.executor.clone();
     let groups = figures(parts, caller, Filter::default(), window).await?.groups;
     let calls = groups.into_iter().filter_map(|(name, figure)| Some((name?, figure.calls)));
     let calls = by_own_names(calls.collect(), &tools, in_profile);
     let count = move || {
         let mut costs = ToolCosts::count(&tools, &calls);
-        if sees_all {
+        if sees_profiles {
             costs.count_profiles(executor.tools());
         }
         costs
