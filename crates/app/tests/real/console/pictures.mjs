@@ -79,9 +79,6 @@ const PICTURES = {
   phone: ['/live', (page) => page.locator('.rows-space .call-row:visible').first().waitFor()],
 };
 
-/** The headers of each caller's token, by its name. */
-const callers = {};
-
 await visit(async ({ window }) => {
   await tokens();
   await decisions();
