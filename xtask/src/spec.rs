@@ -15,7 +15,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use self::contract::{Contract, Id};
-use self::mentions::Place;
+use self::mentions::SourceLocation;
 use crate::shell::{self, Run};
 
 /// Prints the comparison.
@@ -47,9 +47,9 @@ pub(crate) fn check() -> Result<()> {
 struct SpecComparison {
     contract: Contract,
     /// Where tests name each id of the contract that they do name.
-    named: BTreeMap<Id, Vec<Place>>,
+    named: BTreeMap<Id, Vec<SourceLocation>>,
     /// Where the code, tests or not, names ids that the contract does not have.
-    unknown: BTreeMap<Id, Vec<Place>>,
+    unknown: BTreeMap<Id, Vec<SourceLocation>>,
 }
 
 impl SpecComparison {
@@ -76,7 +76,7 @@ impl SpecComparison {
         }
         let text = fs::read_to_string(&path).with_context(|| format!("failed to read `{file}`"))?;
         for mention in mentions::scan(file, &text, &self.contract) {
-            let place = Place { file: file.to_owned(), line: mention.line };
+            let place = SourceLocation { file: file.to_owned(), line: mention.line };
             if !self.contract.has(&mention.id) {
                 self.unknown.entry(mention.id).or_default().push(place);
             } else if mention.in_test {

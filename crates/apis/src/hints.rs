@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use switchboard_local::http::HttpFailure;
 use switchboard_toolcall::HumanDuration;
 
-use crate::{parameter::Place, request::RequestPlan};
+use crate::{parameter::ParameterLocation, request::RequestPlan};
 
 /// Returns what a model should know of a successful response, if anything.
 pub(crate) fn of_response(plan: &RequestPlan, asked: &Url, headers: &HeaderMap) -> Option<String> {
@@ -51,7 +51,7 @@ fn next_page(plan: &RequestPlan, asked: &Url, headers: &HeaderMap) -> Option<Str
     let mut again = Map::new();
     for (name, value) in changed {
         let is_meant = |parameter: &&crate::parameter::ApiParameter| {
-            parameter.place == Place::Query && parameter.name == name
+            parameter.place == ParameterLocation::Query && parameter.name == name
         };
         let parameter = plan.parameters.iter().find(is_meant)?;
         let number = value.parse::<u64>().ok().map(Value::from);

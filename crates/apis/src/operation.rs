@@ -11,7 +11,7 @@ use crate::{
     base_url,
     body::Body,
     document::{ApiDocument, Version, members},
-    parameter::{self, OperationArguments, Place},
+    parameter::{self, OperationArguments, ParameterLocation},
     request::{PathTemplate, RequestPlan},
     response_schema,
     schema::{SchemaConverter, shortened},
@@ -123,8 +123,9 @@ impl Operation<'_> {
             }
         }
         for name in path.names() {
-            let is_known =
-                |known: &parameter::ApiParameter| known.place == Place::Path && known.name == name;
+            let is_known = |known: &parameter::ApiParameter| {
+                known.place == ParameterLocation::Path && known.name == name
+            };
             if !parameters.iter().any(is_known) {
                 parameters.push(undeclared(name, &mut arguments));
             }
@@ -234,7 +235,12 @@ fn undeclared(name: &str, arguments: &mut OperationArguments) -> parameter::ApiP
     let argument = arguments.add(name, "path", json!({"type": "string"}), true);
     let serialization =
         Serialization { style: Style::Simple, explode: false, allow_reserved: false };
-    parameter::ApiParameter { argument, name: name.to_owned(), place: Place::Path, serialization }
+    parameter::ApiParameter {
+        argument,
+        name: name.to_owned(),
+        place: ParameterLocation::Path,
+        serialization,
+    }
 }
 
 fn schema(arguments: OperationArguments, definitions: Map<String, Value>) -> Value {

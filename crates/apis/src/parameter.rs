@@ -18,7 +18,7 @@ const SHOWN: usize = 500;
 
 /// Where a parameter stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ParameterLocation {
     Path,
     Query,
     Header(HeaderName),
@@ -32,7 +32,7 @@ pub(crate) struct ApiParameter {
     pub(crate) argument: String,
     /// What the API calls it.
     pub(crate) name: String,
-    pub(crate) place: Place,
+    pub(crate) place: ParameterLocation,
     pub(crate) serialization: Serialization,
 }
 
@@ -102,11 +102,11 @@ pub(crate) fn read(
     let within = parameter["in"].as_str().unwrap_or_default();
     let is_required = parameter["required"] == Value::Bool(true) || within == "path";
     let place = match within {
-        "path" => Place::Path,
-        "query" => Place::Query,
-        "cookie" => Place::Cookie,
+        "path" => ParameterLocation::Path,
+        "query" => ParameterLocation::Query,
+        "cookie" => ParameterLocation::Cookie,
         "header" => match header(name, config_headers) {
-            Ok(Some(header)) => Place::Header(header),
+            Ok(Some(header)) => ParameterLocation::Header(header),
             Err(problem) if is_required => {
                 return Err(format!("its header `{}`: {problem}", shortened(name, 60)));
             }
@@ -130,11 +130,11 @@ fn header(name: &str, config_headers: &HeaderMap) -> Result<Option<HeaderName>, 
     Ok((!is_ours && !config_headers.contains_key(&header)).then_some(header))
 }
 
-fn serialization(parameter: &Value, place: &Place, version: Version) -> Serialization {
+fn serialization(parameter: &Value, place: &ParameterLocation, version: Version) -> Serialization {
     let allow_reserved = parameter["allowReserved"] == Value::Bool(true);
     let usual = match place {
-        Place::Path | Place::Header(_) => Style::Simple,
-        Place::Query | Place::Cookie => Style::Form,
+        ParameterLocation::Path | ParameterLocation::Header(_) => Style::Simple,
+        ParameterLocation::Query | ParameterLocation::Cookie => Style::Form,
     };
     if parameter.get("content").is_some() {
         return Serialization { style: Style::Json, explode: false, allow_reserved };

@@ -10,7 +10,7 @@ use switchboard_toolcall::{ErrorKind, ToolError};
 
 use crate::{
     body::Body,
-    parameter::{ApiParameter, Place},
+    parameter::{ApiParameter, ParameterLocation},
     style::text,
 };
 
@@ -137,7 +137,7 @@ impl RequestPlan {
             text.push('/');
             text.push_str(&self.segment(segment, args)?);
         }
-        let of_query = |parameter: &&ApiParameter| parameter.place == Place::Query;
+        let of_query = |parameter: &&ApiParameter| parameter.place == ParameterLocation::Query;
         let query = self.parameters.iter().filter(of_query).flat_map(|parameter| {
             let value = given(args, &parameter.argument);
             value.map_or(Vec::new(), |value| parameter.serialization.pairs(&parameter.name, value))
@@ -165,7 +165,7 @@ impl RequestPlan {
                 PathPiece::Literal(text) => filled.push_str(text),
                 PathPiece::Parameter(name) => {
                     let is_meant = |parameter: &&ApiParameter| {
-                        parameter.place == Place::Path && parameter.name == *name
+                        parameter.place == ParameterLocation::Path && parameter.name == *name
                     };
                     let parameter = self.parameters.iter().find(is_meant);
                     let argument = parameter.map_or(name.as_str(), |parameter| &parameter.argument);
@@ -196,14 +196,14 @@ impl RequestPlan {
         for parameter in &self.parameters {
             let Some(value) = given(args, &parameter.argument) else { continue };
             match &parameter.place {
-                Place::Header(name) => {
+                ParameterLocation::Header(name) => {
                     let text = parameter.serialization.header(value);
                     headers.insert(name.clone(), header_value(&parameter.argument, &text)?);
                 }
-                Place::Cookie => {
+                ParameterLocation::Cookie => {
                     cookies.extend(parameter.serialization.pairs(&parameter.name, value))
                 }
-                Place::Path | Place::Query => {}
+                ParameterLocation::Path | ParameterLocation::Query => {}
             }
         }
         if !cookies.is_empty() {

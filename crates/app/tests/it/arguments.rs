@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::{fixture::section, place::Place};
+use crate::{fixture::section, test_folder::TestFolder};
 
 #[test]
 fn pairs_are_typed_by_the_tools_schema() {
-    let place = Place::with_config(
+    let place = TestFolder::with_config(
         r#"
         [[tools]]
         name = "typed"
@@ -42,7 +42,7 @@ fn pairs_are_typed_by_the_tools_schema() {
 
 #[test]
 fn nothing_is_an_empty_object_and_a_dash_is_stdin() {
-    let place = Place::new();
+    let place = TestFolder::new();
     assert_eq!(place.call(&["echo"])["result"], json!({"echo": {}}));
     let ran = place.run_with_stdin(&["call", "echo", "-"], b"{\"a\": [1.0]}\n");
     assert!(ran.stdout.contains(r#"{"echo":{"a":[1.0]}}"#), "{ran:?}");
@@ -60,7 +60,7 @@ fn nothing_is_an_empty_object_and_a_dash_is_stdin() {
 
 #[test]
 fn a_value_alone_is_for_the_only_required_parameter() {
-    let place = Place::with_config(&section("s", ""));
+    let place = TestFolder::with_config(&section("s", ""));
     assert_eq!(
         place.run(&["call", "math_eval", "2 inch to cm"]).stdout,
         "{\"result\":\"5.08 cm\"}\n"
@@ -82,7 +82,7 @@ fn a_value_alone_is_for_the_only_required_parameter() {
 
 #[test]
 fn wrong_json_shows_where_it_broke() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let says = place.refusal(&["call", "math_eval", r#"{"expression": 2+2}"#]);
     let shown = "line 1, column 17\n  1 | {\"expression\": 2+2}\n    |                 ^\n";
     assert!(says.contains(shown), "{says}");

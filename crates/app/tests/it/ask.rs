@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 
 use crate::{
     fixture::{section, wait_until},
-    place::{Place, Ran},
+    test_folder::{CommandOutput, TestFolder},
 };
 
 /// A place with a script of these turns.
-pub(crate) fn scripted(config: &str, turns: Value) -> Place {
-    Place::with_config(config).file("script.json", json!({"turns": turns}).to_string())
+pub(crate) fn scripted(config: &str, turns: Value) -> TestFolder {
+    TestFolder::with_config(config).file("script.json", json!({"turns": turns}).to_string())
 }
 
 /// Asks the script.
-fn ask(place: &Place, words: &[&str]) -> Ran {
+fn ask(place: &TestFolder, words: &[&str]) -> CommandOutput {
     place.run(&[&["ask", "-m", "script:script.json"], words].concat())
 }
 
@@ -137,7 +137,7 @@ fn who_is_asked_must_be_known() {
     // ML-8, ML-10
     let config = "[models.local]\nprovider = \"ollama\"\nmodel = \"m\"\n\
                   [models.big]\nprovider = \"anthropic\"\nmodel = \"m\"\n";
-    let place = Place::with_config(config).file("wrong.json", "{\"turns\": [\n{\"txt\": 1}]}");
+    let place = TestFolder::with_config(config).file("wrong.json", "{\"turns\": [\n{\"txt\": 1}]}");
     for (model, expected) in [
         (
             "locl",
@@ -164,7 +164,7 @@ fn who_is_asked_must_be_known() {
         let says = place.refusal(&["ask", "-m", model, "?"]);
         assert!(says.contains(expected), "{model}: {says}");
     }
-    let wrong = Place::with_config(&config.replace("\"m\"\n[", "\"m\"\ntools = [\"{a\"]\n["));
+    let wrong = TestFolder::with_config(&config.replace("\"m\"\n[", "\"m\"\ntools = [\"{a\"]\n["));
     let says = wrong.refusal(&["ask", "?"]);
     assert!(
         says.contains("switchboard.toml:1: model `local`: `tools`: error parsing glob"),
@@ -184,9 +184,9 @@ fn wrong_usage_is_told_before_anything_is_asked() {
     ] {
         place.refusal(words);
     }
-    let says = Place::with_config("[agent]\nmax_iterations = 0").refusal(&["ask", "?"]);
+    let says = TestFolder::with_config("[agent]\nmax_iterations = 0").refusal(&["ask", "?"]);
     assert!(says.contains("`agent.max_iterations`: expected a whole number, 1 or more"), "{says}");
-    let says = Place::with_config("[agent]\nmax_iteration = 1").refusal(&["ask", "?"]);
+    let says = TestFolder::with_config("[agent]\nmax_iteration = 1").refusal(&["ask", "?"]);
     assert!(says.contains("in [agent]; did you mean `max_iterations`?"), "{says}");
 }
 
@@ -217,7 +217,7 @@ fn a_pipe_that_somebody_left_open_is_not_waited_for() {
     let mut command = place.command(&["ask", "-m", "script:script.json", "Hello"]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let open = child.stdin.take();
-    let ran = Ran::of(child.wait_with_output().unwrap());
+    let ran = CommandOutput::of(child.wait_with_output().unwrap());
     drop(open);
     assert_eq!((ran.status, &*ran.stdout), (0, "Hi.\n"), "{ran:?}");
     assert!(ran.stderr.contains("nothing came on stdin within 10s"), "{ran:?}");
@@ -279,13 +279,13 @@ fn an_interrupt_keeps_what_is_finished() {
 
 #[test]
 fn the_built_in_script_needs_neither_model_nor_file() {
-    let ran = Place::new().run(&["ask", "-m", "script:demo", "--json", "Try it"]);
+    let ran = TestFolder::new().run(&["ask", "-m", "script:demo", "--json", "Try it"]);
     let report = ran.json();
     assert_eq!(ran.status, 0, "{ran:?}");
     assert_eq!(report["messages"][2]["content"], "{\"result\":\"5.08 cm\"}", "{report}");
     assert_eq!(report["messages"][3]["is_error"], false, "{report}");
     // A file of that name is meant with its folder.
-    let place = Place::new().file("demo", r#"[{"text": "From a file."}]"#);
+    let place = TestFolder::new().file("demo", r#"[{"text": "From a file."}]"#);
     let ran = place.run(&["ask", "-m", "script:./demo", "Try it"]);
     assert_eq!(ran.stdout, "From a file.\n", "{ran:?}");
 }

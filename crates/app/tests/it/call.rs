@@ -6,13 +6,13 @@ use serde_json::json;
 
 use crate::{
     fixture::wait_until_interruptible,
-    place::{Place, Ran},
+    test_folder::{CommandOutput, TestFolder},
 };
 
 #[test]
 fn the_first_command_of_the_readme_works() {
     // RS-1, LT-3
-    let place = Place::new();
+    let place = TestFolder::new();
     let ran = place.run(&["call", "math_eval", r#"{"expression":"2+2"}"#]);
     assert_eq!((ran.status, ran.stdout.as_str()), (0, "{\"result\":4}\n"), "{ran:?}");
     assert_eq!(ran.stderr, "", "nothing but the result in a pipe");
@@ -33,14 +33,14 @@ fn the_first_command_of_the_readme_works() {
 fn digits_come_back_as_they_were_sent() {
     // RS-3
     let json = r#"{"n":12345678901234567890123,"f":1.0}"#;
-    let ran = Place::new().run(&["call", "echo", json, "--json"]);
+    let ran = TestFolder::new().run(&["call", "echo", json, "--json"]);
     assert!(ran.stdout.contains(&format!(r#""result":{{"echo":{json}}}"#)), "{ran:?}");
 }
 
 #[test]
 fn the_texts_of_the_contract() {
     // §12, VA-2
-    let place = Place::with_config(
+    let place = TestFolder::with_config(
         r#"
         [[tools]]
         name = "weather"
@@ -99,7 +99,7 @@ fn the_texts_of_the_contract() {
 #[test]
 fn text_is_plain() {
     // RS-3
-    let place = Place::new();
+    let place = TestFolder::new();
     let ran = place.run(&["call", "echo", "message=hi"]);
     assert_eq!((ran.status, ran.stdout.as_str()), (0, "{\"echo\":{\"message\":\"hi\"}}\n"));
     let old = place.run(&["call", "echo", "message=hi", "--text"]);
@@ -114,11 +114,11 @@ fn text_is_plain() {
 
 #[test]
 fn what_policy_denies_names_the_rule() {
-    let place = Place::with_config("[policy]\ndeny = [\"control_*\", \"ec*\"]\n");
+    let place = TestFolder::with_config("[policy]\ndeny = [\"control_*\", \"ec*\"]\n");
     let envelope = place.call(&["echo"]);
     assert_eq!(envelope["error_kind"], "denied");
     assert_eq!(envelope["error"], "Tool 'echo' is denied by policy: deny \"ec*\"");
-    let place = Place::with_config("[policy]\nread_only = true\n");
+    let place = TestFolder::with_config("[policy]\nread_only = true\n");
     assert_eq!(place.call(&["control_speaker_volume", "action=get"])["error_kind"], "denied");
     assert_eq!(place.call(&["echo"])["success"], true);
 }
@@ -126,7 +126,7 @@ fn what_policy_denies_names_the_rule() {
 #[test]
 fn our_own_services_answer_defined_tools() {
     // LT-2
-    let place = Place::with_config(
+    let place = TestFolder::with_config(
         "[[tools]]\nname = \"find\"\ndescription = \"Finds tools\"\n\
          implementation = { type = \"internal\", handler = \"tool_search\" }\n\
          [[tools]]\nname = \"again\"\ndescription = \"Echoes\"\n\
@@ -138,11 +138,11 @@ fn our_own_services_answer_defined_tools() {
 }
 
 /// A search provider that takes requests and never answers.
-fn silent_provider() -> (TcpListener, Place) {
+fn silent_provider() -> (TcpListener, TestFolder) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = listener.local_addr().unwrap();
     let config = format!("[builtins.search_web]\nprovider = \"searxng\"\nurl = \"http://{url}\"\n");
-    (listener, Place::with_config(&config))
+    (listener, TestFolder::with_config(&config))
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn the_callers_timeout_wins() {
 // EX-7: waiting for a server that says nothing is part of the call.
 #[test]
 fn the_time_of_a_call_includes_connecting() {
-    let place = Place::with_config("[servers.mute]\ncommand = \"sleep\"\nargs = [\"60\"]\n");
+    let place = TestFolder::with_config("[servers.mute]\ncommand = \"sleep\"\nargs = [\"60\"]\n");
     let envelope = place.call(&["elsewhere", "{}", "--timeout", "400ms"]);
     assert_eq!(envelope["error_kind"], "timeout", "{envelope}");
     let took = envelope["execution_time_ms"].as_f64().unwrap();
@@ -174,7 +174,7 @@ fn an_interrupt_cancels_the_call() {
     wait_until_interruptible(&child);
     let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(interrupt.success());
-    let ran = Ran::of(child.wait_with_output().unwrap());
+    let ran = CommandOutput::of(child.wait_with_output().unwrap());
     assert_eq!(ran.status, 1, "{ran:?}");
     assert_eq!(ran.json()["error_kind"], "cancelled", "{ran:?}");
 }

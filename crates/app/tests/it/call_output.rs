@@ -4,12 +4,12 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::{fixture::section, place::Place};
+use crate::{fixture::section, test_folder::TestFolder};
 
 // RS-3, RS-4
 #[test]
 fn a_servers_result_is_its_text() {
-    let place = Place::with_config(&format!(
+    let place = TestFolder::with_config(&format!(
         "{}{}{}",
         section("sum", ""),
         section("odd", "vendor-fields"),
@@ -36,8 +36,9 @@ fn a_model_reads_the_same_text() {
         {"id": "b", "name": "broken__add", "args": {"a": 1, "b": 2}},
     ]);
     let script = json!({"turns": [{"tool_calls": calls}, {"text": "Done."}]});
-    let place = Place::with_config(&[section("sum", ""), section("broken", "is-error")].concat())
-        .file("script.json", script.to_string());
+    let place =
+        TestFolder::with_config(&[section("sum", ""), section("broken", "is-error")].concat())
+            .file("script.json", script.to_string());
     let printed = place.run(&["ask", "-m", "script:script.json", "--json", "go"]).json();
     let read = |id: &str, content: &str, is_error: bool| json!({"role": "tool", "content": content, "tool_call_id": id, "is_error": is_error});
     let messages = &printed["messages"];
@@ -50,7 +51,7 @@ fn a_model_reads_the_same_text() {
 #[test]
 fn an_image_goes_to_a_file() {
     let config = [section("one", "binary"), section("two", "binary=2"), section("none", "")];
-    let place = Place::with_config(&config.concat());
+    let place = TestFolder::with_config(&config.concat());
     let to = |server: &str, file: &str| {
         place.run(&["call", &format!("{server}__add"), "a=1", "b=2", "-o", file])
     };
@@ -94,7 +95,7 @@ fn an_image_goes_to_a_file() {
 #[test]
 fn a_server_that_starts_slowly_is_no_slow_call() {
     let slow = "[executor]\nslow_call = \"200ms\"\n";
-    let place = Place::with_config(&format!("{slow}{}", section("s", "slow-start=600")));
+    let place = TestFolder::with_config(&format!("{slow}{}", section("s", "slow-start=600")));
     for words in [&["call", "s__add", "a=1", "b=2"][..], &["call", "s__add", r#"{"a":1,"b":2}"#]] {
         let ran = place.run(words);
         assert_eq!(
@@ -104,6 +105,6 @@ fn a_server_that_starts_slowly_is_no_slow_call() {
         );
     }
     let slow = format!("{slow}{}", section("s", "answers-late=600"));
-    let ran = Place::with_config(&slow).run(&["call", "s__add", "a=1", "b=2"]);
+    let ran = TestFolder::with_config(&slow).run(&["call", "s__add", "a=1", "b=2"]);
     assert!(ran.stderr.contains("slow call: 's__add' took"), "{ran:?}");
 }

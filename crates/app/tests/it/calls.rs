@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     fixture::{section, wait_until},
-    place::{Place, Ran},
+    test_folder::{CommandOutput, TestFolder},
 };
 
 const WEATHER: &str = r#"
@@ -24,19 +24,19 @@ implementation = { type = "mock", mock_response = { temp = 21 } }
 "#;
 
 /// The tools of the calls that these words find, newest first.
-fn found(place: &Place, words: &[&str]) -> Vec<String> {
+fn found(place: &TestFolder, words: &[&str]) -> Vec<String> {
     let calls = calls(place, words);
     calls.as_array().unwrap().iter().map(|call| call["tool"].as_str().unwrap().to_owned()).collect()
 }
 
-fn calls(place: &Place, words: &[&str]) -> Value {
+fn calls(place: &TestFolder, words: &[&str]) -> Value {
     let ran = place.run(&[&["calls", "--json"], words].concat());
     assert_eq!(ran.status, 0, "{ran:?}");
     ran.json()
 }
 
 /// The message of a run that fails without being wrong usage.
-fn failure(place: &Place, words: &[&str]) -> String {
+fn failure(place: &TestFolder, words: &[&str]) -> String {
     let ran = place.run(words);
     assert_eq!(ran.status, 1, "{ran:?}");
     ran.stderr
@@ -45,7 +45,7 @@ fn failure(place: &Place, words: &[&str]) -> String {
 #[test]
 fn an_absent_store_is_empty() {
     // RC-2
-    let place = Place::new();
+    let place = TestFolder::new();
     for (words, stdout) in [
         (&["calls", "--json"][..], "[]\n"),
         (&["calls"], ""),
@@ -71,7 +71,7 @@ fn an_absent_store_is_empty() {
 #[test]
 fn every_call_is_listed_with_the_fields_of_the_contract() {
     // RC-1, RC-2
-    let place = Place::new();
+    let place = TestFolder::new();
     let ok = place.call(&["echo", r#"{"n":12345678901234567890123,"password":"hunter2"}"#]);
     let failed = place.call(&["math_eval", "{}"]);
     let unknown = place.call(&["nobody"]);
@@ -99,7 +99,7 @@ fn every_call_is_listed_with_the_fields_of_the_contract() {
 #[test]
 fn every_filter_narrows_the_list() {
     // RC-2
-    let place = Place::with_config(&format!("{WEATHER}{}", section("s", "")));
+    let place = TestFolder::with_config(&format!("{WEATHER}{}", section("s", "")));
     place.call(&["weather", "city=Rome"]);
     place.call(&["s__add", "a=1", "b=2"]);
     place.call(&["math_eval", "expression=nonsense("]);
@@ -137,7 +137,7 @@ fn every_filter_narrows_the_list() {
 
 #[test]
 fn wrong_questions_are_told_what_is_wrong() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.call(&["echo"]);
     for (words, says) in [
         (&["calls", "--since", "yesterday"][..], "`yesterday` is no time; write how long ago"),
@@ -154,7 +154,7 @@ fn wrong_questions_are_told_what_is_wrong() {
         assert_eq!(ran.status, 2, "{ran:?}");
         assert!(ran.stderr.contains(says), "{words:?}: {ran:?}");
     }
-    let nowhere = Place::new().variable("XDG_STATE_HOME", "");
+    let nowhere = TestFolder::new().variable("XDG_STATE_HOME", "");
     assert!(failure(&nowhere, &["calls"]).contains("neither XDG_STATE_HOME nor HOME is set"));
     let newer = place.path().join("state/switchboard/journal/00000001.log");
     assert_eq!(place.run(&["calls", "--config", "none.toml", "verify"]).status, 2);
@@ -163,7 +163,7 @@ fn wrong_questions_are_told_what_is_wrong() {
 
 #[test]
 fn one_call_is_shown_whole() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let ok = place.call(&["echo", "a=1"]);
     let id = ok["call_id"].as_str().unwrap();
     let failed = place.call(&["math_eval", "{}"]);
@@ -204,7 +204,7 @@ fn one_call_is_shown_whole() {
 
 #[test]
 fn figures_per_tool() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for _ in 0..3 {
         place.call(&["echo"]);
     }
@@ -228,7 +228,7 @@ fn figures_per_tool() {
 #[test]
 fn an_altered_record_is_found() {
     // RC-2
-    let place = Place::new();
+    let place = TestFolder::new();
     place.call(&["echo", "a=1"]);
     place.call(&["echo", "a=2"]);
     let clean = place.run(&["calls", "verify"]);
@@ -247,7 +247,7 @@ fn an_altered_record_is_found() {
 // RC-3
 #[test]
 fn signed_records_are_checked_with_the_key() {
-    let place = Place::with_config("[audit]\nkey = \"${AUDIT_KEY}\"\n")
+    let place = TestFolder::with_config("[audit]\nkey = \"${AUDIT_KEY}\"\n")
         .variable("AUDIT_KEY", "the key of these records")
         .file("other.toml", "[audit]\nkey = \"the key of other records\"\n")
         .file("none.toml", "")
@@ -277,7 +277,7 @@ fn signed_records_are_checked_with_the_key() {
 
 #[test]
 fn retention_says_what_would_go_and_what_went() {
-    let place = Place::with_config("[audit]\nmax_age = \"30d\"\n");
+    let place = TestFolder::with_config("[audit]\nmax_age = \"30d\"\n");
     place.call(&["echo"]);
     let sized = |words: &[&str]| place.run(words).json();
     let preview = sized(&["calls", "gc", "--dry-run", "--json"]);
@@ -293,7 +293,7 @@ fn retention_says_what_would_go_and_what_went() {
 
 #[test]
 fn calls_of_other_processes_are_followed() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut words = place.command(&["calls", "--follow", "--json", "--tool", "math_*"]);
     let mut child = words.stdout(Stdio::piped()).spawn().unwrap();
     let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -318,7 +318,7 @@ fn calls_of_other_processes_are_followed() {
 #[test]
 fn what_a_kill_left_is_unknown_and_told_to_who_asks_again() {
     // RC-1
-    let place = Place::with_config(WEATHER);
+    let place = TestFolder::with_config(WEATHER);
     let call = [
         "call",
         "weather",
@@ -339,7 +339,7 @@ fn what_a_kill_left_is_unknown_and_told_to_who_asks_again() {
     assert_eq!(unknown.as_array().unwrap().len(), 1, "{unknown}");
     let (tool, outcome) = (&unknown[0]["tool"], &unknown[0]["outcome"]);
     assert_eq!((tool, outcome), (&json!("weather"), &json!("outcome_unknown")));
-    let again = Ran::of(place.command(&call).output().unwrap());
+    let again = CommandOutput::of(place.command(&call).output().unwrap());
     assert_eq!(
         (again.status, &again.json()["error_kind"]),
         (1, &json!("outcome_unknown")),
@@ -354,7 +354,7 @@ fn what_a_kill_left_is_unknown_and_told_to_who_asks_again() {
 
 #[test]
 fn the_same_key_acts_once() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let first = place.call(&["get_current_datetime", "--idempotency-key", "k"]);
     let again = place.call(&["get_current_datetime", "--idempotency-key", "k"]);
     assert_eq!(first["result"], again["result"]);
@@ -366,7 +366,7 @@ fn the_same_key_acts_once() {
 
 #[test]
 fn exports_have_every_call_oldest_first() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.call(&["echo", r#"{"text":"a, \"b\"\nc"}"#]);
     place.call(&["math_eval", "{}"]);
     let ran = place.run(&["calls", "export"]);

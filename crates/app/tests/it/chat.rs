@@ -11,24 +11,24 @@ use serde_json::{Value, json};
 
 use crate::{
     ask::scripted,
-    place::{Place, Ran},
+    test_folder::{CommandOutput, TestFolder},
 };
 
 /// A place that keeps chats, with a script of these turns.
-fn talking(turns: Value) -> Place {
+fn talking(turns: Value) -> TestFolder {
     let place = scripted("", turns);
     let state = place.path().join("state").display().to_string();
     place.variable("XDG_STATE_HOME", &state)
 }
 
 /// A chat with the script, in which these lines are said.
-fn chat(place: &Place, words: &[&str], lines: &str) -> Ran {
+fn chat(place: &TestFolder, words: &[&str], lines: &str) -> CommandOutput {
     let words = [&["chat", "-m", "script:script.json"], words].concat();
     place.run_with_stdin(&words, lines.as_bytes())
 }
 
 /// The files of all chats, by name.
-fn kept(place: &Place) -> Vec<PathBuf> {
+fn kept(place: &TestFolder) -> Vec<PathBuf> {
     let folder = place.path().join("state/switchboard/chats");
     let mut files: Vec<_> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

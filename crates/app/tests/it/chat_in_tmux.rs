@@ -12,18 +12,18 @@ use serde_json::{Value, json};
 use crate::{
     ask::scripted,
     fixture::{section, wait_until},
-    place::Place,
+    test_folder::TestFolder,
 };
 
 /// A terminal with a chat in it. It ends with its owner.
 pub(crate) struct Terminal<'a> {
-    place: &'a Place,
+    place: &'a TestFolder,
     socket: String,
 }
 
 impl<'a> Terminal<'a> {
     /// Starts `switchboard` with these words; when it ends, the terminal says so.
-    pub(crate) fn start(place: &'a Place, words: &str) -> Self {
+    pub(crate) fn start(place: &'a TestFolder, words: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let socket = place.path().join(format!("tmux{number}")).display().to_string();
@@ -86,7 +86,7 @@ impl Drop for Terminal<'_> {
 }
 
 /// The only chat that the place keeps.
-fn kept(place: &Place) -> Value {
+fn kept(place: &TestFolder) -> Value {
     let mut files = fs::read_dir(place.path().join("state/switchboard/chats")).unwrap();
     let file = files.next().unwrap().unwrap().path();
     assert!(files.next().is_none());

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{place::Place, serve::Serving};
+use crate::{serve::Serving, test_folder::TestFolder};
 
 /// A server that says its version, and then answers or throws everybody out; returns its address.
 fn server(version: &'static str, lets_in: bool) -> String {
@@ -42,7 +42,7 @@ fn greet(mut stream: TcpStream, version: &str, lets_in: bool) -> std::io::Result
 
 /// What `doctor` says of the cluster.
 fn examined(nats: &str) -> Value {
-    let place = Place::with_config(&format!("[cluster]\nnats = {nats:?}\n"));
+    let place = TestFolder::with_config(&format!("[cluster]\nnats = {nats:?}\n"));
     let ran = place.run(&["doctor", "--json"]);
     assert_eq!(ran.status, 1, "{ran:?}");
     assert!(!ran.stdout.contains("secret") && !ran.stderr.contains("secret"), "{ran:?}");
@@ -70,13 +70,14 @@ fn doctor_says_what_is_wrong_with_nats_and_what_to_do() {
 #[test]
 fn a_call_goes_on_without_nats_and_the_log_says_why() {
     let nats = server("2.15.0", false);
-    let place = Place::with_config(&format!("[cluster]\nnats = {nats:?}\n"));
+    let place = TestFolder::with_config(&format!("[cluster]\nnats = {nats:?}\n"));
     let ran = place.run(&["call", "echo", "--json"]);
     assert_eq!((ran.status, &ran.json()["success"]), (0, &json!(true)), "{ran:?}");
     let calls = place.run(&["calls", "--json"]).json();
     assert_eq!(calls[0]["outcome"], "ok");
     assert!(calls[0].get("node").is_none(), "{calls}");
-    let wrong = Place::with_config("[cluster]\nnats = \"nats://127.0.0.1:1\"\nprefix = \"a b\"\n");
+    let wrong =
+        TestFolder::with_config("[cluster]\nnats = \"nats://127.0.0.1:1\"\nprefix = \"a b\"\n");
     let said = wrong.refusal(&["call", "echo"]);
     assert!(said.contains("switchboard.toml:1: `cluster.prefix`"), "{said}");
 }
@@ -86,7 +87,7 @@ const AWAY: &str = "[cluster]\nnats = \"nats://somebody:secret@127.0.0.1:9\"\n";
 
 #[test]
 fn commands_say_that_the_cluster_is_away() {
-    let place = Place::with_config(AWAY);
+    let place = TestFolder::with_config(AWAY);
     for words in [&["token", "list"][..], &["token", "new", "--name", "a"], &["approve"]] {
         let ran = place.run(words);
         assert_ne!(ran.status, 0, "{words:?}");
@@ -100,7 +101,7 @@ fn commands_say_that_the_cluster_is_away() {
 // GW-1
 #[test]
 fn a_gateway_starts_and_says_what_is_missing() {
-    let serving = Serving::start(&Place::with_config(AWAY), &["--listen", "127.0.0.1:0"]);
+    let serving = Serving::start(&TestFolder::with_config(AWAY), &["--listen", "127.0.0.1:0"]);
     let (status, ready) = serving.ask("GET", "/readyz", "", "");
     assert_eq!((status, &ready["status"]), (200, &json!("degraded")));
     assert_eq!(ready["degraded"][0]["server"], "nats", "{ready}");

@@ -2,10 +2,10 @@
 
 use std::process::{Command, Stdio};
 
-use crate::{fixture::misbehaving, place::Place, serving::Serving};
+use crate::{fixture::misbehaving, serving::Serving, test_folder::TestFolder};
 
 /// Returns the candidates for the last of `words`, as fish gets them: one a line, with what they are.
-fn candidates(place: &Place, words: &[&str]) -> Vec<String> {
+fn candidates(place: &TestFolder, words: &[&str]) -> Vec<String> {
     let mut command = place.command(&[&["--", "switchboard"], words].concat());
     let output = command.env("SWITCHBOARD_COMPLETE", "fish").output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
@@ -14,7 +14,7 @@ fn candidates(place: &Place, words: &[&str]) -> Vec<String> {
 }
 
 /// The candidates without what they are.
-fn values(place: &Place, words: &[&str]) -> Vec<String> {
+fn values(place: &TestFolder, words: &[&str]) -> Vec<String> {
     let first = |line: String| line.split('\t').next().unwrap_or_default().to_owned();
     candidates(place, words).into_iter().map(first).collect()
 }
@@ -43,7 +43,7 @@ implementation = { type = "mock", mock_response = { ok = true } }
 
 #[test]
 fn names_of_the_config_are_completed_and_no_server_is_started() {
-    let place = Place::with_config(CONFIG);
+    let place = TestFolder::with_config(CONFIG);
     assert_eq!(candidates(&place, &["call", "weat"]), ["weather\tSays how warm it is"]);
     assert!(values(&place, &["tools", ""]).contains(&"math_eval".to_owned()));
     for command in ["restart", "logs", "remove", "enable", "disable"] {
@@ -60,21 +60,21 @@ fn names_of_the_config_are_completed_and_no_server_is_started() {
 #[test]
 fn the_config_that_the_line_names_is_the_one_that_is_read() {
     let other = "[servers.elsewhere]\nurl = \"http://127.0.0.1:9/mcp\"\n";
-    let place = Place::with_config(CONFIG).file("other.toml", other);
+    let place = TestFolder::with_config(CONFIG).file("other.toml", other);
     for line in
         [&["--config", "other.toml", "restart", ""][..], &["--config=other.toml", "logs", ""]]
     {
         assert_eq!(values(&place, line)[0], "elsewhere", "{line:?}");
     }
     // One that cannot be read has no candidates, and no message.
-    let place = Place::with_config("wrong");
+    let place = TestFolder::with_config("wrong");
     assert!(!values(&place, &["restart", ""]).contains(&"clock".to_owned()));
 }
 
 // PO-3
 #[test]
 fn a_config_that_nobody_trusts_is_neither_used_nor_asked_about() {
-    let place = Place::with_config(CONFIG).finding();
+    let place = TestFolder::with_config(CONFIG).finding();
     assert!(!values(&place, &["restart", ""]).contains(&"clock".to_owned()));
     assert!(!values(&place, &["call", ""]).contains(&"weather".to_owned()));
     assert!(!place.path().join("state/switchboard/trust").exists());
@@ -82,7 +82,7 @@ fn a_config_that_nobody_trusts_is_neither_used_nor_asked_about() {
 
 #[test]
 fn ids_of_calls_and_names_of_tokens_and_of_recorded_tools_are_completed() {
-    let place = Place::with_config(CONFIG);
+    let place = TestFolder::with_config(CONFIG);
     place.call(&["weather"]);
     let shown = candidates(&place, &["calls", "show", "0"]);
     assert_eq!(shown.len(), 1, "{shown:?}");
@@ -96,8 +96,8 @@ fn ids_of_calls_and_names_of_tokens_and_of_recorded_tools_are_completed() {
 fn tools_of_servers_are_those_of_the_running_gateway() {
     let config = format!("[servers.s]\ncommand = {:?}\n", misbehaving());
     let runtime = tempfile::tempdir().unwrap();
-    let place =
-        Place::with_config(&config).variable("XDG_RUNTIME_DIR", runtime.path().to_str().unwrap());
+    let place = TestFolder::with_config(&config)
+        .variable("XDG_RUNTIME_DIR", runtime.path().to_str().unwrap());
     assert!(values(&place, &["call", "s__"]).is_empty());
     let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     // The gateway has connected once it has called a tool of the server.
@@ -110,7 +110,7 @@ fn tools_of_servers_are_those_of_the_running_gateway() {
 
 #[test]
 fn an_unknown_shell_gets_nothing() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut command = place.command(&["--", "switchboard", "ca"]);
     let output = command.env("SWITCHBOARD_COMPLETE", "tcsh").output().unwrap();
     assert_eq!(
@@ -122,7 +122,7 @@ fn an_unknown_shell_gets_nothing() {
 /// A real bash, with the script that people install.
 #[test]
 fn bash_completes_by_the_script() {
-    let place = Place::with_config(CONFIG);
+    let place = TestFolder::with_config(CONFIG);
     let script = "eval \"$(switchboard completions bash)\"; \
         COMP_WORDS=(switchboard call wea); COMP_CWORD=2; COMP_TYPE=9; \
         _clap_complete_switchboard switchboard wea call; echo \"${COMPREPLY[@]}\"";
@@ -130,7 +130,7 @@ fn bash_completes_by_the_script() {
 }
 
 /// Runs a shell that finds the program under test on its PATH, and returns what it printed.
-fn in_shell(place: &Place, shell: &str, words: &[&str]) -> String {
+fn in_shell(place: &TestFolder, shell: &str, words: &[&str]) -> String {
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_switchboard")).parent().unwrap();
     let mut command = Command::new(shell);
     command.args(words).current_dir(place.path()).envs(place.variables()).env("TERM", "xterm");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::test_folder::TestFolder;
 
 /// A config whose mock says who it is.
 fn saying(who: &str) -> String {
@@ -14,7 +14,7 @@ fn saying(who: &str) -> String {
 
 #[test]
 fn the_narrowest_config_wins() {
-    let place = Place::new()
+    let place = TestFolder::new()
         .finding()
         .file("flag.toml", saying("flag"))
         .file("variable.toml", saying("variable"))
@@ -39,23 +39,23 @@ fn the_narrowest_config_wins() {
 
 #[test]
 fn without_a_config_there_are_the_built_ins() {
-    let place = Place::new().variable("XDG_CONFIG_HOME", "relative/is/ignored");
+    let place = TestFolder::new().variable("XDG_CONFIG_HOME", "relative/is/ignored");
     assert_eq!(place.call(&["echo"])["success"], true);
     assert_eq!(place.variable("SWITCHBOARD_CONFIG", "").call(&["echo"])["success"], true);
 }
 
 #[test]
 fn a_config_that_is_named_must_be_there() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let says = place.refusal(&["tools", "--config", "gone.toml"]);
     assert!(says.contains("`gone.toml`, which --config names"), "{says}");
     let says = place.variable("SWITCHBOARD_CONFIG", "gone.toml").refusal(&["tools"]);
     assert!(says.contains("`gone.toml`, which $SWITCHBOARD_CONFIG names"), "{says}");
-    let place = Place::new().file("folder/x", "");
+    let place = TestFolder::new().file("folder/x", "");
     assert!(
         place.refusal(&["tools", "--config", "folder"]).contains("failed to read config `folder`")
     );
-    let place = Place::new().file("switchboard.toml", b"a = 1\nb = \"\xff\"");
+    let place = TestFolder::new().file("switchboard.toml", b"a = 1\nb = \"\xff\"");
     assert!(place.refusal(&["tools"]).contains("switchboard.toml:2: the config must be UTF-8"));
 }
 
@@ -85,7 +85,7 @@ fn wrong_configs_are_told_with_file_line_and_way_out() {
             "switchboard.toml:2: `policy.deny[0]`: the environment variable `NO_NAME` is not set", // MC-8
         ),
     ] {
-        let refusal = Place::with_config(config).refusal(&["call", "echo"]);
+        let refusal = TestFolder::with_config(config).refusal(&["call", "echo"]);
         assert!(refusal.contains(says), "{config}\n{refusal}");
     }
 }
@@ -95,7 +95,7 @@ fn variables_come_from_the_environment() {
     let config = "[policy]\ndeny = [\"${DENIED}\", \"$${x}\"]\n\
                   [[tools]]\nname = \"as_it_is\"\ndescription = \"Mock\"\n\
                   implementation = { type = \"mock\", mock_response = \"${DENIED} ${UNSET}\" }\n";
-    let place = Place::with_config(config).variable("DENIED", "echo");
+    let place = TestFolder::with_config(config).variable("DENIED", "echo");
     assert_eq!(place.call(&["echo"])["error_kind"], "denied");
     assert_eq!(place.call(&["as_it_is"])["result"], "${DENIED} ${UNSET}");
 }
@@ -103,7 +103,7 @@ fn variables_come_from_the_environment() {
 #[test]
 fn the_executors_settings_are_heeded() {
     let config = "[executor]\nmax_output = \"1k\"\nstrict = true\n";
-    let place = Place::with_config(config);
+    let place = TestFolder::with_config(config);
     let long = format!("text={}", "x".repeat(3000));
     assert_eq!(place.call(&["echo", &long])["truncated"], true);
 }
@@ -122,7 +122,7 @@ fn the_examples_of_the_manuals_load() {
                 continue;
             }
             let name = format!("example.{format}");
-            let mut place = Place::new().file(&name, text);
+            let mut place = TestFolder::new().file(&name, text);
             for variable in ["BRAVE_API_KEY", "DOCS_TOKEN", "GITHUB_TOKEN"] {
                 place = place.variable(variable, "key");
             }
@@ -145,13 +145,13 @@ fn the_unit_of_the_examples_starts_what_there_is() {
     assert!(include_str!("../../../../docs/home.md").contains(words[2]));
     // What does not exist is told before any help is given.
     words.push("--help");
-    let helped = Place::new().run(&words);
+    let helped = TestFolder::new().run(&words);
     assert_eq!(helped.status, 0, "{}", helped.stderr);
 }
 
 #[test]
 fn config_leads_to_the_file_its_problems_and_its_schema() {
-    let place = Place::new().finding();
+    let place = TestFolder::new().finding();
     let folder = place.path().display().to_string();
     let place = place.variable("HOME", &folder);
     let none = place.run(&["config", "path"]);
@@ -177,7 +177,7 @@ fn config_leads_to_the_file_its_problems_and_its_schema() {
     assert_eq!(json.run(&["config", "check", "--config", "own.json"]).status, 0);
     let alone = json.run(&["config"]);
     assert!(alone.status == 2 && alone.stderr.contains("config schema"), "{alone:?}");
-    let here = Place::new().finding();
+    let here = TestFolder::new().finding();
     assert_eq!(here.run(&["init", "--here"]).status, 0);
     assert!(!here.path().join("switchboard.schema.json").exists());
 }
@@ -187,7 +187,7 @@ fn config_leads_to_the_file_its_problems_and_its_schema() {
 fn sections_that_others_call_otherwise_get_a_hint() {
     for section in ["server", "mcp_servers", "mcpServers", "mcp-server"] {
         let config = format!("[executor]\n\n[{section}.time]\ncommand = \"x\"\n");
-        let says = Place::with_config(&config).refusal(&["tools"]);
+        let says = TestFolder::with_config(&config).refusal(&["tools"]);
         let expected = format!(
             "switchboard.toml:3: unknown key `{section}` at the top level; did you mean `servers`?"
         );

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::{
     fixture::{NO_DELAY, misbehaving, pid, runs, section, section_with_pid, wait_until},
-    place::{Place, Ran},
     serve::Serving,
+    test_folder::{CommandOutput, TestFolder},
 };
 
 /// A server whose program does not exist.
@@ -25,14 +25,14 @@ fn milliseconds(envelope: &Value) -> f64 {
     envelope["execution_time_ms"].as_f64().expect("a number")
 }
 
-fn attempts(ran: &Ran) -> usize {
+fn attempts(ran: &CommandOutput) -> usize {
     ran.stderr.matches("MCP connection attempt ").count()
 }
 
 #[test]
 fn what_waiting_cannot_mend_is_tried_once_and_told_twice() {
     // TL-6, MC-2, §12: with the delays that are usual, so that three attempts would take 6 s.
-    let place = Place::with_config(MISSING);
+    let place = TestFolder::with_config(MISSING);
     for words in [&["tools", "--json"][..], &["resources", "--json"], &["call", "whose_is_it"]] {
         let ran = place.run(words);
         assert!(ran.stderr.contains(MISSING_BLOCK), "{ran:?}");
@@ -50,11 +50,11 @@ fn what_waiting_cannot_mend_is_tried_once_and_told_twice() {
         error.starts_with("MCP connection failed after 1 attempt: Connection to stdio"),
         "{error}"
     );
-    let spaced = Place::with_config("[servers.time]\ncommand = \"uvx mcp-server-time\"\n");
+    let spaced = TestFolder::with_config("[servers.time]\ncommand = \"uvx mcp-server-time\"\n");
     let ran = spaced.run(&["tools", "--json"]);
     let advice = "No such file or directory; `command` is the program alone: write command = \"uvx\", args = [\"mcp-server-time\"]\n";
     assert!(ran.stderr.contains(advice), "{ran:?}");
-    let nowhere = Place::with_config("[servers.docs]\nurl = \"docs.example/mcp\"\n");
+    let nowhere = TestFolder::with_config("[servers.docs]\nurl = \"docs.example/mcp\"\n");
     let ran = nowhere.run(&["tools", "--json"]);
     let block = "after 1 attempt\n   Reason: Connection to http server 'docs' failed: `url` is not an http or https address: relative URL without a base\n   Check: is the server running, and is its url right?\n";
     assert!(ran.stderr.contains(block), "{ran:?}");
@@ -63,7 +63,7 @@ fn what_waiting_cannot_mend_is_tried_once_and_told_twice() {
 #[test]
 fn what_runs_on_tries_three_times_and_says_when_a_server_is_connected() {
     // TL-6, MC-2
-    let place = Place::with_config(&format!("{NO_DELAY}{MISSING}{}", section("s", "")));
+    let place = TestFolder::with_config(&format!("{NO_DELAY}{MISSING}{}", section("s", "")));
     let _serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     let log = || fs::read_to_string(place.path().join("log")).unwrap();
     wait_until("it has failed", || {
@@ -81,7 +81,7 @@ fn a_dead_server_is_started_three_times() {
     let script = "echo x >> starts; exit 3";
     let config =
         format!("{NO_DELAY}[servers.dead]\ncommand = \"sh\"\nargs = [\"-c\", {script:?}]\n");
-    let place = Place::with_config(&config).variable("RUST_LOG", "info");
+    let place = TestFolder::with_config(&config).variable("RUST_LOG", "info");
     let ran = place.run(&["tools", "--json"]);
     assert_eq!(attempts(&ran), 3, "{ran:?}");
     assert_eq!(fs::read_to_string(place.path().join("starts")).unwrap().lines().count(), 3);
@@ -91,13 +91,13 @@ fn a_dead_server_is_started_three_times() {
 fn a_server_that_dies_of_the_probe_is_known_the_next_time() {
     // MC-1
     let config = format!("{NO_DELAY}{}", section("old", "dies-on-discover"));
-    let place = Place::with_config(&config).variable("RUST_LOG", "info");
+    let place = TestFolder::with_config(&config).variable("RUST_LOG", "info");
     let first = place.run(&["tools", "--json"]);
     assert!(first.stderr.contains("MCP connection succeeded on attempt 2"), "{first:?}");
     let second = place.run(&["tools", "--json"]);
     assert_eq!((attempts(&second), second.stdout), (1, first.stdout), "{}", second.stderr);
     // Without a place for it, it is not remembered, and that is no error.
-    let homeless = Place::with_config(&config).variable("RUST_LOG", "info").homeless();
+    let homeless = TestFolder::with_config(&config).variable("RUST_LOG", "info").homeless();
     for _ in 0..2 {
         let ran = homeless.run(&["tools", "--json"]);
         assert_eq!((ran.status, attempts(&ran)), (0, 2), "{ran:?}");
@@ -112,7 +112,7 @@ fn a_silent_server_keeps_nobody_for_long() {
         section_with_pid("mute", "silent"),
         section("s", "")
     );
-    let place = Place::with_config(&config);
+    let place = TestFolder::with_config(&config);
     let told = "⚠️ Continuing without mute: not connected within 0.3s (`[mcp] startup_wait`)\n";
     let ran = place.run(&["tools", "--json"]);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, told));
@@ -149,7 +149,7 @@ fn a_call_keeps_to_its_servers_timeout_while_that_connects() {
     // TL-6, EX-3, EX-7: in all forms of arguments, and the time says how long it took.
     let server = section_with_pid("mute", "silent");
     let config = format!("{server}timeout = \"1s\"\ntools.quick = {{ timeout = \"400ms\" }}\n");
-    let place = Place::with_config(&config);
+    let place = TestFolder::with_config(&config);
     let cases: [(&[&str], &str, f64); 5] = [
         (&["mute__x"], "1s", 1000.0),
         (&["mute__x", "a=1"], "1s", 1000.0),
@@ -171,7 +171,7 @@ fn a_call_keeps_to_its_servers_timeout_while_that_connects() {
 #[test]
 fn the_time_of_a_call_covers_connecting_in_all_forms() {
     // EX-7
-    let place = Place::with_config(&section("slow", "slow-start=700"));
+    let place = TestFolder::with_config(&section("slow", "slow-start=700"));
     for words in [
         &["slow__add", "a=1", "b=2"][..],
         &["slow__add", r#"{"a":1,"b":2}"#],
@@ -182,7 +182,7 @@ fn the_time_of_a_call_covers_connecting_in_all_forms() {
         assert!(milliseconds(&envelope) >= 700.0, "{words:?}: {envelope}");
     }
     let dead = "[mcp]\nretry_base_delay = \"200ms\"\n[servers.dead]\ncommand = \"false\"\n";
-    let place = Place::with_config(dead);
+    let place = TestFolder::with_config(dead);
     for words in [&["dead__x"][..], &["dead__x", "a=1"], &["dead__x", "{}"]] {
         let envelope = place.call(words);
         assert_eq!(envelope["error_kind"], "unavailable");
@@ -193,7 +193,7 @@ fn the_time_of_a_call_covers_connecting_in_all_forms() {
 #[test]
 fn a_misspelt_server_is_told_with_those_that_are_close() {
     // TL-4: and nothing is started.
-    let place = Place::with_config(&section_with_pid("time", ""));
+    let place = TestFolder::with_config(&section_with_pid("time", ""));
     let envelope = place.call(&["tme__get_time", "a=1"]);
     assert_eq!(envelope["error"], "Unknown MCP server 'tme' in tool name 'tme__get_time'");
     assert_eq!(envelope["hint"], "Did you mean: time__get_time");
@@ -214,12 +214,12 @@ fn settings_with_which_nothing_connects_are_refused() {
         ),
         ("[mcp]\nstartup_wait = \"soon\"\n".to_owned(), "startup_wait"),
     ] {
-        let refusal = Place::with_config(&config).refusal(&["call", "echo"]);
+        let refusal = TestFolder::with_config(&config).refusal(&["call", "echo"]);
         assert!(refusal.contains(says), "{config}\n{refusal}");
     }
     // Nobody waits with 0 s.
     let config = format!("[mcp]\nstartup_wait = \"0s\"\n{}", section("s", "slow-start=500"));
-    let ran = Place::with_config(&config).run(&["tools", "--json"]);
+    let ran = TestFolder::with_config(&config).run(&["tools", "--json"]);
     assert!(ran.stderr.contains("⚠️ Continuing without s: not connected within 0s"), "{ran:?}");
 }
 
@@ -230,7 +230,7 @@ fn an_attempt_has_an_end() {
         "[mcp]\nretry_base_delay = \"1ms\"\nconnect_timeout = \"200ms\"\n{}",
         section("mute", "silent")
     );
-    let ran = Place::with_config(&config).run(&["tools", "--json"]);
+    let ran = TestFolder::with_config(&config).run(&["tools", "--json"]);
     let reason = "Reason: Connection to stdio server 'mute' failed: no answer within 0.2s; it gets";
     assert!(ran.stderr.contains(reason), "{ran:?}");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::test_folder::TestFolder;
 
 fn definition(name: &str) -> Value {
     json!({"name": name, "description": "A mock",
@@ -23,7 +23,7 @@ fn a_json_file_may_be_a_definition_a_list_or_a_config() {
         json!({"tools": {"registry": {"b": b, "a": nameless}}, "executor": {"timeout": "5s"}}),
     ] {
         for name in ["config.json", "config"] {
-            let place = Place::new().file(name, serde_json::to_string_pretty(&file).unwrap());
+            let place = TestFolder::new().file(name, serde_json::to_string_pretty(&file).unwrap());
             let envelope = place.call(&["a", "--config", name]);
             assert_eq!(envelope["result"], json!({"I am": "a"}), "{file}");
         }
@@ -35,7 +35,7 @@ fn numbers_of_a_json_config_keep_their_digits() {
     // RS-3
     let config = r#"{"name":"n","description":"d","implementation":{"type":"mock",
                      "mock_response":{"big":12345678901234567890123,"one":1.0}}}"#;
-    let place = Place::new().file("n.json", config);
+    let place = TestFolder::new().file("n.json", config);
     let ran = place.run(&["call", "n", "--config", "n.json"]);
     assert!(ran.stdout.contains(r#"{"big":12345678901234567890123,"one":1.0}"#), "{ran:?}");
 }
@@ -64,7 +64,8 @@ fn broken_definitions_are_named_with_file_and_line() {
         ("{\"name\":\"x\",\"implementation\":{}}", "t.json:1: tool `x`: `"),
         ("{\n\"tools\": [}", "t.json:2:11: expected value"),
     ] {
-        let refusal = Place::new().file("t.json", file).refusal(&["tools", "--config", "t.json"]);
+        let refusal =
+            TestFolder::new().file("t.json", file).refusal(&["tools", "--config", "t.json"]);
         assert!(refusal.contains(says), "{file}\n{refusal}");
     }
 }
@@ -73,7 +74,7 @@ fn broken_definitions_are_named_with_file_and_line() {
 fn all_broken_definitions_are_told_at_once() {
     let broken = |name: &str| json!({"name": name, "description": "d", "implementation": {"type": "builtin"}});
     let file = json!([broken("one"), broken("two")]).to_string();
-    let refusal = Place::new().file("t.json", file).refusal(&["tools", "--config", "t.json"]);
+    let refusal = TestFolder::new().file("t.json", file).refusal(&["tools", "--config", "t.json"]);
     assert!(refusal.contains("tool `one`: type `builtin` needs `handler`"), "{refusal}");
     assert!(refusal.contains("tool `two`: type `builtin` needs `handler`"), "{refusal}");
 }
@@ -81,7 +82,7 @@ fn all_broken_definitions_are_told_at_once() {
 #[test]
 fn a_definition_may_take_a_built_ins_place() {
     // TL-2
-    let place = Place::new().file("t.json", definition("echo").to_string());
+    let place = TestFolder::new().file("t.json", definition("echo").to_string());
     let ran = place.run(&["call", "echo", "--config", "t.json", "--json"]);
     assert_eq!(ran.json()["result"], json!({"I am": "echo"}));
     assert!(

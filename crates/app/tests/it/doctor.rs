@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use crate::{
     fixture::{NO_DELAY, library, section},
-    place::Place,
+    test_folder::TestFolder,
 };
 
 /// The checks of one name, as `status: message`.
-fn check(place: &Place, name: &str) -> (i32, Vec<String>) {
+fn check(place: &TestFolder, name: &str) -> (i32, Vec<String>) {
     let ran = place.run(&["doctor", "--json"]);
     let report = ran.json();
     assert_eq!(report["ok"], ran.status == 0, "{ran:?}");
@@ -24,7 +24,7 @@ fn check(place: &Place, name: &str) -> (i32, Vec<String>) {
 
 #[test]
 fn an_empty_place_is_well() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (status, config) = check(&place, "config");
     let says = "info: no config file; built-in tools only (see --config in `switchboard --help`)";
     assert_eq!((status, config), (0, vec![says.to_owned()]));
@@ -43,7 +43,7 @@ fn a_handler_that_does_not_exist_is_broken() {
     // LT-2
     let config = "[[tools]]\nname = \"x\"\ndescription = \"d\"\n\
                   implementation = { type = \"builtin\", handler = \"math_evil\" }\n";
-    let place = Place::with_config(config);
+    let place = TestFolder::with_config(config);
     let says = "broken: switchboard.toml:1: tool `x`: Builtin handler 'math_evil' not found; \
                 did you mean `math_eval`?";
     assert_eq!(check(&place, "handlers"), (1, vec![says.to_owned()]));
@@ -55,7 +55,7 @@ fn a_handler_that_does_not_exist_is_broken() {
 
 #[test]
 fn policy_and_search_are_told() {
-    let place = Place::with_config(
+    let place = TestFolder::with_config(
         "[policy]\ndeny = [\"echo\"]\n[builtins.search_web]\nprovider = \"duckduckgo\"\n",
     );
     assert_eq!(
@@ -63,18 +63,18 @@ fn policy_and_search_are_told() {
         (0, vec!["info: echo is denied by deny \"echo\"".to_owned()])
     );
     assert_eq!(check(&place, "search_web").1, ["ok: searches with DuckDuckGo"]);
-    let place = Place::with_config("[policy]\ndeny = [\"search_web\", \"control_*\"]\n");
+    let place = TestFolder::with_config("[policy]\ndeny = [\"search_web\", \"control_*\"]\n");
     assert!(check(&place, "search_web").1.is_empty() && check(&place, "mixer").1.is_empty());
 }
 
 #[test]
 fn a_broken_config_is_a_finding() {
-    let place = Place::with_config("[executor]\ntimeot = 1");
+    let place = TestFolder::with_config("[executor]\ntimeot = 1");
     let (status, config) = check(&place, "config");
     let says =
         "broken: switchboard.toml:2: unknown key `timeot` in [executor]; did you mean `timeout`?";
     assert_eq!((status, config), (1, vec![says.to_owned()]));
-    let place = Place::with_config(
+    let place = TestFolder::with_config(
         "[[tools]]\nname = \"x\"\ndescription = \"d\"\nimplementation = { type = \"mock\" }\n",
     );
     let (status, config) = check(&place, "config");
@@ -94,7 +94,7 @@ fn servers_are_probed() {
         section("ignored", "").replace("[servers.ignored]\n", &long),
         section("off", "").replace("[servers.off]\n", "[servers.off]\nenabled = false\n"),
     ];
-    let place = Place::with_config(&config.concat());
+    let place = TestFolder::with_config(&config.concat());
     let ran = place.run(&["doctor", "--json"]);
     let report = ran.json();
     assert_eq!((ran.status, &report["ok"]), (1, &Value::Bool(false)), "{ran:?}");
@@ -149,7 +149,7 @@ fn models_are_looked_at() {
                   [[tools]]\nname = \"odd.name\"\ndescription = \"d\"\n\
                   parameters = { anyOf = [{ type = \"object\" }, { type = \"object\" }] }\n\
                   implementation = { type = \"mock\", mock_response = 1 }\n";
-    let place = Place::with_config(config);
+    let place = TestFolder::with_config(config);
     let ran = place.run(&["doctor", "--json"]);
     let report = ran.json();
     assert_eq!((ran.status, &report["ok"]), (1, &Value::Bool(false)), "{ran:?}");
@@ -182,7 +182,7 @@ fn models_are_looked_at() {
 fn the_services_of_voice_are_looked_at() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let place = Place::with_config(&format!(
+    let place = TestFolder::with_config(&format!(
         "[voice]\nmqtt = \"mqtt://127.0.0.1:1\"\nstt = {{ url = \"tcp://{address}\" }}\n"
     ));
     assert_eq!(check(&place, "voice stt").1, [format!("ok: Wyoming tcp://{address}, reachable")]);

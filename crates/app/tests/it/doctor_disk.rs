@@ -2,10 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use crate::place::Place;
+use crate::test_folder::TestFolder;
 
 /// The row of doctor's table that begins with this mark and name.
-fn row(place: &Place, name: &str) -> (i32, String) {
+fn row(place: &TestFolder, name: &str) -> (i32, String) {
     let ran = place.run(&["doctor"]);
     let is_its = |line: &&str| line.split_whitespace().nth(1) == Some(name);
     let row = ran.stdout.lines().find(is_its).unwrap_or_else(|| panic!("{name}: {ran:?}"));
@@ -13,8 +13,8 @@ fn row(place: &Place, name: &str) -> (i32, String) {
 }
 
 /// A place whose state folder is below its home.
-fn at_home() -> Place {
-    let place = Place::new().homeless();
+fn at_home() -> TestFolder {
+    let place = TestFolder::new().homeless();
     let home = place.path().display().to_string();
     place.variable("HOME", &home)
 }
@@ -41,10 +41,10 @@ fn records_are_told_as_they_are() {
 
 #[test]
 fn other_records_are_told_too() {
-    let place = Place::with_config("[audit]\nenabled = false\n");
+    let place = TestFolder::with_config("[audit]\nenabled = false\n");
     assert_eq!(row(&place, "records").1, "• records switched off: `[audit] enabled = false`");
     let config = "[audit]\npath = \"kept\"\nmax_age = \"36h\"\nmax_size = \"20MB\"\n";
-    let place = Place::with_config(config);
+    let place = TestFolder::with_config(config);
     assert_eq!(row(&place, "records").1, "✓ records kept, no calls yet, 0 B of 20 MB, 36 hours");
 }
 
@@ -76,8 +76,8 @@ fn it_says_where_everything_is_how_large_and_how_old() {
 }
 
 /// A place in which `wpctl` is this script, and there is no other mixer.
-fn with_wpctl(script: &str) -> Place {
-    let place = Place::new().file("bin/wpctl", format!("#!/bin/sh\n{script}\n"));
+fn with_wpctl(script: &str) -> TestFolder {
+    let place = TestFolder::new().file("bin/wpctl", format!("#!/bin/sh\n{script}\n"));
     let program = place.path().join("bin/wpctl");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}", place.path().join("bin").display());
@@ -105,7 +105,7 @@ fn a_zwave_network_that_is_not_there_is_broken() {
     let config = format!(
         "[servers.home]\ncommand = {program:?}\nargs = [\"zwave\", \"--mqtt\", \"mqtt://127.0.0.1:1\"]\n"
     );
-    let place = Place::with_config(&config);
+    let place = TestFolder::with_config(&config);
     let ran = place.run(&["doctor"]);
     assert_eq!(ran.status, 1, "{ran:?}");
     let row = ran.stdout.lines().find(|line| line.starts_with("✗ server home"));

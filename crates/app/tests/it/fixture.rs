@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::place::Place;
+use crate::test_folder::TestFolder;
 
 /// The bit of SIGINT in the masks of `/proc`.
 const SIGINT: u64 = 1 << 1;
@@ -77,13 +77,13 @@ done
 "#;
 
 /// A place with the library as the server `NAME`.
-pub(crate) fn library(name: &str, more: &str) -> Place {
+pub(crate) fn library(name: &str, more: &str) -> TestFolder {
     let config = format!("{more}[servers.{name}]\ncommand = \"sh\"\nargs = [\"library.sh\"]\n");
-    Place::with_config(&config).file("library.sh", LIBRARY)
+    TestFolder::with_config(&config).file("library.sh", LIBRARY)
 }
 
 /// The pid that a server left in its file, as soon as it has.
-pub(crate) fn pid(place: &Place, name: &str) -> u32 {
+pub(crate) fn pid(place: &TestFolder, name: &str) -> u32 {
     let file = place.path().join(format!("{name}.pid"));
     wait_until("the server has started", || file.exists());
     fs::read_to_string(file).unwrap().trim().parse().unwrap()

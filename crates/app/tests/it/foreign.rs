@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::{fixture::misbehaving, place::Place};
+use crate::{fixture::misbehaving, test_folder::TestFolder};
 
 /// The names of the tools that servers of the config have.
-fn tools(place: &Place, config: &str) -> Vec<String> {
+fn tools(place: &TestFolder, config: &str) -> Vec<String> {
     let ran = place.run(&["tools", "--json", "--config", config]);
     let Value::Array(tools) = ran.json() else { panic!("{ran:?}") };
     let of_servers = tools.iter().filter(|tool| tool["server"].is_string());
@@ -22,7 +22,7 @@ fn claude_desktops() {
             "off": {"command": "/no/such/thing", "env": {"X": "${UNSET}"}, "disabled": true},
         }
     });
-    let place = Place::new()
+    let place = TestFolder::new()
         .file("claude_desktop_config.json", config.to_string())
         .variable("CLAUDE_KEY", "from outside");
     let file = "claude_desktop_config.json";
@@ -41,7 +41,7 @@ fn cursors() {
         misbehaving()
     );
     let place =
-        Place::new().file(".cursor/mcp.json", config).file("run.sh", "#!/bin/sh\nexec $P\n");
+        TestFolder::new().file(".cursor/mcp.json", config).file("run.sh", "#!/bin/sh\nexec $P\n");
     let script = place.path().join("run.sh");
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -57,7 +57,7 @@ fn vs_codes() {
                   "env": {"B": "${env:OUTSIDE}"}, "dev": {"watch": "src/**"}},
         }
     });
-    let place = Place::new()
+    let place = TestFolder::new()
         .file(".vscode/mcp.json", config.to_string())
         .file(".env", "# secrets\nA=\"from the file\"\nB=not this\n")
         .variable("OUTSIDE", "from outside");
@@ -75,7 +75,7 @@ fn an_input_is_asked_for_only_where_it_is_needed() {
             "plain": {"command": misbehaving()},
         }
     });
-    let place = Place::new().file("mcp.json", config.to_string());
+    let place = TestFolder::new().file("mcp.json", config.to_string());
     let config = ["--config", "mcp.json"];
     assert_eq!(place.call(&[&["echo"], &config[..]].concat())["success"], true);
     assert_eq!(place.call(&[&["plain__echo", "text=x"], &config[..]].concat())["success"], true);
@@ -97,7 +97,7 @@ fn what_is_unset_skips_its_server_alone() {
         "notion": {"command": misbehaving(), "env": {"T": "${env:NOTION_TOKEN}"}},
         "claude": {"command": misbehaving(), "args": ["${CLAUDE_TOKEN}"]},
     }});
-    let place = Place::new().file("mcp.json", config.to_string());
+    let place = TestFolder::new().file("mcp.json", config.to_string());
     assert_eq!(tools(&place, "mcp.json"), ["fine__echo", "fine__add"]);
     for (server, variable) in [("notion", "NOTION_TOKEN"), ("claude", "CLAUDE_TOKEN")] {
         let says =

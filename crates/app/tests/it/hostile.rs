@@ -14,9 +14,9 @@ use switchboard_testkit::{
 
 use crate::{
     fixture::wait_until,
-    place::Place,
     pty::{self, Shown, Terminal},
     serve::Serving,
+    test_folder::TestFolder,
 };
 
 /// A colour of our own, a title, the clipboard, a clear screen, hidden text, the same with C1, directions, a return.
@@ -73,7 +73,7 @@ done
 "#;
 
 /// A place whose server, script, tokens and records are hostile.
-fn place(more: &str) -> Place {
+fn place(more: &str) -> TestFolder {
     // As JSON, so that it stands in the server's answers; a `$` of the shell or a quote is not in it.
     let said = Value::from(HOSTILE).to_string();
     let said = said.trim_matches('"');
@@ -95,7 +95,7 @@ fn place(more: &str) -> Place {
         "other": {"type": HOSTILE},
         "asks": {"command": "x", "env": {"A": format!("${{input:{HOSTILE}}}")}},
     }});
-    Place::with_config(&config)
+    TestFolder::with_config(&config)
         .file("server.sh", SERVER.replace("@@", &escaped))
         .file("script.json", json!({"turns": turns}).to_string())
         .file("theirs.json", theirs.to_string())
@@ -106,7 +106,7 @@ fn place(more: &str) -> Place {
 }
 
 /// Runs a command whose output goes to a terminal; nobody types.
-fn shown(place: &Place, words: &[&str]) -> Shown {
+fn shown(place: &TestFolder, words: &[&str]) -> Shown {
     let mut command = place.command(words);
     command.env("RUST_LOG", "debug");
     pty::run_without_keyboard(command)
@@ -129,7 +129,7 @@ fn check(what: &str, shown: &str) {
 }
 
 /// The commands that a help page lists.
-fn listed(place: &Place, words: &[&str]) -> BTreeSet<String> {
+fn listed(place: &TestFolder, words: &[&str]) -> BTreeSet<String> {
     let help = place.run(&[words, &["--help"]].concat()).stdout;
     // Those of the program stand in groups, those of a command under one title.
     let title = if words.is_empty() { "Everyday:\n" } else { "Commands:\n" };
@@ -144,7 +144,7 @@ fn listed(place: &Place, words: &[&str]) -> BTreeSet<String> {
 }
 
 /// Every command of the program, subcommands with a space.
-fn all_commands(place: &Place) -> BTreeSet<String> {
+fn all_commands(place: &TestFolder) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for command in listed(place, &[]) {
         let below = listed(place, &[&command]);
@@ -156,110 +156,110 @@ fn all_commands(place: &Place) -> BTreeSet<String> {
 
 /// Whether what the server or somebody else says must be seen in what a command shows.
 #[derive(Clone, Copy, PartialEq)]
-enum Says {
-    Something,
-    Nothing,
+enum HostileText {
+    Required,
+    Optional,
 }
-use Says::{Nothing, Something};
+use HostileText::{Optional, Required};
 
 /// Each command with arguments, and whether something hostile must be seen. `ARGUMENTS` and `STT` stand for what is known
 /// only later.
-const CASES: &[(&str, &[&str], Says)] = &[
-    ("tools", &[], Something),
-    ("tools", &["h__t"], Something),
-    ("tools", &["*"], Something),
-    ("tools", &["--json"], Something),
-    ("tools", &[HOSTILE], Something),
-    ("call", &["h__t", "ARGUMENTS"], Something),
-    ("call", &["h__t", "ARGUMENTS", "--text"], Something),
-    ("call", &["h__t", "ARGUMENTS", "--json"], Something),
-    ("call", &["h__t", "ARGUMENTS", "-o", "picture"], Something),
-    ("call", &["h__fails"], Something),
-    ("call", &["h__fails", "--text"], Something),
-    ("call", &["h__refuses", "--text"], Something),
-    ("call", &["h__t", "x=1"], Something),
-    ("call", &["h__bidi"], Something),
-    ("call", &[HOSTILE], Something),
-    ("resources", &[], Something),
-    ("resources", &["--json"], Something),
-    ("resources", &["r://x"], Something),
-    ("resources", &["r://y"], Something),
-    ("prompts", &[], Something),
-    ("prompts", &["p"], Something),
-    ("prompts", &["p", "--json"], Something),
-    ("prompts", &["nobody"], Something),
-    ("ask", &["-m", "script:script.json", "hi"], Something),
-    ("ask", &["-m", "script:script.json", "--json", "hi"], Something),
-    ("ask", &["-m", HOSTILE, "hi"], Something),
-    ("chat", &["-m", "script:script.json"], Something),
-    ("chat", &["--list"], Something),
-    ("doctor", &[], Something),
-    ("doctor", &["--json"], Something),
-    ("add", &["h2", "--config", "new.toml", "--", "sh", "server.sh"], Something),
-    ("enable", &["h", "--config", "copy.toml"], Nothing),
-    ("disable", &["h", "--config", "copy.toml"], Nothing),
-    ("remove", &["h", "--config", "copy.toml"], Nothing),
-    ("init", &["--config", "fresh.toml"], Nothing),
-    ("connect", &["cursor", "--print"], Nothing),
-    ("import", &["theirs.json", "--config", "new.toml"], Something),
-    ("import", &["theirs.json", "--config", "new.toml", "--json"], Something),
-    ("trust", &["sub"], Something),
-    ("completions", &["bash"], Nothing),
-    ("token", &["new", "--name", "x", "--tools", HOSTILE], Nothing),
-    ("token new", &["--name", HOSTILE], Nothing),
-    ("token list", &[], Something),
-    ("token list", &["--json"], Something),
-    ("token revoke", &[HOSTILE], Something),
-    ("token sign", &[HOSTILE], Nothing),
-    ("config", &["path"], Nothing),
-    ("config path", &[], Nothing),
-    ("config check", &["--config", "bad.toml"], Nothing),
-    ("config schema", &[], Nothing),
-    ("login", &[HOSTILE], Nothing),
-    ("logout", &[HOSTILE], Nothing),
-    ("secret", &["list"], Nothing),
-    ("secret list", &[], Nothing),
-    ("secret set", &[HOSTILE], Nothing),
-    ("secret rm", &[HOSTILE], Nothing),
-    ("secret rotate", &[], Nothing),
-    ("approve", &[HOSTILE], Something),
-    ("approve", &["--rules"], Nothing),
-    ("calls", &[], Something),
-    ("calls", &["--json"], Something),
-    ("calls show", &[HOSTILE], Something),
-    ("calls stats", &[], Nothing),
-    ("calls export", &[], Something),
-    ("calls export", &["--format", "csv"], Something),
-    ("calls export", &["--as", "mocks"], Something),
-    ("calls verify", &[], Nothing),
-    ("calls gc", &[], Nothing),
-    ("policy", &["test"], Nothing),
-    ("profile", &["list"], Nothing),
-    ("profile list", &[], Nothing),
-    ("profile test", &[HOSTILE], Something),
-    ("policy test", &["--config", "rules.toml"], Nothing),
-    ("zwave", &["--mqtt", HOSTILE], Nothing),
-    ("voice", &["-m", "script:script.json", "--source", "wav:said.wav", "--stt", "STT"], Something),
-    ("worker", &["--nats", "nats://127.0.0.1:1", "--group", HOSTILE], Something),
-    ("cluster", &["rotate-secret"], Nothing),
-    ("cluster rotate-secret", &["--forget-old"], Nothing),
-    ("serve", &["--listen", HOSTILE], Something),
-    ("servers", &[], Nothing),
-    ("restart", &[HOSTILE], Nothing),
-    ("logs", &[HOSTILE], Nothing),
-    ("runs", &[], Nothing),
-    ("runs show", &[HOSTILE], Something),
-    ("runs resume", &[HOSTILE], Nothing),
-    ("runs rerun", &[HOSTILE], Nothing),
-    ("runs diff", &[HOSTILE, HOSTILE], Nothing),
-    ("runs export", &[HOSTILE], Nothing),
-    ("sandbox", &["learn", HOSTILE], Nothing),
-    ("sandbox learn", &["h", "--calls", "calls.jsonl"], Nothing),
+const CASES: &[(&str, &[&str], HostileText)] = &[
+    ("tools", &[], Required),
+    ("tools", &["h__t"], Required),
+    ("tools", &["*"], Required),
+    ("tools", &["--json"], Required),
+    ("tools", &[HOSTILE], Required),
+    ("call", &["h__t", "ARGUMENTS"], Required),
+    ("call", &["h__t", "ARGUMENTS", "--text"], Required),
+    ("call", &["h__t", "ARGUMENTS", "--json"], Required),
+    ("call", &["h__t", "ARGUMENTS", "-o", "picture"], Required),
+    ("call", &["h__fails"], Required),
+    ("call", &["h__fails", "--text"], Required),
+    ("call", &["h__refuses", "--text"], Required),
+    ("call", &["h__t", "x=1"], Required),
+    ("call", &["h__bidi"], Required),
+    ("call", &[HOSTILE], Required),
+    ("resources", &[], Required),
+    ("resources", &["--json"], Required),
+    ("resources", &["r://x"], Required),
+    ("resources", &["r://y"], Required),
+    ("prompts", &[], Required),
+    ("prompts", &["p"], Required),
+    ("prompts", &["p", "--json"], Required),
+    ("prompts", &["nobody"], Required),
+    ("ask", &["-m", "script:script.json", "hi"], Required),
+    ("ask", &["-m", "script:script.json", "--json", "hi"], Required),
+    ("ask", &["-m", HOSTILE, "hi"], Required),
+    ("chat", &["-m", "script:script.json"], Required),
+    ("chat", &["--list"], Required),
+    ("doctor", &[], Required),
+    ("doctor", &["--json"], Required),
+    ("add", &["h2", "--config", "new.toml", "--", "sh", "server.sh"], Required),
+    ("enable", &["h", "--config", "copy.toml"], Optional),
+    ("disable", &["h", "--config", "copy.toml"], Optional),
+    ("remove", &["h", "--config", "copy.toml"], Optional),
+    ("init", &["--config", "fresh.toml"], Optional),
+    ("connect", &["cursor", "--print"], Optional),
+    ("import", &["theirs.json", "--config", "new.toml"], Required),
+    ("import", &["theirs.json", "--config", "new.toml", "--json"], Required),
+    ("trust", &["sub"], Required),
+    ("completions", &["bash"], Optional),
+    ("token", &["new", "--name", "x", "--tools", HOSTILE], Optional),
+    ("token new", &["--name", HOSTILE], Optional),
+    ("token list", &[], Required),
+    ("token list", &["--json"], Required),
+    ("token revoke", &[HOSTILE], Required),
+    ("token sign", &[HOSTILE], Optional),
+    ("config", &["path"], Optional),
+    ("config path", &[], Optional),
+    ("config check", &["--config", "bad.toml"], Optional),
+    ("config schema", &[], Optional),
+    ("login", &[HOSTILE], Optional),
+    ("logout", &[HOSTILE], Optional),
+    ("secret", &["list"], Optional),
+    ("secret list", &[], Optional),
+    ("secret set", &[HOSTILE], Optional),
+    ("secret rm", &[HOSTILE], Optional),
+    ("secret rotate", &[], Optional),
+    ("approve", &[HOSTILE], Required),
+    ("approve", &["--rules"], Optional),
+    ("calls", &[], Required),
+    ("calls", &["--json"], Required),
+    ("calls show", &[HOSTILE], Required),
+    ("calls stats", &[], Optional),
+    ("calls export", &[], Required),
+    ("calls export", &["--format", "csv"], Required),
+    ("calls export", &["--as", "mocks"], Required),
+    ("calls verify", &[], Optional),
+    ("calls gc", &[], Optional),
+    ("policy", &["test"], Optional),
+    ("profile", &["list"], Optional),
+    ("profile list", &[], Optional),
+    ("profile test", &[HOSTILE], Required),
+    ("policy test", &["--config", "rules.toml"], Optional),
+    ("zwave", &["--mqtt", HOSTILE], Optional),
+    ("voice", &["-m", "script:script.json", "--source", "wav:said.wav", "--stt", "STT"], Required),
+    ("worker", &["--nats", "nats://127.0.0.1:1", "--group", HOSTILE], Required),
+    ("cluster", &["rotate-secret"], Optional),
+    ("cluster rotate-secret", &["--forget-old"], Optional),
+    ("serve", &["--listen", HOSTILE], Required),
+    ("servers", &[], Optional),
+    ("restart", &[HOSTILE], Optional),
+    ("logs", &[HOSTILE], Optional),
+    ("runs", &[], Optional),
+    ("runs show", &[HOSTILE], Required),
+    ("runs resume", &[HOSTILE], Optional),
+    ("runs rerun", &[HOSTILE], Optional),
+    ("runs diff", &[HOSTILE, HOSTILE], Optional),
+    ("runs export", &[HOSTILE], Optional),
+    ("sandbox", &["learn", HOSTILE], Optional),
+    ("sandbox learn", &["h", "--calls", "calls.jsonl"], Optional),
     // From here on the lock applies.
-    ("lock", &["--json"], Something),
-    ("lock", &["--check"], Nothing),
-    ("lock", &["--update", "h"], Nothing),
-    ("trust", &["h"], Nothing),
+    ("lock", &["--json"], Required),
+    ("lock", &["--check"], Optional),
+    ("lock", &["--update", "h"], Optional),
+    ("trust", &["h"], Optional),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -284,7 +284,7 @@ fn walk(stt: &str) {
     assert!(missing.is_empty(), "commands without a case here: {missing:?}");
 
     let mut silent = Vec::new();
-    for &(command, more, says) in CASES {
+    for &(command, more, hostile_text) in CASES {
         let more = more.iter().map(|word| match *word {
             "ARGUMENTS" => arguments.as_str(),
             "STT" => stt,
@@ -296,7 +296,7 @@ fn walk(stt: &str) {
             _ => shown(&place, &words),
         };
         check(&format!("{words:?}"), &seen.text);
-        if says == Something {
+        if hostile_text == Required {
             // Columns may cut it.
             let is_seen = seen.text.contains("HOST") || seen.text.contains("over");
             (!is_seen).then(|| silent.push(format!("{words:?}: {seen:?}")));
@@ -316,7 +316,7 @@ fn walk(stt: &str) {
 }
 
 /// Runs a chat whose lines come from a file, with commands of its own.
-fn talk(place: &Place, words: &[&str]) -> Shown {
+fn talk(place: &TestFolder, words: &[&str]) -> Shown {
     let lines = place.path().join("lines");
     fs::write(
         &lines,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use switchboard_testkit::{OllamaModel, OllamaServer};
 use tokio::task::block_in_place;
 
-use crate::{place::Place, serving::Serving};
+use crate::{serving::Serving, test_folder::TestFolder};
 
 const IMAGE: &str = "iVBORw0KGgo=";
 const AUDIO: &str = "UklGRiQAAABXQVZF";
@@ -33,14 +33,14 @@ async fn ollama() -> OllamaServer {
     .await
 }
 
-fn place(ollama: &OllamaServer, more: &str) -> Place {
+fn place(ollama: &OllamaServer, more: &str) -> TestFolder {
     let model = |name: &str| {
         let url = ollama.url();
         format!("[models.{name}]\nprovider = 'ollama'\nmodel = '{name}'\nbase_url = '{url}'\n")
     };
     let camera = "[servers.camera]\ncommand = 'sh'\nargs = ['camera.sh']\nprefix = ''\n";
     let models = ["blind", "sees", "plain"].map(model).concat();
-    Place::with_config(&format!("{models}{more}{camera}")).file("camera.sh", CAMERA)
+    TestFolder::with_config(&format!("{models}{more}{camera}")).file("camera.sh", CAMERA)
 }
 
 /// Whether each chat so far was sent the image.

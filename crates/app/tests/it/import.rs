@@ -4,14 +4,14 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::{fixture::misbehaving, place::Place};
+use crate::{fixture::misbehaving, test_folder::TestFolder};
 
-fn config(place: &Place) -> String {
+fn config(place: &TestFolder) -> String {
     fs::read_to_string(place.path().join("switchboard.toml")).unwrap()
 }
 
 /// What was done, as `action name`, and the notes.
-fn import(place: &Place, words: &[&str]) -> (Vec<String>, Vec<String>) {
+fn import(place: &TestFolder, words: &[&str]) -> (Vec<String>, Vec<String>) {
     let ran = place.run(&[&["import", "--json"], words].concat());
     assert_eq!(ran.status, 0, "{ran:?}");
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -44,7 +44,7 @@ fn comments_stay_and_duplicates_are_left() {
         "git": {"type": "stdio", "command": "uvx", "args": ["mcp-server-git"], "env": {"GITHUB_TOKEN": "ghp_x", "A": "1", "B": "2"}},
         "none": {"note": "nothing"},
     }});
-    let place = Place::with_config(COMMENTED).file("claude.json", claude.to_string());
+    let place = TestFolder::with_config(COMMENTED).file("claude.json", claude.to_string());
     let (done, notes) = import(&place, &["claude.json"]);
     assert_eq!(done, ["left time", "added same", "added git", "skipped none"]);
     assert!(notes.is_empty(), "{notes:?}");
@@ -78,7 +78,7 @@ B = \"2\"
 #[test]
 fn people_read_what_was_done() {
     let claude = json!({"mcpServers": {"time": {"command": "y"}, "a__b": {"url": "http://x/mcp"}, "none": {}}});
-    let place = Place::with_config(COMMENTED).file("c.json", claude.to_string());
+    let place = TestFolder::with_config(COMMENTED).file("c.json", claude.to_string());
     let ran = place.run(&["import", "c.json"]);
     let backup = "the old config is switchboard.toml.bak\n";
     assert_eq!((ran.status, ran.stderr.as_str()), (0, backup), "{ran:?}");
@@ -96,8 +96,9 @@ skipped   none: it has neither `command` (stdio) nor `url` (HTTP)
 fn what_is_imported_works() {
     let cursor = json!({"mcpServers": {"c": {"command": misbehaving(), "args": ["env"],
         "env": {"WHERE": "${workspaceFolder}", "HOST": "${env:OUTSIDE}", "ODD": "${no such}"}}}});
-    let place =
-        Place::new().file(".cursor/mcp.json", cursor.to_string()).variable("OUTSIDE", "out there");
+    let place = TestFolder::new()
+        .file(".cursor/mcp.json", cursor.to_string())
+        .variable("OUTSIDE", "out there");
     assert_eq!(import(&place, &["cursor"]).0, ["added c"]);
     let written = config(&place);
     assert!(written.contains("HOST = \"${OUTSIDE}\""), "{written}");
@@ -115,7 +116,7 @@ fn inputs_become_variables() {
     let vs_code = "{ // VS Code's\n \"inputs\": [{\"id\": \"api-key\", \"type\": \"promptString\"}],\n\
                    \"servers\": {\"s\": {\"type\": \"http\", \"url\": \"http://x/mcp\",\
                    \"headers\": {\"Authorization\": \"Bearer ${input:api-key}\"}},}}";
-    let place = Place::new().file(".vscode/mcp.json", vs_code);
+    let place = TestFolder::new().file(".vscode/mcp.json", vs_code);
     let (done, notes) = import(&place, &["vscode"]);
     assert_eq!(done, ["added s"]);
     assert_eq!(notes, ["set the environment variable `API_KEY`: it was asked for there"]);
@@ -136,7 +137,7 @@ fn the_default_of_an_input_is_kept() {
         "servers": {"s": {"command": misbehaving(), "args": ["env"],
                           "env": {"MODE": "${input:mode}", "ODD": "${input:odd}"}}},
     });
-    let place = Place::new().file(".vscode/mcp.json", vs_code.to_string());
+    let place = TestFolder::new().file(".vscode/mcp.json", vs_code.to_string());
     let (_, notes) = import(&place, &["vscode"]);
     assert_eq!(notes, ["set the environment variable `ODD`: it was asked for there"]);
     assert!(config(&place).contains("MODE = \"${MODE:-fast}\""), "{}", config(&place));
@@ -149,7 +150,7 @@ fn the_default_of_an_input_is_kept() {
 #[test]
 fn the_usual_places_are_known() {
     let one = |name: &str| json!({"mcpServers": {name: {"command": name}}}).to_string();
-    let place = Place::new()
+    let place = TestFolder::new()
         .file("home/.config/Claude/claude_desktop_config.json", one("linux"))
         .file(
             "home/Library/Application Support/Code/User/mcp.json",
@@ -162,13 +163,13 @@ fn the_usual_places_are_known() {
     assert_eq!(import(&place, &["cursor", "--config", "a.toml"]).0, ["added mine"]);
     assert_eq!(import(&place, &["vscode", "--config", "a.toml"]).0, ["added mac"]);
     assert!(!place.path().join("switchboard.toml").exists());
-    let says = Place::new().refusal(&["import", "claude"]);
+    let says = TestFolder::new().refusal(&["import", "claude"]);
     assert!(says.contains("no config of Claude Desktop found"), "{says}");
 }
 
 #[test]
 fn wrong_sources_and_targets_are_refused() {
-    let place = Place::new()
+    let place = TestFolder::new()
         .file("ours.json", r#"{"executor":{}}"#)
         .file("broken.json", "{\n\"mcpServers\": {,}}")
         .file("broken.toml", "a = 1\nb = \n")
@@ -192,7 +193,7 @@ fn wrong_sources_and_targets_are_refused() {
 
 #[test]
 fn inline_servers_stay_inline() {
-    let place = Place::with_config("servers = { a = { command = \"x\" } } # mine\n")
+    let place = TestFolder::with_config("servers = { a = { command = \"x\" } } # mine\n")
         .file("c.json", r#"{"mcpServers":{"b":{"command":"y","args":["1"]}}}"#);
     assert_eq!(import(&place, &["c.json"]).0, ["added b"]);
     let expected =

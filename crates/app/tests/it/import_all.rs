@@ -4,18 +4,18 @@ use std::{fs, os::unix::fs::PermissionsExt};
 
 use serde_json::{Value, json};
 
-use crate::{fixture::misbehaving, place::Place};
+use crate::{fixture::misbehaving, test_folder::TestFolder};
 
 const OWN: &str = "config/switchboard/switchboard.toml";
 
 /// A place with a home folder, whose own config is in `config/switchboard`.
-fn home() -> Place {
-    let place = Place::new().finding();
+fn home() -> TestFolder {
+    let place = TestFolder::new().finding();
     let folder = place.path().display().to_string();
     place.variable("HOME", &folder).variable("XDG_CONFIG_HOME", &format!("{folder}/config"))
 }
 
-fn read(place: &Place, file: &str) -> String {
+fn read(place: &TestFolder, file: &str) -> String {
     fs::read_to_string(place.path().join(file)).unwrap_or_default()
 }
 
@@ -442,8 +442,9 @@ fn the_folders_configs_get_into_the_own_one_only_by_name() {
     let place = home().file("sub/.cursor/mcp.json", &config);
     let run = |words: &[&str]| {
         let mut command = place.command(words);
-        let ran =
-            crate::place::Ran::of(command.current_dir(place.path().join("sub")).output().unwrap());
+        let ran = crate::test_folder::CommandOutput::of(
+            command.current_dir(place.path().join("sub")).output().unwrap(),
+        );
         assert_eq!(ran.status, 0, "{ran:?}");
         ran
     };
@@ -472,7 +473,7 @@ fn every_programs_config_is_used_as_it_is() {
         ("continue.yaml", format!("mcpServers:\n  - {{name: s, command: {program}, disabledTools: [add]}}\n")),
         ("opencode.json", json!({"mcp": {"s": {"type": "local", "command": [program]}}, "tools": {"s_add": false}}).to_string()),
     ] {
-        let place = Place::new().file(file, config);
+        let place = TestFolder::new().file(file, config);
         let ran = place.run(&["tools", "--json", "--config", file]);
         assert_eq!(ran.status, 0, "{file}: {ran:?}");
         let listed = ran.json();
@@ -482,7 +483,7 @@ fn every_programs_config_is_used_as_it_is() {
         let denied = place.call(&["s__add", "a=1", "b=2", "--config", file]);
         assert_eq!(denied["error_kind"], "denied", "{file}: {denied}");
     }
-    let place = Place::new().file("x.yaml", "a: 1\n").file("y.yaml", "a: [\n");
+    let place = TestFolder::new().file("x.yaml", "a: 1\n").file("y.yaml", "a: [\n");
     let says = place.refusal(&["tools", "--config", "x.yaml"]);
     assert!(says.contains("x.yaml: there is neither goose's `extensions`"), "{says}");
     assert!(place.refusal(&["tools", "--config", "y.yaml"]).contains("y.yaml:"), "a syntax error");

@@ -9,7 +9,7 @@ use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::place::{Place, Ran};
+use crate::test_folder::{CommandOutput, TestFolder};
 
 /// A server that says what files beside it have, at each request again.
 const SPEAKER: &str = r#"
@@ -49,7 +49,7 @@ fn tools() -> Value {
 
 /// A config with servers that say what files have; another server may be written behind them.
 struct Library {
-    place: Place,
+    place: TestFolder,
 }
 
 impl Library {
@@ -59,7 +59,8 @@ impl Library {
         };
         let servers: String = names.iter().map(section).collect();
         let config = format!("[mcp]\nretry_base_delay = \"1ms\"\n{servers}{more}");
-        let place = Place::with_config(&config).file("speaker.sh", SPEAKER).variable("USER", "ada");
+        let place =
+            TestFolder::with_config(&config).file("speaker.sh", SPEAKER).variable("USER", "ada");
         let library = Self { place };
         for name in names {
             library.initialize(name, "1.0", "Read before you write.");
@@ -86,7 +87,7 @@ impl Library {
         library
     }
 
-    fn run(&self, words: &[&str]) -> Ran {
+    fn run(&self, words: &[&str]) -> CommandOutput {
         self.place.run(words)
     }
 

@@ -15,8 +15,8 @@ use switchboard_testkit::secrets;
 
 use crate::{
     fixture::wait_until,
-    place::{Place, Ran},
     pty,
+    test_folder::{CommandOutput, TestFolder},
 };
 
 const ACCESS: &str = "opaque-access-value-of-ada";
@@ -44,9 +44,9 @@ impl SignInServer {
         Self { origin, asked }
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> TestFolder {
         let url = &self.origin;
-        Place::with_config(&format!(
+        TestFolder::with_config(&format!(
             "[mcp]\nretry_attempts = 1\n[servers.docs]\nurl = \"{url}/mcp\"\nprotocol = \"legacy\"\n\
              [servers.local]\ncommand = \"true\"\nenabled = false\n[servers.plain]\nurl = \"{url}/nothing\"\nenabled = false\n"
         ))
@@ -169,7 +169,7 @@ fn location(response: &str) -> String {
 }
 
 /// Signs in as a person does: takes the address from stderr into a browser, which ends on our page.
-fn sign_in(place: &Place) -> (Ran, String) {
+fn sign_in(place: &TestFolder) -> (CommandOutput, String) {
     let mut child = place.command(&["login", "docs"]).stdin(Stdio::null()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut told = String::new();
@@ -179,7 +179,7 @@ fn sign_in(place: &Place) -> (Ran, String) {
     let address = told.lines().last().unwrap().trim().to_owned();
     let page = get(&location(&get(&address)));
     stderr.read_to_string(&mut told).unwrap();
-    let mut ran = Ran::of(child.wait_with_output().unwrap());
+    let mut ran = CommandOutput::of(child.wait_with_output().unwrap());
     ran.stderr = told;
     (ran, page)
 }
@@ -289,7 +289,7 @@ fn what_cannot_be_signed_in_to_is_told() {
     );
     let plain = place.run(&["login", "docs", "--device"]);
     assert!(plain.status == 1 && plain.stderr.contains("has no device flow"), "{plain:?}");
-    let dead = Place::with_config("[servers.docs]\nurl = \"http://127.0.0.1:9/mcp\"\n");
+    let dead = TestFolder::with_config("[servers.docs]\nurl = \"http://127.0.0.1:9/mcp\"\n");
     let dead = dead.run(&["login", "docs"]);
     assert!(
         dead.status == 1 && dead.stderr.starts_with("not signed in: failed to reach the server"),
@@ -301,7 +301,7 @@ fn what_cannot_be_signed_in_to_is_told() {
 #[test]
 fn adding_a_server_that_wants_a_sign_in_says_so() {
     let server = SignInServer::start();
-    let place = Place::new();
+    let place = TestFolder::new();
     let home = place.path().join("config").display().to_string();
     let place = place.variable("XDG_CONFIG_HOME", &home);
     let added = place.run(&["add", "docs", &format!("{}/mcp", server.origin)]);
@@ -351,7 +351,7 @@ fn a_proxy_is_asked_for_nothing_private() {
         let (port, asked) = proxy(document);
         // The proxy's own host may well be private.
         let at = format!("http://{host}:{port}");
-        let place = Place::with_config(config).variable("HTTP_PROXY", &at);
+        let place = TestFolder::with_config(config).variable("HTTP_PROXY", &at);
         let place = place.variable("HTTPS_PROXY", &at);
         let login = place.run(&["login", "docs"]);
         assert_eq!(login.status, 1, "{login:?}");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use switchboard_testkit::{ProviderServer, Reply};
 use tokio::task::block_in_place;
 
-use crate::{place::Place, serving::Serving};
+use crate::{serving::Serving, test_folder::TestFolder};
 
 /// Two hundred tools, of which one waters plants.
 fn tools() -> String {
@@ -95,7 +95,7 @@ fn calls() -> [(&'static str, Value); 3] {
 async fn every_provider_gets_what_was_found_behind_the_rest() {
     for provider in ["openai", "anthropic", "ollama"] {
         let server = ProviderServer::start(replies(provider, &calls())).await;
-        let place = Place::with_config(&config(provider, &server.url(), ""));
+        let place = TestFolder::with_config(&config(provider, &server.url(), ""));
         let ran = block_in_place(|| place.run(&["ask", "--json", "-m", "m", "Water my roses"]));
         let report = ran.json();
         assert_eq!((ran.status, &report["answer"]), (0, &json!("Done.")), "{ran:?}");
@@ -129,13 +129,13 @@ async fn the_budget_can_be_off_a_number_or_a_share() {
         ("tool_budget = '1%'", false),
     ] {
         let server = ProviderServer::start(replies("openai", &[])).await;
-        let place = Place::with_config(&config("openai", &server.url(), agent));
+        let place = TestFolder::with_config(&config("openai", &server.url(), agent));
         let ran = block_in_place(|| place.run(&["ask", "-m", "m", "Hello"]));
         assert_eq!(ran.status, 0, "{ran:?}");
         assert_eq!(sent(&server)[0].len() > 200, all, "{agent}");
     }
     for wrong in ["tool_budget = 'much'", "tool_budget = -1", "tool_budget = '101%'"] {
-        let place = Place::with_config(&config("openai", "http://127.0.0.1:9", wrong));
+        let place = TestFolder::with_config(&config("openai", "http://127.0.0.1:9", wrong));
         let refusal = place.refusal(&["ask", "-m", "m", "Hello"]);
         assert!(refusal.contains("tool_budget") || refusal.contains("budget"), "{refusal}");
     }
@@ -145,7 +145,7 @@ async fn the_budget_can_be_off_a_number_or_a_share() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_gateways_chat_searches_too() {
     let server = ProviderServer::start(replies("openai", &calls())).await;
-    let place = Place::with_config(&config("openai", &server.url(), ""));
+    let place = TestFolder::with_config(&config("openai", &server.url(), ""));
     let serving = block_in_place(|| Serving::start(&place, &["--listen", "127.0.0.1:0"]));
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "Water my roses"}]});
     let (status, said) =
@@ -163,7 +163,8 @@ async fn a_profiles_pinned_tools_are_offered_through_a_gateway_too() {
     // Some requests are about the model, not to it.
     let answers = (0..12).flat_map(|_| replies("openai", &[])).collect::<Vec<_>>();
     let server = ProviderServer::start(answers).await;
-    let place = Place::with_config(&format!("{}{profile}", config("openai", &server.url(), "")));
+    let place =
+        TestFolder::with_config(&format!("{}{profile}", config("openai", &server.url(), "")));
     let ask = || {
         for profile in ["garden", "whole"] {
             let ran = place.run(&["ask", "-m", "m", "--profile", profile, "Hello"]);

@@ -9,7 +9,7 @@ use tokio::task::block_in_place;
 
 use crate::{
     fixture::wait_until,
-    place::{Place, Ran},
+    test_folder::{CommandOutput, TestFolder},
 };
 
 #[path = "../ollama/steps.rs"]
@@ -42,12 +42,12 @@ async fn an_ollama_is_asked_in_every_way() {
 }
 
 /// Runs the program with the model `m` of the config.
-async fn run(server: &OllamaServer, model: &str, more: &str, words: &[&str]) -> Ran {
+async fn run(server: &OllamaServer, model: &str, more: &str, words: &[&str]) -> CommandOutput {
     let config = format!(
         "[models.m]\nprovider = 'ollama'\nmodel = '{model}'\nbase_url = '{}'\n{more}",
         server.url()
     );
-    block_in_place(|| Place::with_config(&config).run(words))
+    block_in_place(|| TestFolder::with_config(&config).run(words))
 }
 
 // ML-10: what cannot be asked is told before it is asked.
@@ -70,7 +70,7 @@ async fn doctor_knows_which_models_cannot_call_tools() {
     let old = ProviderServer::start([tags, show]).await;
     let config =
         format!("[models.m]\nprovider = 'ollama'\nmodel = 'old'\nbase_url = '{}'\n", old.url());
-    let ran = block_in_place(|| Place::with_config(&config).run(&["doctor"]));
+    let ran = block_in_place(|| TestFolder::with_config(&config).run(&["doctor"]));
     assert!(ran.stdout.contains("old cannot call tools"), "{ran:?}");
 }
 
@@ -104,7 +104,7 @@ async fn an_answer_cut_by_its_context_does_not_blame_max_tokens() {
         "done_reason": "length", "prompt_eval_count": 2000, "eval_count": 48});
     let server = ProviderServer::start([Reply::lines(&[cut.to_string()])]).await;
     let model = format!("ollama:m@{}", server.url());
-    let ran = block_in_place(|| Place::new().run(&["ask", "--tools", "", "-m", &model, "?"]));
+    let ran = block_in_place(|| TestFolder::new().run(&["ask", "--tools", "", "-m", &model, "?"]));
     assert_eq!((ran.status, &*ran.stdout), (0, "Half\n"), "{ran:?}");
     let says =
         "the answer was cut: the model's context is full; `num_ctx` of the model sets its size";
@@ -123,7 +123,7 @@ async fn an_error_in_a_stream_is_retried_if_nothing_was_shown() {
         let replies = [Reply::lines(&[&half, &error]), Reply::lines(&[&whole])];
         let server = ProviderServer::start(replies).await;
         let model = format!("ollama:m@{}", server.url());
-        let ran = block_in_place(|| Place::new().run(&["ask", form, "-m", &model, "?"]));
+        let ran = block_in_place(|| TestFolder::new().run(&["ask", form, "-m", &model, "?"]));
         assert_eq!(ran.status, status, "{ran:?}");
         assert_eq!(server.captured().len(), 2 - usize::try_from(status).unwrap(), "{ran:?}");
         assert!(server.captured().iter().all(|asked| asked.body["stream"] == true));

@@ -10,18 +10,23 @@ use serde_json::json;
 
 use crate::{
     fixture::{misbehaving, section},
-    place::{Place, Ran},
+    test_folder::{CommandOutput, TestFolder},
 };
 
 const COLUMNS: usize = 60;
 
 /// Runs a command line on a terminal; its stdout and stderr come as one.
-fn on_a_terminal(place: &Place, variables: &[(&str, &str)], line: &str) -> Ran {
+fn on_a_terminal(place: &TestFolder, variables: &[(&str, &str)], line: &str) -> CommandOutput {
     typing(place, variables, line, &[])
 }
 
 /// As [`on_a_terminal`], while somebody answers these questions, each with a line.
-fn typing(place: &Place, variables: &[(&str, &str)], line: &str, answers: &[(&str, &str)]) -> Ran {
+fn typing(
+    place: &TestFolder,
+    variables: &[(&str, &str)],
+    line: &str,
+    answers: &[(&str, &str)],
+) -> CommandOutput {
     let binary = env!("CARGO_BIN_EXE_switchboard");
     let line = format!("stty rows 24 cols {COLUMNS}; {binary} {line}");
     let mut command = Command::new("script");
@@ -41,7 +46,7 @@ fn typing(place: &Place, variables: &[(&str, &str)], line: &str, answers: &[(&st
     screen.read_to_end(&mut shown).unwrap();
     let output = child.wait_with_output().unwrap();
     drop(keyboard);
-    Ran::of(Output { stdout: shown, ..output })
+    CommandOutput::of(Output { stdout: shown, ..output })
 }
 
 /// Reads what the terminal shows until the text is there once more.
@@ -58,7 +63,7 @@ fn read_until(text: &str, screen: &mut impl Read, shown: &mut Vec<u8>) {
 // TL-6
 #[test]
 fn a_misspelt_bare_name_gets_a_hint_before_the_servers_are_waited_for() {
-    let place = Place::with_config(&section("slow", "slow-start=1500"));
+    let place = TestFolder::with_config(&section("slow", "slow-start=1500"));
     let ran = on_a_terminal(&place, &[], "call math_evl");
     let hint =
         "`math_evl` is not a local tool (did you mean `math_eval`?); looking for it on the server";
@@ -75,7 +80,7 @@ fn a_misspelt_bare_name_gets_a_hint_before_the_servers_are_waited_for() {
 // RS-3, VA-3
 #[test]
 fn a_call_on_a_terminal_is_its_text_and_one_dim_line() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let ran = on_a_terminal(&place, &[], "call math_eval expression=2+2");
     let (text, line) = ran.stdout.split_once("\r\n").unwrap();
     assert_eq!(text, r#"{"result":4}"#, "{ran:?}");
@@ -115,7 +120,7 @@ fn a_plain_terminal_gets_plain_text() {
     let provider = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = provider.local_addr().unwrap();
     let config = format!("[builtins.search_web]\nprovider = \"searxng\"\nurl = \"http://{url}\"\n");
-    let place = Place::with_config(&config);
+    let place = TestFolder::with_config(&config);
     let ascii = [("LC_ALL", "C"), ("LANG", "de_DE.UTF-8")];
     let ran = on_a_terminal(&place, &ascii, "call math_eval expression=2+2");
     assert!(ran.stdout.contains("\x1b[2m+ math_eval "), "{ran:?}");
@@ -136,7 +141,7 @@ fn a_plain_terminal_gets_plain_text() {
 
 #[test]
 fn the_list_fits_the_terminal() {
-    let ran = on_a_terminal(&Place::new(), &[("NO_COLOR", "1")], "tools");
+    let ran = on_a_terminal(&TestFolder::new(), &[("NO_COLOR", "1")], "tools");
     assert_eq!(ran.stdout.lines().count(), 9, "{ran:?}");
     assert!(ran.stdout.lines().all(|line| line.trim_end().chars().count() <= COLUMNS), "{ran:?}");
     assert!(ran.stdout.contains('…'), "{ran:?}");
@@ -147,7 +152,7 @@ fn a_call_that_takes_long_spins() {
     let provider = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = provider.local_addr().unwrap();
     let config = format!("[builtins.search_web]\nprovider = \"searxng\"\nurl = \"http://{url}\"\n");
-    let place = Place::with_config(&config);
+    let place = TestFolder::with_config(&config);
     let ran = on_a_terminal(&place, &[], "call search_web query=x --timeout 600ms");
     assert!(
         ran.stdout.contains("⠋ search_web 0.1s") || ran.stdout.contains("⠋ search_web 0.2s"),
@@ -167,7 +172,7 @@ fn a_call_that_takes_long_spins() {
 fn waiting_for_servers_is_shown() {
     // TL-6
     let config = format!("{}{}", section("slow", "slow-start=700"), section("quick", ""));
-    let place = Place::with_config(&config);
+    let place = TestFolder::with_config(&config);
     for line in ["tools", "doctor"] {
         let ran = on_a_terminal(&place, &[("NO_COLOR", "1")], line);
         assert!(ran.stdout.contains(" connecting to slow… 0."), "{ran:?}");
@@ -187,7 +192,7 @@ fn inputs_are_asked_for_and_passwords_not_shown() {
         "servers": {"s": {"command": misbehaving(), "args": ["${input:mode}"],
                           "env": {"A": "${input:key}", "B": "${input:key}"}}},
     });
-    let place = Place::new().file("mcp.json", config.to_string());
+    let place = TestFolder::new().file("mcp.json", config.to_string());
     let line = "call s__environment --json --config mcp.json";
     let mode = "(env, modern) [env]: ";
     let answers = [(mode, "wrong"), (mode, ""), ("The key: ", "hunter2")];
@@ -203,7 +208,7 @@ fn duplicates_are_asked_about() {
     // MC-8
     let theirs = json!({"mcpServers": {"a": {"command": "new"}, "b": {"command": "newer"}}});
     let ours = "# mine\n[servers.a] # first\ncommand = \"old\"\n[servers.b]\ncommand = \"old\"\n";
-    let place = Place::with_config(ours).file("c.json", theirs.to_string());
+    let place = TestFolder::with_config(ours).file("c.json", theirs.to_string());
     let question = "Replace it? [y/N] ";
     let answers = [(question, "y"), (question, "n")];
     let ran = typing(&place, &[("NO_COLOR", "1")], "import c.json --here", &answers);
@@ -220,7 +225,7 @@ fn duplicates_are_asked_about() {
 #[test]
 fn calls_fit_the_terminal() {
     // RC-2
-    let place = Place::new();
+    let place = TestFolder::new();
     let state = place.path().join("state").display().to_string();
     place.call(&["echo", &format!(r#"{{"text":"{}"}}"#, "long ".repeat(50))]);
     place.call(&["math_eval", "{}"]);

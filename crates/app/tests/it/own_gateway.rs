@@ -25,29 +25,29 @@ use serde_json::{Value, json};
 
 use crate::{
     fixture::{misbehaving, wait_until},
-    place::{Place, Ran},
     pty,
     serving::Serving,
+    test_folder::{CommandOutput, TestFolder},
 };
 
 /// A place whose server `s` writes a line into `starts` with each start.
-fn place(more: &str) -> Place {
+fn place(more: &str) -> TestFolder {
     let program = misbehaving();
     let script = format!("echo start >> starts; echo hello >&2; exec {program}");
     let config = format!("{more}[servers.s]\ncommand = \"sh\"\nargs = [\"-c\", {script:?}]\n");
-    Place::with_config(&config)
+    TestFolder::with_config(&config)
 }
 
-fn serve(place: &Place) -> Serving {
+fn serve(place: &TestFolder) -> Serving {
     Serving::start(place, &["--listen", "127.0.0.1:0"])
 }
 
-fn starts(place: &Place) -> usize {
+fn starts(place: &TestFolder) -> usize {
     fs::read_to_string(place.path().join("starts")).unwrap_or_default().lines().count()
 }
 
 /// The only socket that there is.
-fn socket(place: &Place) -> PathBuf {
+fn socket(place: &TestFolder) -> PathBuf {
     let folder = place.runtime().join("switchboard");
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut sockets = entries.filter(|path| path.extension().is_some_and(|end| end == "sock"));
@@ -55,7 +55,7 @@ fn socket(place: &Place) -> PathBuf {
 }
 
 /// What a run printed, without what differs from call to call.
-fn scrubbed(ran: &Ran) -> (i32, Value, String) {
+fn scrubbed(ran: &CommandOutput) -> (i32, Value, String) {
     let mut value = serde_json::from_str(&ran.stdout).unwrap_or(Value::from(ran.stdout.clone()));
     if let Some(envelope) = value.as_object_mut() {
         for key in ["call_id", "execution_time_ms"] {
@@ -197,10 +197,10 @@ fn another_config_version_or_folder_is_not_used_and_the_reason_is_said() {
     let elsewhere = place.run(&["--config", "other.toml", "call", "s__echo", "--json"]);
     assert_eq!(elsewhere.json()["error_kind"], "unknown_server");
 
-    let reason = |place: &Place| {
+    let reason = |place: &TestFolder| {
         let mut command = place.command(&["call", "s__echo"]);
         command.env("RUST_LOG", "debug");
-        let ran = Ran::of(command.output().unwrap());
+        let ran = CommandOutput::of(command.output().unwrap());
         assert_eq!(ran.status, 0, "{ran:?}");
         ran.stderr
     };

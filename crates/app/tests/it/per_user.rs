@@ -23,7 +23,7 @@ use std::{
 use serde_json::{Value, json};
 use switchboard_testkit::secrets;
 
-use crate::{fixture::wait_until, place::Place, serving::Serving};
+use crate::{fixture::wait_until, serving::Serving, test_folder::TestFolder};
 use accounts::Accounts;
 use browser::Browser;
 
@@ -80,21 +80,21 @@ fn assert_no_secret_in(folder: &Path, accounts: &Accounts) {
 }
 
 /// A gateway with one server that each caller signs in to. When it ends, nothing secret may be in any file.
-struct World {
+struct PerUserSetup {
     accounts: Accounts,
-    place: Place,
+    place: TestFolder,
     gateway: Serving,
     log_level: &'static str,
 }
 
-impl World {
+impl PerUserSetup {
     fn start() -> Self {
         Self::with_log("trace")
     }
 
     fn with_log(level: &'static str) -> Self {
         let accounts = Accounts::start();
-        let place = Place::with_config(&format!(
+        let place = TestFolder::with_config(&format!(
             "[mcp]\nretry_attempts = 1\nretry_base_delay = \"50ms\"\n\
              [servers.docs]\nurl = \"{}/mcp\"\nprotocol = \"legacy\"\nauth = \"user\"\n",
             accounts.origin
@@ -103,18 +103,18 @@ impl World {
     }
 
     /// Starts a gateway in a place that has its config.
-    fn new(accounts: Accounts, place: Place) -> Self {
+    fn new(accounts: Accounts, place: TestFolder) -> Self {
         Self::logging(accounts, place, "trace")
     }
 
-    fn logging(accounts: Accounts, place: Place, log_level: &'static str) -> Self {
+    fn logging(accounts: Accounts, place: TestFolder, log_level: &'static str) -> Self {
         let place = place.with_own_temp();
         let gateway = Self::serve(&place, log_level);
         Self { accounts, place, gateway, log_level }
     }
 
     /// Starts a gateway. Commands log as usual.
-    fn serve(place: &Place, log_level: &str) -> Serving {
+    fn serve(place: &TestFolder, log_level: &str) -> Serving {
         let mut command = place.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
         command.env("RUST_LOG", log_level);
         Serving::spawn(place, command)
@@ -176,7 +176,7 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for PerUserSetup {
     fn drop(&mut self) {
         if thread::panicking() {
             return;
@@ -190,7 +190,7 @@ impl Drop for World {
 // AU-1, AU-3: the sign-in is as good as before, and nobody is asked to sign in again.
 #[test]
 fn nobody_signs_in_while_the_authorization_server_is_down() {
-    let world = World::start();
+    let world = PerUserSetup::start();
     let ada = world.token("ada");
     world.sign_in(&ada, "ada");
     assert_eq!(world.whoami(&ada), "account ada");
@@ -217,7 +217,7 @@ fn bearer(token: &str) -> String {
 // AU-3
 #[test]
 fn each_caller_has_its_own_sign_in() {
-    let world = World::start();
+    let world = PerUserSetup::start();
     let (ada, bob) = (world.token("ada"), world.token("bob"));
     world.sign_in(&ada, "ada");
     assert_eq!(world.whoami(&ada), "account ada");

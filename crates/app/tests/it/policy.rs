@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{fixture::section, place::Place, serving::Serving};
+use crate::{fixture::section, serving::Serving, test_folder::TestFolder};
 
 /// What changes: `change tool calls known` and the rule, sorted.
 fn changes(report: &Value) -> Vec<(String, Value)> {
@@ -25,7 +25,7 @@ fn change(words: &str, rule: Option<&str>) -> (String, Value) {
 #[test]
 fn rules_are_tried_on_recorded_calls() {
     let strict = "[policy]\ndeny = [\"ech*\"]\n";
-    let place = Place::with_config(&section("s", ""))
+    let place = TestFolder::with_config(&section("s", ""))
         .file("strict.toml", format!("{strict}{}", section("s", "")))
         .file("reading.toml", "[policy]\nread_only = true\n")
         .file("without.toml", "[policy]\ndeny = [\"*__add\"]\n")
@@ -77,7 +77,7 @@ fn rules_are_tried_on_recorded_calls() {
 #[test]
 fn what_is_left_to_a_person_is_shown() {
     let asks = "[policy]\nask = [\"ech*\"]\nask_if = [\"args.expression == '2+2'\"]\n";
-    let place = Place::new().file("asks.toml", asks);
+    let place = TestFolder::new().file("asks.toml", asks);
     place.call(&["echo"]);
     place.call(&["math_eval", "expression=1+1"]);
     place.call(&["math_eval", "expression=2+2"]);
@@ -100,7 +100,7 @@ fn what_is_left_to_a_person_is_shown() {
 #[test]
 fn rules_of_the_gateway_are_tried_on_calls_of_its_tokens() {
     let rules = "[serve]\ndeny_if = [\"tool == 'echo' && args.of != caller\"]\n";
-    let place = Place::with_config(rules).file("none.toml", "");
+    let place = TestFolder::with_config(rules).file("none.toml", "");
     let token = place.run(&["token", "new", "--name", "a", "--json"]).json()["token"].clone();
     let bearer = format!("Authorization: Bearer {}\r\n", token.as_str().unwrap());
     let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);

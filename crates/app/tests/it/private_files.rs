@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::{ask::scripted, fixture::wait_until, place::Place, serve::Serving};
+use crate::{ask::scripted, fixture::wait_until, serve::Serving, test_folder::TestFolder};
 
 /// The files and folders that others may use.
 fn wide(path: &Path, found: &mut Vec<String>) {
@@ -22,26 +22,26 @@ fn wide(path: &Path, found: &mut Vec<String>) {
     }
 }
 
-fn check(place: &Place, after: &str) {
+fn check(place: &TestFolder, after: &str) {
     let (folder, mut found) = (place.path().join("state/switchboard"), Vec::new());
     wide(&folder, &mut found);
     assert_eq!(found, Vec::<String>::new(), "after `{after}`");
 }
 
 /// A place with a model that answers once, and a tool that a person is asked about.
-fn place() -> Place {
+fn place() -> TestFolder {
     let turns = json!([{"text": "Yes.", "tool_calls": [{"name": "echo", "args": {"n": 1}}]}, {"text": "Done."}]);
     scripted("[policy]\nask = [\"math_eval\"]\n", turns).with_umask_000()
 }
 
-fn run(place: &Place, words: &str) {
+fn run(place: &TestFolder, words: &str) {
     let words: Vec<_> = words.split(' ').collect();
     let ran = place.run_with_stdin(&words, b"hello\n");
     assert_eq!(ran.status, 0, "{words:?}: {ran:?}");
 }
 
 /// Runs a gateway that answers a call with a long result, and another after a person allowed that for good.
-fn serve(place: &Place) {
+fn serve(place: &TestFolder) {
     let serving = Serving::start(place, &["--listen", "127.0.0.1:0"]);
     let long = format!(r#"{{"text":"{}"}}"#, "long ".repeat(40_000));
     assert_eq!(serving.ask("POST", "/api/tools/echo/call", "", &long).0, 200);

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{
     fixture::{section, wait_until},
-    place::Place,
     serving::Serving,
+    test_folder::TestFolder,
 };
 
 /// Two profiles over one server and the built-in tools. `desk` changes what it shows, `math` is searched.
@@ -31,8 +31,8 @@ discovery = "search"
 pinned = ["math_*"]
 "#;
 
-fn place() -> Place {
-    Place::with_config(&format!("{}{PROFILES}", section("s", "")))
+fn place() -> TestFolder {
+    TestFolder::with_config(&format!("{}{PROFILES}", section("s", "")))
 }
 
 /// Names of the tools that a run printed as JSON.
@@ -42,7 +42,7 @@ fn names(tools: &Value) -> Vec<String> {
 }
 
 /// What the command line sees of `desk`; the same alone and through a gateway.
-fn check_command_line(place: &Place) {
+fn check_command_line(place: &TestFolder) {
     let tools = place.run(&["tools", "--profile", "desk", "--json"]).json();
     assert_eq!(names(&tools), ["get_current_datetime", "read_result", "say", "s__add"]);
     assert_eq!(tools[2]["description"], "Says what the desk says");
@@ -107,7 +107,7 @@ fn an_unknown_profile_is_wrong_usage_with_the_nearest_name() {
         ("[profiles.'a b']\n", "its name may have letters"),
         ("[profiles.a]\ntools = ['[']\n", "profile `a`: `tools`: "),
     ] {
-        let place = Place::with_config(config);
+        let place = TestFolder::with_config(config);
         let refused = place.refusal(&["tools"]);
         assert!(refused.contains(told), "{refused}");
     }
@@ -252,7 +252,7 @@ fn two_profiles_have_the_same_server_with_other_settings() {
             section(name, "env")
         )
     };
-    let place = Place::with_config(&(account("blue") + &account("red")));
+    let place = TestFolder::with_config(&(account("blue") + &account("red")));
     let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     wait_until("the servers are connected", || {
         let tools = serving.ask("GET", "/api/tools", "", "").1.to_string();
@@ -278,7 +278,7 @@ fn two_profiles_have_the_same_server_with_other_settings() {
 }
 
 /// The responses to requests over stdio, one after the other.
-fn over_stdio(place: &Place, words: &[&str], requests: &[Value]) -> Vec<Value> {
+fn over_stdio(place: &TestFolder, words: &[&str], requests: &[Value]) -> Vec<Value> {
     let mut command = place.command(words);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();

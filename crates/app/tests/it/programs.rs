@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command, thread, time::Duration};
 
 use serde_json::json;
 
-use crate::place::Place;
+use crate::test_folder::TestFolder;
 
 /// A tool that writes its number and that of a child to the file `pids`, and stays until it is ended.
 const STAYS: &str = r#"
@@ -22,8 +22,8 @@ sleep 1000 & echo $! >pids.new; echo $$ >>pids.new; mv pids.new pids
 while :; do sleep 1000; done
 "#;
 
-fn staying() -> Place {
-    Place::with_config(STAYS).file("stays.sh", SCRIPT)
+fn staying() -> TestFolder {
+    TestFolder::with_config(STAYS).file("stays.sh", SCRIPT)
 }
 
 fn is_running(pid: &str) -> bool {
@@ -81,7 +81,7 @@ fn a_program_ends_at_the_deadline() {
 // TK-1: through the binary, with its guard; a failure says why.
 #[test]
 fn a_program_answers_a_call() {
-    let place = Place::with_config(
+    let place = TestFolder::with_config(
         r#"
         [[tools]]
         name = "say"
@@ -159,7 +159,7 @@ fn what_a_definition_cannot_say_is_named_with_file_and_line() {
         let config = format!(
             "\n[[tools]]\nname = 't'\ndescription = 'd'\nparameters = {{ type = 'object', properties = {{ count = {{ type = 'integer' }} }} }}\n{definition}\n"
         );
-        let refusal = Place::with_config(&config).refusal(&["tools"]);
+        let refusal = TestFolder::with_config(&config).refusal(&["tools"]);
         assert!(refusal.contains(says), "{definition}\n{refusal}");
     }
 }
@@ -169,7 +169,7 @@ fn what_a_definition_cannot_say_is_named_with_file_and_line() {
 fn a_found_config_with_such_tools_is_trusted_first() {
     let config = "[[tools]]\nname = 'log'\ndescription = 'd'\nimplementation = { type = 'command', program = 'touch', args = ['ran'] }\n\
                   [[tools]]\nname = 'get'\ndescription = 'd'\nimplementation = { type = 'http', url = 'https://api.example/x' }\n";
-    let place = Place::with_config(config).finding();
+    let place = TestFolder::with_config(config).finding();
     let refusal = place.refusal(&["call", "log"]);
     assert!(refusal.contains("start    touch ran (tool log)"), "{refusal}");
     assert!(refusal.contains("connect  https://api.example/x (tool get)"), "{refusal}");
@@ -179,7 +179,7 @@ fn a_found_config_with_such_tools_is_trusted_first() {
 // TK-4: the example of docs/local-tools.md, and what of it is shown, sent and recorded.
 #[test]
 fn a_fixed_argument_is_not_shown_and_always_sent() {
-    let place = Place::with_config(
+    let place = TestFolder::with_config(
         "[[tools]]\nname = 'time_in_tokyo'\ndescription = 'The time in Tokyo'\n\
          implementation = { type = 'builtin', handler = 'get_current_datetime' }\narguments.timezone = { fixed = 'Asia/Tokyo' }\n",
     );

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_testkit::{ProviderServer, Reply};
 
-use crate::place::{Place, Ran};
+use crate::test_folder::{CommandOutput, TestFolder};
 
 /// A call of `math_eval`, and then an answer, as each provider streams them.
 fn replies(provider: &str) -> [Reply; 2] {
@@ -79,7 +79,7 @@ fn tags(models: Value) -> Reply {
 }
 
 /// Runs the binary while the server's tasks go on.
-fn run(place: &Place, words: &[&str]) -> Ran {
+fn run(place: &TestFolder, words: &[&str]) -> CommandOutput {
     tokio::task::block_in_place(|| place.run(words))
 }
 
@@ -88,7 +88,7 @@ async fn every_provider_makes_a_call_and_answers() {
     // ML-1, ML-8, ML-10
     for (provider, path) in [("openai", "/v1"), ("anthropic", ""), ("ollama", "")] {
         let server = ProviderServer::start(replies(provider)).await;
-        let place = Place::new();
+        let place = TestFolder::new();
         let model = format!("{provider}:m@{}{path}", server.url());
         let ran = run(&place, &["ask", "--json", "-m", &model, "What is 2+2?"]);
         let report = ran.json();
@@ -119,11 +119,11 @@ async fn keys_come_from_the_config_or_the_environment() {
             "[models.a]\nprovider = \"{provider}\"\nmodel = \"m\"\nbase_url = \"{}{path}\"\n",
             server.url()
         );
-        let place = Place::with_config(&table).variable(variable, "from-environment");
+        let place = TestFolder::with_config(&table).variable(variable, "from-environment");
         let ran = run(&place, &["ask", "?"]);
         assert_eq!(ran.status, 1, "{ran:?}");
         assert!(ran.stderr.contains(&format!("{provider} answered 418")), "{ran:?}");
-        let place = Place::with_config(&format!("{table}api_key = \"from-config\"\n"))
+        let place = TestFolder::with_config(&format!("{table}api_key = \"from-config\"\n"))
             .variable(variable, "from-environment");
         assert_eq!(run(&place, &["ask", "-m", "a", "?"]).status, 1);
         let sent: Vec<_> = server
@@ -146,7 +146,7 @@ async fn a_model_is_offered_what_its_config_says() {
         "[models.a]\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"{}/v1\"\ntools = [\"math_*\"]\n",
         server.url()
     );
-    let place = Place::with_config(&config);
+    let place = TestFolder::with_config(&config);
     assert_eq!(run(&place, &["ask", "?"]).status, 0);
     assert_eq!(run(&place, &["ask", "--tools", "math_eval,echo", "?"]).status, 0);
     let offered = server.captured().into_iter().map(|asked| {
@@ -166,7 +166,7 @@ async fn an_ollama_is_found() {
     let [call, answer] = replies("ollama");
     let server = ProviderServer::start([tags(models), call, answer]).await;
     let host = server.url().replace("http://", "");
-    let place = Place::new().variable("OLLAMA_HOST", &host);
+    let place = TestFolder::new().variable("OLLAMA_HOST", &host);
     let ran = run(&place, &["ask", "?"]);
     assert_eq!((ran.status, &*ran.stdout), (0, "It is 4.\n"), "{ran:?}");
     let asked = server.captured();
@@ -179,7 +179,7 @@ async fn an_ollama_is_found() {
     assert!(ran.stderr.starts_with(&chosen), "{ran:?}");
 
     let server = ProviderServer::start([tags(json!([]))]).await;
-    let place = Place::new().variable("OLLAMA_HOST", &server.url());
+    let place = TestFolder::new().variable("OLLAMA_HOST", &server.url());
     let ran = run(&place, &["ask", "?"]);
     assert_eq!((ran.status, &*ran.stdout), (2, ""), "{ran:?}");
     let says = format!("the Ollama at {} has no model yet", server.url());
@@ -198,7 +198,7 @@ async fn a_key_in_the_environment_chooses_a_model() {
     ] {
         let server = ProviderServer::start(replies(provider)).await;
         let url = format!("{}{path}", server.url());
-        let place = Place::new().variable(key, "sk-test").variable(address, &url);
+        let place = TestFolder::new().variable(key, "sk-test").variable(address, &url);
         let ran = run(&place, &["ask", "?"]);
         assert_eq!((ran.status, &*ran.stdout), (0, "It is 4.\n"), "{ran:?}");
         let says = format!("using {provider}:{model}: {key} is set (-m chooses another)\n");
@@ -224,7 +224,7 @@ async fn a_model_is_checked_before_servers_are_started() {
     let refused = |replies: Vec<Reply>, provider: &'static str, path: &'static str| async move {
         let provider_server = ProviderServer::start(replies).await;
         let url = format!("{}{path}", provider_server.url());
-        let place = Place::with_config(server);
+        let place = TestFolder::with_config(server);
         let ran = run(&place, &["ask", "-m", &format!("{provider}:m@{url}"), "?"]);
         assert_eq!((ran.status, &*ran.stdout), (1, ""), "{ran:?}");
         assert!(!place.path().join("started").exists(), "{ran:?}");
@@ -240,7 +240,7 @@ async fn a_model_is_checked_before_servers_are_started() {
     assert!(says.contains("openai answered 401: bad key; check OPENAI_API_KEY"), "{says}");
     let says = refused(vec![key], "anthropic", "").await;
     assert!(says.contains("anthropic answered 401: bad key; check ANTHROPIC_API_KEY"), "{says}");
-    let place = Place::with_config(server);
+    let place = TestFolder::with_config(server);
     for (model, says) in [
         ("ollama:m@http://127.0.0.1:1", "is Ollama running?"),
         (
@@ -258,7 +258,8 @@ async fn a_model_is_checked_before_servers_are_started() {
     let list = Reply::json(200, &json!({"data": [{"id": "other"}]}));
     let [call, answer] = replies("openai");
     let provider = ProviderServer::start([list, call, answer]).await;
-    let place = Place::with_config("[servers.s]\ncommand = \"false\"\n[mcp]\nretry_attempts = 1\n");
+    let place =
+        TestFolder::with_config("[servers.s]\ncommand = \"false\"\n[mcp]\nretry_attempts = 1\n");
     let model = format!("openai:m@{}/v1", provider.url());
     let ran = run(&place, &["ask", "-m", &model, "?"]);
     assert_eq!((ran.status, &*ran.stdout), (0, "It is 4.\n"), "{ran:?}");
@@ -269,10 +270,10 @@ async fn a_model_is_checked_before_servers_are_started() {
 async fn a_script_is_a_model_of_the_config() {
     let config = "[models.demo]\nprovider = 'script'\nmodel = 'demo'\n\
                   [models.own]\nprovider = 'script'\nmodel = 'own.json'\ntools = []\n";
-    let place = Place::with_config(config).file("own.json", r#"[{"text": "Mine."}]"#);
+    let place = TestFolder::with_config(config).file("own.json", r#"[{"text": "Mine."}]"#);
     // The file lies beside the config, wherever one stands.
     let config = place.path().join("switchboard.toml").display().to_string();
-    let elsewhere = Place::new();
+    let elsewhere = TestFolder::new();
     let ran = run(&elsewhere, &["ask", "--config", &config, "-m", "own", "?"]);
     assert_eq!((ran.status, &*ran.stdout), (0, "Mine.\n"), "{ran:?}");
     // Every question begins the demo again; in the config, by its own name, and as a script.
@@ -318,11 +319,11 @@ async fn failures_of_a_provider_say_what_to_do() {
     ] {
         let server = ProviderServer::start([reply]).await;
         let model = format!("{provider}:m@{}{path}", server.url());
-        let ran = run(&Place::new(), &["ask", "-m", &model, "?"]);
+        let ran = run(&TestFolder::new(), &["ask", "-m", &model, "?"]);
         assert_eq!((ran.status, &*ran.stdout), (1, ""), "{ran:?}");
         assert!(ran.stderr.contains(expected), "{ran:?}");
     }
-    let nobody = run(&Place::new(), &["ask", "-m", "openai:m@http://127.0.0.1:1/v1", "?"]);
+    let nobody = run(&TestFolder::new(), &["ask", "-m", "openai:m@http://127.0.0.1:1/v1", "?"]);
     assert_eq!(nobody.status, 1, "{nobody:?}");
     assert!(nobody.stderr.contains("could not reach openai at http://127.0.0.1:1 ("), "{nobody:?}");
 }
@@ -334,7 +335,7 @@ async fn doctor_knows_what_an_ollama_has() {
     for (model, is_there) in [("qwen3", true), ("qwen3:0.6b", false)] {
         let server = ProviderServer::start([models()]).await;
         let table = format!("[models.a]\nprovider = \"ollama\"\nmodel = \"{model}\"\n");
-        let place = Place::with_config(&table).variable("OLLAMA_HOST", &server.url());
+        let place = TestFolder::with_config(&table).variable("OLLAMA_HOST", &server.url());
         let ran = run(&place, &["doctor", "--json"]);
         let report = ran.json();
         assert_eq!(report["ok"], is_there, "{ran:?}");

@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use crate::{
     fixture::section,
-    place::Place,
     pty::{self, Shown},
     serve::Serving,
+    test_folder::TestFolder,
 };
 
 const CANNOT_BE_ASKED: &str = "MCP server 'forms' asked a question ('elicitation/create'), and this caller cannot be \
     asked; call it from a terminal, the console or an MCP client that supports elicitation";
 
-fn place(modes: &str) -> Place {
-    Place::with_config(&section("forms", modes))
+fn place(modes: &str) -> TestFolder {
+    TestFolder::with_config(&section("forms", modes))
 }
 
 /// The arguments with which the server asks this.
@@ -27,14 +27,14 @@ fn elicits(schema: &Value) -> String {
     asks("elicitation/create", &json!({"message": "Who are you?", "requestedSchema": schema}))
 }
 
-fn command(place: &Place, args: &str) -> Command {
+fn command(place: &TestFolder, args: &str) -> Command {
     let mut command = place.command(&["call", "forms__ask_client", args]);
     command.env("NO_COLOR", "1");
     command
 }
 
 /// Calls on a terminal; what is typed is typed where its first text is shown.
-fn typed(place: &Place, args: &str, keys: &[(&str, &str)]) -> Shown {
+fn typed(place: &TestFolder, args: &str, keys: &[(&str, &str)]) -> Shown {
     pty::run(command(place, args), keys)
 }
 

@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{fixture::wait_until, place::Place, serve::Serving};
+use crate::{fixture::wait_until, serve::Serving, test_folder::TestFolder};
 
 /// A server whose one tool fails with the text that it is given.
 const FAILING: &str = r#"
@@ -115,7 +115,7 @@ fn no_secret_of_the_corpus_is_found_after_its_calls() {
          [servers.srv]\ncommand = \"sh\"\nargs = [\"failing.sh\"]\n"
     );
     let place =
-        Place::with_config(&config).file("failing.sh", FAILING).variable("RUST_LOG", "debug");
+        TestFolder::with_config(&config).file("failing.sh", FAILING).variable("RUST_LOG", "debug");
     let mut serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     let events = follow(&serving);
     let call = |tool: &str, arguments: Value| {

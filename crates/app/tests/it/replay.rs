@@ -4,11 +4,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::{ask::scripted, fixture::section_with_pid, place::Place};
+use crate::{ask::scripted, fixture::section_with_pid, test_folder::TestFolder};
 
 /// A place with calls of a server's tool and a built-in one, in two exports: `mocks.json` and `calls.jsonl`.
-fn recorded() -> Place {
-    let place = Place::with_config(&section_with_pid("s", ""));
+fn recorded() -> TestFolder {
+    let place = TestFolder::with_config(&section_with_pid("s", ""));
     assert_eq!(place.call(&["s__add", "a=1", "b=2"])["success"], true);
     assert_eq!(place.call(&["math_eval", "expression=2+2"])["success"], true);
     assert_eq!(place.call(&["math_eval", "expression=2+("])["success"], false);
@@ -118,7 +118,7 @@ fn answers_to_the_same_arguments_come_in_their_order() {
 #[test]
 fn a_file_that_cannot_be_replayed_is_told_why() {
     let line = r#"{"id":"01J00000000000000000000001","tool":"t","arguments":{},"outcome":"ok","result":1}"#;
-    let place = Place::new()
+    let place = TestFolder::new()
         .file("half.jsonl", format!("{line}\n{{\"id\":"))
         .file("bare.jsonl", r#"{"id":"01J00000000000000000000001","tool":"t","arguments":{},"outcome":"ok"}"#)
         .file("calls.csv", "id,tool\n1,2\n")

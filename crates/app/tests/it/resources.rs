@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::{
     fixture::{NO_DELAY, library, section},
-    place::Place,
     serve::Serving,
+    test_folder::TestFolder,
 };
 
 #[test]
@@ -89,7 +89,7 @@ fn one_server_can_be_meant() {
 }
 
 /// The calls that were written down, the oldest first: tool and outcome.
-fn recorded(place: &Place) -> Vec<(Value, Value)> {
+fn recorded(place: &TestFolder) -> Vec<(Value, Value)> {
     let calls = place.run(&["calls", "--json"]).json();
     let call = |call: &Value| (call["tool"].clone(), call["outcome"].clone());
     calls.as_array().unwrap().iter().rev().map(call).collect()

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use switchboard_testkit::{ProviderServer, Reply};
 use tokio::task::block_in_place;
 
-use crate::{ask::scripted, fixture::wait_until, place::Place, serving::Serving};
+use crate::{ask::scripted, fixture::wait_until, serving::Serving, test_folder::TestFolder};
 
 /// Three tools that each write a line; `slow` takes a while after that. Only `look` may be called twice.
 const TOOLS: &str = r#"
@@ -32,18 +32,18 @@ annotations = { read_only = true }
 implementation = { type = "command", program = "sh", args = ["-c", "echo look >> written; if [ -e fast ]; then echo seen; else exec sleep 60; fi"] }
 "#;
 
-fn written(place: &Place) -> Vec<String> {
+fn written(place: &TestFolder) -> Vec<String> {
     let text = fs::read_to_string(place.path().join("written")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
 /// Asks, and kills the process once the tools have written this many lines; returns the run's id.
-fn kill_after(place: &Place, lines: usize) -> String {
+fn kill_after(place: &TestFolder, lines: usize) -> String {
     let child = place.command(&["ask", "-m", "script:script.json", "Pay"]).spawn().unwrap();
     kill(child, place, lines)
 }
 
-fn kill(mut child: Child, place: &Place, lines: usize) -> String {
+fn kill(mut child: Child, place: &TestFolder, lines: usize) -> String {
     wait_until("the tools have run", || written(place).len() >= lines);
     // The result of the call before is written, as the next one runs.
     child.kill().unwrap();
@@ -89,7 +89,7 @@ fn a_call_that_only_reads_is_made_again() {
 }
 
 /// Says a line to `chat`, and kills it once the tools have written this many lines; returns the run's id.
-fn kill_chat_after(place: &Place, lines: usize) -> String {
+fn kill_chat_after(place: &TestFolder, lines: usize) -> String {
     let mut chat = place.command(&["chat", "-m", "script:script.json"]);
     let mut child = chat.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -98,14 +98,14 @@ fn kill_chat_after(place: &Place, lines: usize) -> String {
 }
 
 /// The file of the only chat.
-fn chat_file(place: &Place) -> PathBuf {
+fn chat_file(place: &TestFolder) -> PathBuf {
     let mut files = fs::read_dir(place.path().join("state/switchboard/chats")).unwrap();
     let file = files.next().unwrap().unwrap().path();
     assert!(files.next().is_none());
     file
 }
 
-fn last_message(place: &Place) -> Value {
+fn last_message(place: &TestFolder) -> Value {
     let chat: Value = serde_json::from_slice(&fs::read(chat_file(place)).unwrap()).unwrap();
     chat["messages"].as_array().unwrap().last().unwrap()["content"].clone()
 }
@@ -220,7 +220,7 @@ while read -r line; do
 done
 "#;
 
-fn called(place: &Place) -> Vec<Value> {
+fn called(place: &TestFolder) -> Vec<Value> {
     let text = fs::read_to_string(place.path().join("called")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

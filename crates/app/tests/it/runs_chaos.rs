@@ -19,7 +19,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{ask::scripted, fixture::wait_until, place::Place, serving::Serving};
+use crate::{ask::scripted, fixture::wait_until, serving::Serving, test_folder::TestFolder};
 
 /// How many turns a run has, with one call or two each.
 const TURNS: usize = 6;
@@ -156,7 +156,7 @@ fn run_for(command: &mut Command, after: Duration) -> bool {
 }
 
 /// Asks a gateway, and kills it after a while. Returns whether it had answered by then.
-fn serve_for(place: &Place, after: Duration) -> bool {
+fn serve_for(place: &TestFolder, after: Duration) -> bool {
     let mut gateway = Serving::start(place, &["--listen", "127.0.0.1:0"]);
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "Pay"}]}).to_string();
     let headers = "Connection: close\r\nIdempotency-Key: k\r\n";
@@ -180,7 +180,7 @@ fn serve_for(place: &Place, after: Duration) -> bool {
 }
 
 /// Begins a run, or goes on with this one, and kills it after a while. Returns whether it had ended by then.
-fn attempt(place: &Place, entrance: Entrance, run: Option<&str>, after: Duration) -> bool {
+fn attempt(place: &TestFolder, entrance: Entrance, run: Option<&str>, after: Duration) -> bool {
     let words: &[&str] = match (entrance, run) {
         (Entrance::Ask, None) => &["ask", "-m", "m", "Pay"],
         (Entrance::Ask, Some(id)) => &["runs", "resume", id],
@@ -198,7 +198,7 @@ fn attempt(place: &Place, entrance: Entrance, run: Option<&str>, after: Duration
 }
 
 /// Returns how many bytes the file of the run has that goes on.
-fn written_down(place: &Place) -> u64 {
+fn written_down(place: &TestFolder) -> u64 {
     let files = fs::read_dir(place.path().join("state/switchboard/runs"));
     let files = files.into_iter().flatten().map(|file| file.unwrap());
     let live = files.filter(|file| file.path().extension().is_some_and(|end| end == "live"));
@@ -208,7 +208,7 @@ fn written_down(place: &Place) -> u64 {
 /// Kills a run until it has ended; returns its messages, and how often it was killed in the middle: a kill counts if the run is
 /// interrupted after it and the killed process had written some of it down, so not one before the run began or after it ended.
 fn survive(
-    place: &Place,
+    place: &TestFolder,
     entrance: Entrance,
     random: &mut Random,
     longest: u64,
@@ -240,7 +240,7 @@ fn survive(
 }
 
 /// Returns how often each call had its effect.
-fn effects(place: &Place) -> HashMap<String, usize> {
+fn effects(place: &TestFolder) -> HashMap<String, usize> {
     let text = fs::read_to_string(place.path().join("written")).unwrap_or_default();
     let mut effects = HashMap::new();
     for line in text.lines() {
@@ -250,7 +250,7 @@ fn effects(place: &Place) -> HashMap<String, usize> {
 }
 
 /// Compares what the model was told with what happened, and with the records of calls.
-fn judge(place: &Place, messages: &[Value]) -> usize {
+fn judge(place: &TestFolder, messages: &[Value]) -> usize {
     conversations::check(messages);
     let effects = effects(place);
     let recorded = place.run(&["calls", "--json", "--limit", "1000"]).json();
@@ -319,8 +319,8 @@ implementation = {{ type = "command", program = "sh", args = ["-c", "if ! grep -
 }
 
 /// Where notifications go: the tool of a gateway that lives on.
-fn post(place: &Place) -> (Place, Serving) {
-    let post = Place::with_config(&notify_tool(&place.path().join("written")));
+fn post(place: &TestFolder) -> (TestFolder, Serving) {
+    let post = TestFolder::with_config(&notify_tool(&place.path().join("written")));
     let serving = Serving::start(&post, &["--listen", "127.0.0.1:0"]);
     (post, serving)
 }
@@ -358,7 +358,7 @@ fn a_chain_of_effects_survives_every_kill() {
 }
 
 /// Returns the id of the one call that waits for a person, as soon as there is one.
-fn held(place: &Place) -> String {
+fn held(place: &TestFolder) -> String {
     let waiting = || place.run(&["approve", "--json"]).json().as_array().unwrap().clone();
     wait_until("a call waits", || waiting().len() == 1);
     waiting()[0]["id"].as_str().unwrap().to_owned()
@@ -380,7 +380,7 @@ fn a_call_that_was_held_is_asked_for_again() {
     let _waiting = gateway.begin_with("/v1/chat/completions", headers, &body);
     let first = held(&place);
     // The turn is written down although none of its calls has begun.
-    let shown = |place: &Place| {
+    let shown = |place: &TestFolder| {
         let runs = place.run(&["runs", "--json"]).json();
         place.run(&["runs", "show", runs[0]["id"].as_str().unwrap(), "--json"]).json()
     };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{ask::scripted, place::Place};
+use crate::{ask::scripted, test_folder::TestFolder};
 
 const TOOL: &str = r#"
 [[tools]]
@@ -11,7 +11,7 @@ description = "Charges"
 implementation = { type = "command", program = "sh", args = ["-c", "echo charge >> written; echo charged"] }
 "#;
 
-fn place() -> Place {
+fn place() -> TestFolder {
     let turns = json!([{"tool_calls": [{"id": "a", "name": "charge", "args": {}}], "usage": {"input_tokens": 10, "output_tokens": 5}},
         {"text": "Paid."}]);
     let other = json!({"turns": [{"tool_calls": [{"id": "a", "name": "charge", "args": {}}]},
@@ -19,12 +19,12 @@ fn place() -> Place {
     scripted(TOOL, turns).file("other.json", other.to_string())
 }
 
-fn ask(place: &Place) -> String {
+fn ask(place: &TestFolder) -> String {
     let report = place.run(&["ask", "-m", "script:script.json", "--json", "Pay"]).json();
     report["run_id"].as_str().unwrap().to_owned()
 }
 
-fn written(place: &Place) -> usize {
+fn written(place: &TestFolder) -> usize {
     std::fs::read_to_string(place.path().join("written")).unwrap().lines().count()
 }
 

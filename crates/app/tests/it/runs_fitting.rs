@@ -12,8 +12,8 @@ use tokio::task::block_in_place;
 
 use crate::{
     ask::scripted,
-    place::{Place, Ran},
     serving::Serving,
+    test_folder::{CommandOutput, TestFolder},
 };
 
 /// A tool that says 8 KB, another text for each number.
@@ -78,7 +78,7 @@ fn what_no_longer_fits_is_one_line_and_can_be_read_whole() {
 }
 
 /// A place whose model has a small window and reads so many pages.
-fn small_window(pages: usize) -> Place {
+fn small_window(pages: usize) -> TestFolder {
     let config = format!(
         "[models.small]\nprovider = \"script\"\nmodel = \"script.json\"\ncontext = 4096\n{PAGES}"
     );
@@ -99,7 +99,7 @@ fn age(folder: &Path) {
 }
 
 /// Lets retention find everything two hours old.
-fn collect_later(place: &Place) {
+fn collect_later(place: &TestFolder) {
     age(&place.path().join("state/switchboard"));
     let collected = place.run(&["calls", "gc", "--json"]);
     assert_eq!((collected.status, &collected.json()["artifacts"]), (0, &json!(0)), "{collected:?}");
@@ -176,9 +176,9 @@ fn a_token_reads_what_was_shortened_after_a_restart() {
 }
 
 /// A config whose model is this provider.
-fn asking(server: &ProviderServer, more: &str) -> Place {
+fn asking(server: &ProviderServer, more: &str) -> TestFolder {
     let url = server.url();
-    Place::with_config(&format!(
+    TestFolder::with_config(&format!(
         "{more}\n[models.m]\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"{url}/v1\"\n{PAGES}"
     ))
 }
@@ -226,7 +226,7 @@ async fn runs_have_a_cost() {
     let config = format!(
         "[models.m]\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"{url}/v1\"\nprice = {{ input = 3, output = 15 }}\n"
     );
-    let place = Place::with_config(&config);
+    let place = TestFolder::with_config(&config);
     let report = block_in_place(|| place.run(&["ask", "--json", "--tools", "", "Hi"])).json();
     assert_eq!(report["cost"], 0.006, "{report}");
     let runs = place.run(&["runs", "--json"]).json();
@@ -239,7 +239,7 @@ async fn runs_have_a_cost() {
     let shown = place.run(&["runs", "show", id, "--json"]).json();
     assert_eq!((&shown["cost"], &shown["timeline"][0]["cost"]), (&json!(0.006), &json!(0.006)));
     assert!(place.run(&["runs", "show", id]).stdout.contains("0.006"));
-    let wrong = Place::with_config(&config.replace("input = 3", "input = -3"));
+    let wrong = TestFolder::with_config(&config.replace("input = 3", "input = -3"));
     let ran = wrong.run(&["ask", "Hi"]);
     assert_eq!(ran.status, 2, "{ran:?}");
 }
@@ -291,7 +291,7 @@ fn a_chat_shows_and_takes_back_what_was_shortened() {
 fn a_chat_keeps_what_is_pinned() {
     let config = "[models.small]\nprovider = \"script\"\nmodel = \"script.json\"\ncontext = 4096\n";
     let place = scripted(config, json!([{"text": "Noted."}, {"text": "So be it."}]));
-    let pinned = |ran: &Ran| -> Vec<String> {
+    let pinned = |ran: &CommandOutput| -> Vec<String> {
         let lines = ran.stdout.lines().filter(|line| line.starts_with("pinned"));
         lines.map(|line| line.trim_start_matches("pinned").trim().to_owned()).collect()
     };

@@ -5,7 +5,7 @@ use std::{fs, thread, time::Duration};
 use serde_json::{Value, json};
 use switchboard_toolcall::CallId;
 
-use crate::{fixture::wait_until, place::Place, serving::Serving};
+use crate::{fixture::wait_until, serving::Serving, test_folder::TestFolder};
 
 const CONFIG: &str = r#"
 [models.m]
@@ -26,14 +26,14 @@ annotations = { read_only = true }
 implementation = { type = "command", program = "sh", args = ["-c", "echo look >> written; while [ ! -e fast ]; do sleep 0.02; done; echo seen"] }
 "#;
 
-fn place(tools: &[&str]) -> Place {
+fn place(tools: &[&str]) -> TestFolder {
     let turn = |name: &&str| json!({"tool_calls": [{"id": format!("id_{name}"), "name": name, "args": {}}]});
     let mut turns: Vec<_> = tools.iter().map(turn).collect();
     turns.push(json!({"text": "Paid."}));
-    Place::with_config(CONFIG).file("script.json", json!({"turns": turns}).to_string())
+    TestFolder::with_config(CONFIG).file("script.json", json!({"turns": turns}).to_string())
 }
 
-fn written(place: &Place) -> Vec<String> {
+fn written(place: &TestFolder) -> Vec<String> {
     let text = fs::read_to_string(place.path().join("written")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
@@ -136,7 +136,7 @@ fn a_run_goes_on_after_the_gateway_was_killed() {
 #[test]
 fn a_client_cannot_name_the_run_that_is_written() {
     let turns = json!({"turns": [{"text": "One."}, {"text": "Two."}, {"text": "Three."}]});
-    let place = Place::with_config(CONFIG).file("script.json", turns.to_string());
+    let place = TestFolder::with_config(CONFIG).file("script.json", turns.to_string());
     let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     let ask = |user: Option<&str>, text: &str| {
         let body =
@@ -296,7 +296,8 @@ fn the_run_of_a_token_in_a_profile_goes_on_with_the_tools_of_the_profile() {
 #[test]
 fn an_answer_has_the_form_that_the_client_wants() {
     let turns = json!([{"text": "It is Bonn."}, {"text": "{\"city\": \"Bonn\"}"}, {"text": "Bonn"}, {"text": "Bonn"}]);
-    let place = Place::with_config(CONFIG).file("script.json", json!({"turns": turns}).to_string());
+    let place =
+        TestFolder::with_config(CONFIG).file("script.json", json!({"turns": turns}).to_string());
     let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     let schema =
         json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});

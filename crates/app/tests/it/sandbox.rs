@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::test_folder::TestFolder;
 
 /// An MCP server in Python that opens files and connections.
 const SERVER: &str = r#"
@@ -67,9 +67,9 @@ fn can_watch() -> bool {
 }
 
 /// A place with the server in a sandbox, a folder that it may read, one that it may write, and one that is neither.
-fn place(more: &str) -> Place {
+fn place(more: &str) -> TestFolder {
     let config = format!("[servers.x]\ncommand = \"python3\"\nargs = [\"server.py\"]\n{more}");
-    Place::with_config(&config)
+    TestFolder::with_config(&config)
         .file("server.py", SERVER)
         .file("open/a", "readable")
         .file("work/a", "mine")
@@ -78,7 +78,7 @@ fn place(more: &str) -> Place {
 
 const ALLOW: &str = "sandbox = \"on\"\nsandbox_allow = { read = [\"open\"], write = [\"work\"] }\n";
 
-fn call(place: &Place, tool: &str, it: &str) -> Value {
+fn call(place: &TestFolder, tool: &str, it: &str) -> Value {
     place.run(&["call", &format!("x__{tool}"), &format!("it={it}"), "--json"]).json()
 }
 
@@ -166,7 +166,7 @@ sandbox = "on"
 sandbox_allow = { read = ["open"] }
 sandbox_limits = { memory = "1GiB", processes = 32, files = 64 }
 "#;
-    let place = Place::with_config(tool).file("open/a", "readable").file("closed/a", "secret");
+    let place = TestFolder::with_config(tool).file("open/a", "readable").file("closed/a", "secret");
     let call = |path: &str| place.run(&["call", "show", path, "--json"]).json();
     assert_eq!(call("open/a")["result"], "readable");
     let refused = call("closed/a");
@@ -194,7 +194,7 @@ fn an_argument_of_a_call_does_not_widen_a_sandbox() {
         + &tool("shell", "sh", "[\"-c\", \"cat \\\"$1\\\"\", \"sh\", \"{path}\"]")
         + &tool("source", "sh", "[\"{path}\"]");
     let (open, closed) = ("print('[\\'\\']')", "[\"secret\"]");
-    let place = Place::with_config(&tools).file("open/a", open).file("closed/a", closed);
+    let place = TestFolder::with_config(&tools).file("open/a", open).file("closed/a", closed);
     let place = place.file("open/b", "[\"readable\"]");
     let call = |tool: &str, path: &str| place.run(&["call", tool, path, "--json"]).json();
     for tool in ["check", "shell"] {
@@ -222,7 +222,7 @@ fn what_a_sandbox_allows_does_not_depend_on_a_folder_that_callers_choose() {
     for (program, allow, word) in
         [("ls", ".", "sandbox_allow"), ("./show", "/srv", "program"), ("ls", "~", "")]
     {
-        let ran = Place::with_config(&tool(program, allow)).run(&["tools"]);
+        let ran = TestFolder::with_config(&tool(program, allow)).run(&["tools"]);
         assert_eq!(ran.status, if word.is_empty() { 0 } else { 2 }, "{program} {allow} {ran:?}");
         assert!(ran.stderr.contains(word), "{program} {allow} {ran:?}");
     }
@@ -241,8 +241,9 @@ fn keys_that_cannot_be_meant_are_named() {
         assert_eq!(ran.status, 2, "{more} {ran:?}");
         assert!(ran.stderr.contains(word), "{more} {ran:?}");
     }
-    let ran = Place::with_config("[servers.x]\nurl = \"http://a.example/mcp\"\nsandbox = \"on\"\n")
-        .run(&["tools"]);
+    let ran =
+        TestFolder::with_config("[servers.x]\nurl = \"http://a.example/mcp\"\nsandbox = \"on\"\n")
+            .run(&["tools"]);
     assert!(ran.status == 2 && ran.stderr.contains("only a program is confined"), "{ran:?}");
 }
 
@@ -289,7 +290,7 @@ fn what_a_server_needs_is_learned_and_is_enough() {
 // SB-2
 #[test]
 fn only_a_program_is_watched() {
-    let place = Place::with_config("[servers.x]\nurl = \"http://127.0.0.1:9/mcp\"\n");
+    let place = TestFolder::with_config("[servers.x]\nurl = \"http://127.0.0.1:9/mcp\"\n");
     for (server, word) in [("x", "only a program has a sandbox"), ("y", "there is no server `y`")] {
         let ran = place.run(&["sandbox", "learn", server]);
         assert!(ran.status == 2 && ran.stderr.contains(word), "{ran:?}");
@@ -307,7 +308,7 @@ parameters = { type = "object", properties = { path = { type = "string" } }, req
 implementation = { type = "command", program = "cat", args = ["--", "{path}"] }
 sandbox = "learn"
 "#;
-    let place = Place::with_config(tool).file("open/a", "readable");
+    let place = TestFolder::with_config(tool).file("open/a", "readable");
     let ran = place.run(&["sandbox", "learn", "show"]);
     assert!(ran.status == 2 && ran.stderr.contains("`show` is a tool"), "{ran:?}");
     let called = place.run(&["call", "show", "open/a", "--json"]).json();

@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use crate::{fixture::wait_until, place::Place, pty, serving::Serving};
+use crate::{fixture::wait_until, pty, serving::Serving, test_folder::TestFolder};
 
 /// A tool whose command prints a secret of the vault.
 const CONFIG: &str = r#"
@@ -52,7 +52,7 @@ fn everything_below(folder: &Path, found: &mut Vec<Vec<u8>>) {
 // AU-2
 #[test]
 fn a_secret_is_stored_used_and_found_nowhere() {
-    let place = Place::with_config(CONFIG);
+    let place = TestFolder::with_config(CONFIG);
     let ran = place.run_with_stdin(&["secret", "set", "MEADOW"], format!("{VALUE}\n").as_bytes());
     assert_eq!((ran.status, ran.stdout.as_str()), (0, ""), "{ran:?}");
     assert_eq!(
@@ -107,7 +107,7 @@ fn a_secret_is_in_the_headers_of_an_api() {
     );
     let description = r#"{"openapi": "3.0.3", "info": {"title": "Pets", "version": "1"},
         "paths": {"/pets": {"get": {"operationId": "pets", "responses": {"200": {"description": "ok"}}}}}}"#;
-    let place = Place::with_config(&config).file("pets.json", description);
+    let place = TestFolder::with_config(&config).file("pets.json", description);
     let missing = place.error(&["pets__pets"]);
     assert!(missing.contains("the secret PETS is not in the vault"), "{missing}");
     place.run_with_stdin(&["secret", "set", "PETS"], VALUE.as_bytes());
@@ -121,7 +121,7 @@ fn a_secret_is_in_the_headers_of_an_api() {
 // AU-2, MC-8
 #[test]
 fn what_needs_a_missing_secret_is_skipped() {
-    let place = Place::with_config(CONFIG);
+    let place = TestFolder::with_config(CONFIG);
     let error = place.error(&["without"]);
     assert_eq!(
         error,
@@ -148,7 +148,7 @@ fn what_needs_a_missing_secret_is_skipped() {
 // AU-2: nothing empty, nothing from the command line, one newline less, no other names.
 #[test]
 fn what_cannot_be_stored_is_refused() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for nothing in ["", "\n", "\r\n"] {
         let ran = place.run_with_stdin(&["secret", "set", "X"], nothing.as_bytes());
         assert_eq!(
@@ -165,14 +165,14 @@ fn what_cannot_be_stored_is_refused() {
     assert!(!place.path().join("state/switchboard/vault").exists());
     let ran = place.run_with_stdin(&["secret", "set", "X"], b"\xff");
     assert_eq!(ran.status, 2, "{ran:?}");
-    let homeless = Place::new().homeless().run_with_stdin(&["secret", "set", "X"], b"x");
+    let homeless = TestFolder::new().homeless().run_with_stdin(&["secret", "set", "X"], b"x");
     assert!(homeless.stderr.contains("there is no folder for the vault"), "{homeless:?}");
 }
 
 // AU-2
 #[test]
 fn on_a_terminal_nothing_is_shown() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let shown = pty::run(place.command(&["secret", "set", "X"]), &[("Value of X: ", "hunter2\n")]);
     let shown = format!("{shown:?}");
     assert!(shown.contains("secret X is stored") && !shown.contains("hunter2"), "{shown}");
@@ -183,7 +183,7 @@ fn on_a_terminal_nothing_is_shown() {
 // AU-2: Ctrl-C at the question stores nothing, and the terminal shows again what is typed.
 #[test]
 fn an_interrupted_question_leaves_the_terminal_as_it_was() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let terminal = pty::start(place.command(&["secret", "set", "X"]));
     terminal.shows("Value of X: ");
     assert!(!terminal.echoes());
@@ -203,13 +203,13 @@ fn there_are_no_core_dumps() {
                   implementation = { type = \"command\", program = \"sh\", \
                   args = [\"-c\", \"grep 'core file' /proc/self/limits | cut -c26-30\"] }\n\
                   [tools.parameters]\ntype = \"object\"\n";
-    let place = Place::with_config(config);
+    let place = TestFolder::with_config(config);
     let words = place.command(&["call", "limit"]);
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", "ulimit -S -c $(ulimit -H -c); exec \"$0\" \"$@\""]).arg(words.get_program());
     shell.args(words.get_args()).current_dir(place.path()).env_clear();
     shell.envs(words.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let ran = crate::place::Ran::of(shell.output().unwrap());
+    let ran = crate::test_folder::CommandOutput::of(shell.output().unwrap());
     assert_eq!((ran.status, ran.stdout.trim()), (0, "1"), "{ran:?}");
 }
 
@@ -218,7 +218,7 @@ fn there_are_no_core_dumps() {
 #[cfg(target_os = "linux")]
 fn a_crash_dumps_nothing() {
     use std::os::unix::process::ExitStatusExt;
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     gateway.signal("-ABRT");
     let status = gateway.child.wait().unwrap();
@@ -228,7 +228,7 @@ fn a_crash_dumps_nothing() {
 // AU-2: a keyring that accepts and never answers holds nobody up.
 #[test]
 fn a_silent_keyring_is_not_waited_for() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let socket = place.path().join("bus");
     let bus = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let place =

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     fixture::{pid, runs, section_with_pid, wait_until},
-    place::Place,
+    test_folder::TestFolder,
 };
 
 pub(crate) use crate::serving::Serving;
@@ -14,7 +14,7 @@ pub(crate) use crate::serving::Serving;
 // GW-1
 #[test]
 fn it_serves_programs_and_mcp_clients_until_told_to_stop() {
-    let place = Place::with_config(&section_with_pid("good", ""));
+    let place = TestFolder::with_config(&section_with_pid("good", ""));
     let mut serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     let server = pid(&place, "good");
     let call = |body: &str| serving.ask("POST", "/api/tools/math_eval/call", "", body);
@@ -34,7 +34,8 @@ fn it_serves_programs_and_mcp_clients_until_told_to_stop() {
 // GW-1
 #[test]
 fn the_console_opens_in_the_users_browser() {
-    let place = Place::with_config("").file("browser", "#!/bin/sh\necho \"$1\" > \"$0.opened\"\n");
+    let place =
+        TestFolder::with_config("").file("browser", "#!/bin/sh\necho \"$1\" > \"$0.opened\"\n");
     let browser = place.path().join("browser");
     fs::set_permissions(&browser, fs::Permissions::from_mode(0o700)).unwrap();
     let place = place.variable("BROWSER", browser.to_str().unwrap());
@@ -53,7 +54,7 @@ fn the_console_opens_in_the_users_browser() {
 // GW-2
 #[test]
 fn tokens_open_the_gateway() {
-    let place = Place::with_config("");
+    let place = TestFolder::with_config("");
     let refused = place.run(&["serve", "--listen", "0.0.0.0:0"]);
     assert_eq!(refused.status, 2);
     assert!(refused.stderr.contains("switchboard token new"), "{}", refused.stderr);
@@ -83,7 +84,7 @@ fn tokens_open_the_gateway() {
 // GW-1, EX-6
 #[test]
 fn over_stdio_there_is_nothing_but_the_protocol() {
-    let place = Place::with_config("").variable("RUST_LOG", "trace");
+    let place = TestFolder::with_config("").variable("RUST_LOG", "trace");
     let lines = [
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
         r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}"#,
@@ -114,7 +115,7 @@ fn a_changed_config_applies_while_calls_run() {
         )
     };
     let (kept, gone) = (section_with_pid("kept", ""), section_with_pid("gone", ""));
-    let place = Place::with_config(&format!("{}{kept}{gone}", tool("old")));
+    let place = TestFolder::with_config(&format!("{}{kept}{gone}", tool("old")));
     let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     let (first, second) = (pid(&place, "kept"), pid(&place, "gone"));
     let names = || {
@@ -155,7 +156,7 @@ fn a_changed_config_applies_while_calls_run() {
 // GW-1
 #[test]
 fn an_address_that_is_taken_is_told() {
-    let place = Place::with_config("");
+    let place = TestFolder::with_config("");
     let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     let second = place.run(&["serve", "--listen", &serving.address]);
     assert_eq!(second.status, 2);

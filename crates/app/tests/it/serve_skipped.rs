@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{
     fixture::{misbehaving, wait_until},
-    place::Place,
     serve::Serving,
+    test_folder::TestFolder,
 };
 
 const REASON: &str = "the environment variable DOCS_TOKEN is not set";
@@ -28,7 +28,7 @@ fn state_of_docs(serving: &Serving) -> Value {
 
 #[test]
 fn every_entrance_says_what_is_skipped_and_why() {
-    let place = Place::with_config(&config("${DOCS_TOKEN}"));
+    let place = TestFolder::with_config(&config("${DOCS_TOKEN}"));
     let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     let (_, server) = serving.ask("GET", "/api/servers/docs", "", "");
     assert_eq!(
@@ -82,7 +82,7 @@ fn mcp(serving: &Serving, method: &str, params: &Value) -> (u16, Value) {
 
 #[test]
 fn a_changed_config_skips_and_uses_servers() {
-    let place = Place::with_config(&config("${DOCS_TOKEN}"));
+    let place = TestFolder::with_config(&config("${DOCS_TOKEN}"));
     let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
     assert_eq!(state_of_docs(&serving), "skipped");
     let file = place.path().join("switchboard.toml");

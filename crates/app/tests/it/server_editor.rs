@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 
 use crate::{
     fixture::{misbehaving, wait_until},
-    place::Place,
     serve::Serving,
+    test_folder::TestFolder,
 };
 
 const CONFIG: &str = "# mine\n[servers.off]\ncommand = \"x\"\nenabled = false\n";
 
 /// A place with a home folder; `config` is named, or there is none.
-fn start(config: Option<&str>) -> (Place, Serving) {
+fn start(config: Option<&str>) -> (TestFolder, Serving) {
     let place = match config {
-        Some(config) => Place::with_config(config),
-        None => Place::new().finding(),
+        Some(config) => TestFolder::with_config(config),
+        None => TestFolder::new().finding(),
     };
     let folder = place.path().display().to_string();
     let place =
@@ -25,7 +25,7 @@ fn start(config: Option<&str>) -> (Place, Serving) {
     (place, serving)
 }
 
-fn read(place: &Place, file: &str) -> String {
+fn read(place: &TestFolder, file: &str) -> String {
     fs::read_to_string(place.path().join(file)).unwrap()
 }
 

@@ -14,10 +14,10 @@ use crate::{
         NO_DELAY, misbehaving, pid, runs, section, section_with_pid, wait_until,
         wait_until_interruptible,
     },
-    place::{Place, Ran},
+    test_folder::{CommandOutput, TestFolder},
 };
 
-fn names(ran: &Ran) -> Vec<String> {
+fn names(ran: &CommandOutput) -> Vec<String> {
     let Value::Array(tools) = ran.json() else { panic!("{ran:?}") };
     let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
     tools.iter().map(name).filter(|name| name.contains("__")).collect()
@@ -27,7 +27,7 @@ fn names(ran: &Ran) -> Vec<String> {
 fn tools_waits_until_every_server_is_there() {
     // TL-6, TL-5
     let slow = section("slow", "slow-start=500");
-    let place = Place::with_config(&format!("{slow}{}", section("quick", "")));
+    let place = TestFolder::with_config(&format!("{slow}{}", section("quick", "")));
     let ran = place.run(&["tools", "--json"]);
     assert_eq!(names(&ran), ["slow__echo", "slow__add", "quick__echo", "quick__add"], "{ran:?}");
     let tools = ran.json();
@@ -51,7 +51,7 @@ fn servers_elsewhere_are_reached_through_the_proxy_of_the_environment() {
         lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>()
     });
     let config = format!("{NO_DELAY}[servers.docs]\nurl = \"http://tools.example/mcp\"\n");
-    let place = Place::with_config(&config)
+    let place = TestFolder::with_config(&config)
         .variable("HTTP_PROXY", &format!("http://ada:x@{address}"))
         .variable("NO_PROXY", "other.example");
     place.run(&["tools", "--json"]);
@@ -64,7 +64,7 @@ fn servers_elsewhere_are_reached_through_the_proxy_of_the_environment() {
 fn a_call_starts_only_what_it_needs() {
     // TL-6
     let config = format!("{}{}", section_with_pid("one", ""), section_with_pid("two", ""));
-    let place = Place::with_config(&config);
+    let place = TestFolder::with_config(&config);
     let started = |name: &str| place.path().join(format!("{name}.pid")).exists();
     assert_eq!(place.call(&["echo", "a=1"])["success"], true);
     assert_eq!(place.call(&["nobody__x"])["error_kind"], "unknown_server");
@@ -83,7 +83,7 @@ fn a_call_starts_only_what_it_needs() {
 
 #[test]
 fn pairs_are_typed_by_the_servers_schema() {
-    let place = Place::with_config(&section("s", ""));
+    let place = TestFolder::with_config(&section("s", ""));
     let sum = place.call(&["s__add", "a=40", "b=2"]);
     assert_eq!(sum["result"]["structuredContent"]["sum"].as_f64(), Some(42.0), "{sum}");
 }
@@ -92,7 +92,7 @@ fn pairs_are_typed_by_the_servers_schema() {
 fn each_call_reaches_its_own_server() {
     let config =
         format!("{}{}", section("a", "logs-input=a.log"), section("b", "logs-input=b.log"));
-    let place = Place::with_config(&config);
+    let place = TestFolder::with_config(&config);
     assert_eq!(place.call(&["a__echo", "text=for a"])["result"], "for a");
     assert_eq!(place.call(&["b__echo", "text=for b"])["result"], "for b");
     let log = |name: &str| std::fs::read_to_string(place.path().join(name)).unwrap();
@@ -115,7 +115,7 @@ const BLOCK: &str = "\
 fn the_text_about_a_failed_server_is_exact() {
     // MC-2, MC-4, §12
     let config = format!("{NO_DELAY}{DEAD}check = \"MQTT broker running\"\n");
-    let place = Place::with_config(&config).variable("RUST_LOG", "off");
+    let place = TestFolder::with_config(&config).variable("RUST_LOG", "off");
     for words in [&["tools"][..], &["tools", "--json"], &["call", "zwave__x"], &["resources"]] {
         let ran = place.run(words);
         assert!(ran.stderr.starts_with(BLOCK), "{words:?} {ran:?}");
@@ -137,7 +137,7 @@ fn the_block_names_the_servers_that_are_up() {
     let slow = "slow-start=1"; // up at once, but started as late as the others
     let (time, git) = (section("time", slow), section("git", ""));
     let patient = "[mcp]\nretry_base_delay = \"300ms\"\n";
-    let place = Place::with_config(&format!("{patient}{time}{DEAD}{git}"));
+    let place = TestFolder::with_config(&format!("{patient}{time}{DEAD}{git}"));
     let ran = place.run(&["tools", "--json"]);
     let last = "⚠️ Continuing with local tools (get_current_datetime, search_web, \
                 control_speaker_volume, …) and servers: time, git\n";
@@ -150,7 +150,8 @@ fn the_block_names_the_servers_that_are_up() {
 
 #[test]
 fn a_program_that_echoes_is_no_server() {
-    let place = Place::with_config(&format!("{NO_DELAY}[servers.echoes]\ncommand = \"cat\"\n"));
+    let place =
+        TestFolder::with_config(&format!("{NO_DELAY}[servers.echoes]\ncommand = \"cat\"\n"));
     let ran = place.run(&["tools", "--json"]);
     let reason = "Reason: Connection to stdio server 'echoes' failed: it sends back what it is sent, so it is no MCP server";
     assert!(ran.stderr.contains(reason), "{ran:?}");
@@ -159,7 +160,7 @@ fn a_program_that_echoes_is_no_server() {
 #[test]
 fn without_certificates_only_remote_servers_are_affected() {
     let without = |config: &str| {
-        Place::with_config(config)
+        TestFolder::with_config(config)
             .variable("SSL_CERT_FILE", "/nonexistent")
             .variable("SSL_CERT_DIR", "/nonexistent")
             .run(&["tools", "--json"])
@@ -175,7 +176,7 @@ fn without_certificates_only_remote_servers_are_affected() {
 #[test]
 fn attempts_are_logged() {
     // MC-2
-    let place = Place::with_config(&format!("{NO_DELAY}{DEAD}")).variable("RUST_LOG", "info");
+    let place = TestFolder::with_config(&format!("{NO_DELAY}{DEAD}")).variable("RUST_LOG", "info");
     let ran = place.run(&["tools"]);
     for line in [
         "MCP connection attempt 1 of 3 to 'zwave' (delay 0s)",
@@ -189,7 +190,7 @@ fn attempts_are_logged() {
 #[test]
 fn a_bare_name_keeps_the_callers_deadline() {
     // EX-3, TL-6
-    let place = Place::with_config(&section_with_pid("mute", "silent"));
+    let place = TestFolder::with_config(&section_with_pid("mute", "silent"));
     let envelope = place.call(&["whose_is_it", "--timeout", "400ms"]);
     assert_eq!(envelope["error"], "Tool 'whose_is_it' timed out after 0.4s");
     assert_eq!(envelope["error_kind"], "timeout");
@@ -211,7 +212,7 @@ fn no_command_leaves_a_child_behind() {
         ("", &["prompts", "nothing"]),
         ("", &["doctor"]),
     ] {
-        let place = Place::with_config(&section_with_pid("kid", modes));
+        let place = TestFolder::with_config(&section_with_pid("kid", modes));
         let ran = place.run(words);
         let pid = pid(&place, "kid");
         assert!(!runs(pid), "{words:?} {ran:?}");
@@ -219,9 +220,9 @@ fn no_command_leaves_a_child_behind() {
 }
 
 /// Starts a call that never ends, and returns when the server has it.
-fn endless_call(modes: &str) -> (Place, std::process::Child, u32) {
+fn endless_call(modes: &str) -> (TestFolder, std::process::Child, u32) {
     let modes = format!("never-answers-tools-call,logs-input=log,{modes}");
-    let place = Place::with_config(&section_with_pid("kid", &modes));
+    let place = TestFolder::with_config(&section_with_pid("kid", &modes));
     let call = ["call", "kid__add", r#"{"a":1,"b":2}"#, "--json"];
     let child = place.command(&call).spawn().unwrap();
     let pid = pid(&place, "kid");
@@ -253,7 +254,7 @@ fn an_interrupt_reaches_the_server_and_ends_it() {
     // EX-4, MC-7
     let (place, child, pid) = endless_call("");
     signal(&child, "-INT");
-    let ran = Ran::of(child.wait_with_output().unwrap());
+    let ran = CommandOutput::of(child.wait_with_output().unwrap());
     assert_eq!((ran.status, &ran.json()["error_kind"]), (1, &json!("cancelled")), "{ran:?}");
     assert!(!runs(pid));
     let log = std::fs::read_to_string(place.path().join("log")).unwrap();
@@ -263,12 +264,12 @@ fn an_interrupt_reaches_the_server_and_ends_it() {
 #[test]
 fn an_interrupt_while_connecting_ends_the_command() {
     // MC-7
-    let place = Place::with_config(&section_with_pid("mute", "silent"));
+    let place = TestFolder::with_config(&section_with_pid("mute", "silent"));
     let child = place.command(&["tools"]).spawn().unwrap();
     let pid = pid(&place, "mute");
     wait_until_interruptible(&child);
     signal(&child, "-INT");
-    let ran = Ran::of(child.wait_with_output().unwrap());
+    let ran = CommandOutput::of(child.wait_with_output().unwrap());
     assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{ran:?}");
     assert!(ran.stderr.contains("error: interrupted"), "{ran:?}");
     // A server that was still being connected is left to its guard.
@@ -302,24 +303,24 @@ fn wrong_servers_are_told_with_file_and_line() {
             ":2: unknown key `comand` in [servers.a]; did you mean `command`?",
         ),
     ] {
-        let refusal = Place::with_config(&config).refusal(&["call", "echo"]);
+        let refusal = TestFolder::with_config(&config).refusal(&["call", "echo"]);
         assert!(refusal.contains(says), "{config}\n{refusal}");
     }
     let off = "[servers.a]\nenabled = false\ncommand = \"x\"\nargs = [\"${UNSET}\"]\n";
-    assert_eq!(Place::with_config(off).call(&["echo"])["success"], true);
-    assert_eq!(Place::with_config(off).call(&["a__x"])["error_kind"], "unknown_server");
+    assert_eq!(TestFolder::with_config(off).call(&["echo"])["success"], true);
+    assert_eq!(TestFolder::with_config(off).call(&["a__x"])["error_kind"], "unknown_server");
 }
 
 #[test]
 fn only_enabled_tools_of_a_server_run() {
     let limited = |globs: &str| format!("{}enabled_tools = {globs}\n", section("s", "plain"));
-    let place = Place::with_config(&limited("[\"ec*\"]"));
+    let place = TestFolder::with_config(&limited("[\"ec*\"]"));
     assert_eq!(place.call(&["s__echo", "text=x"])["success"], true);
     let says = place.error(&["s__add", "a=1", "b=2"]);
     assert!(says.contains("enabled_tools of server \"s\""), "{says}");
     let listed = place.run(&["tools", "--json"]).stdout;
     assert!(listed.contains("s__echo") && !listed.contains("s__add"), "{listed}");
-    let wrong = Place::with_config(&limited("[\"[\"]"));
+    let wrong = TestFolder::with_config(&limited("[\"[\"]"));
     let says = wrong.refusal(&["call", "echo"]);
     assert!(says.contains(":1: server `s`: enabled_tools: "), "{says}");
 }

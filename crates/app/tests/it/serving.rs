@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::test_folder::TestFolder;
 
 /// A gateway that listens.
 pub(crate) struct Serving {
@@ -18,12 +18,12 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
+    pub(crate) fn start(place: &TestFolder, arguments: &[&str]) -> Self {
         Self::spawn(place, place.command(&[&["serve", "--json"], arguments].concat()))
     }
 
     /// Runs a `serve --json` and waits until it serves.
-    pub(crate) fn spawn(place: &Place, mut command: Command) -> Self {
+    pub(crate) fn spawn(place: &TestFolder, mut command: Command) -> Self {
         let log = std::fs::File::create(place.path().join("log")).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();

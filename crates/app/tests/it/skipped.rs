@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{
     fixture::{misbehaving, section},
-    place::Place,
+    test_folder::TestFolder,
 };
 
 const SAYS: &str = "Server 'docs' is skipped: the environment variable DOCS_TOKEN is not set";
@@ -18,17 +18,17 @@ fn readme(heading: &str) -> String {
 }
 
 /// A server that wants a token, beside one that works.
-fn place() -> Place {
+fn place() -> TestFolder {
     let docs = "[servers.docs]\nurl = \"http://127.0.0.1:1/mcp\"\nprefix = \"d\"\n\
                 headers = { Authorization = \"Bearer ${DOCS_TOKEN}\" }\n";
-    Place::with_config(&format!("{docs}{}", section("good", "")))
+    TestFolder::with_config(&format!("{docs}{}", section("good", "")))
 }
 
 #[test]
 fn the_readmes_snippet_works_without_its_token() {
     let snippet = readme("MCP servers");
     assert!(snippet.contains("${DOCS_TOKEN}"), "{snippet}");
-    let place = Place::with_config(&snippet);
+    let place = TestFolder::with_config(&snippet);
     let ran = place.run(&["call", "math_eval", "expression=2+2", "--text"]);
     assert_eq!((ran.status, ran.stdout.as_str()), (0, "{\"result\":4}\n"), "{ran:?}");
     assert_eq!(ran.stderr.matches(SAYS).count(), 1, "{ran:?}");
@@ -45,7 +45,7 @@ fn the_whole_config_of_the_manual_works_without_its_key() {
     let blocks = manual.split("```toml\n").skip(1).filter_map(|block| block.split("```").next());
     let whole = blocks.filter(|block| block.contains("${BRAVE_API_KEY}"));
     let [whole] = whole.collect::<Vec<_>>()[..] else { panic!("there is one whole config") };
-    let place = Place::with_config(whole);
+    let place = TestFolder::with_config(whole);
     assert_eq!(place.call(&["weather", "city=Berlin"])["success"], true);
     let says = "Tool 'search_web' is skipped: the environment variable BRAVE_API_KEY is not set";
     assert_eq!(place.error(&["search_web", "query=x"]), says);
@@ -73,7 +73,7 @@ fn no_other_server_takes_a_skipped_ones_prefix() {
     let config = "[servers.docs]\ncommand = \"${DOCS_TOKEN}\"\n";
     let other =
         section("other", "").replace("[servers.other]\n", "[servers.other]\nprefix = \"docs\"\n");
-    let place = Place::with_config(&format!("{config}{other}"));
+    let place = TestFolder::with_config(&format!("{config}{other}"));
     assert_eq!(place.error(&["docs__echo", "text=x"]), SAYS);
     let tools = place.run(&["tools", "--json"]);
     assert!(tools.stdout.contains("\"other__echo\""), "{tools:?}");
@@ -95,7 +95,7 @@ fn tools_are_skipped_one_by_one() {
         section("good", ""),
         defined("add", "${NUMBER}", "echo"),
     ];
-    let place = Place::with_config(&config.concat());
+    let place = TestFolder::with_config(&config.concat());
     let says = |name: &str, variable: &str| {
         format!("Tool '{name}' is skipped: the environment variable {variable} is not set")
     };
@@ -126,7 +126,7 @@ fn tools_are_skipped_one_by_one() {
 
 #[test]
 fn a_skipped_local_tool_starts_no_server() {
-    let place = Place::with_config(&format!(
+    let place = TestFolder::with_config(&format!(
         "[[tools]]\nname = \"x\"\ndescription = \"${{GONE}}\"\n\
          implementation = {{ type = \"builtin\", handler = \"echo\" }}\n\
          [servers.s]\ncommand = \"sh\"\nargs = [\"-c\", \"touch started; exec {}\"]\n",
@@ -141,7 +141,7 @@ fn a_skipped_local_tool_starts_no_server() {
 fn models_are_skipped_one_by_one() {
     let config =
         "[models.cloud]\nprovider = \"openai\"\nmodel = \"g\"\napi_key = \"${CLOUD_KEY}\"\n";
-    let place = Place::with_config(config);
+    let place = TestFolder::with_config(config);
     let says = "Model 'cloud' is skipped: the environment variable CLOUD_KEY is not set";
     for words in [&["ask", "hi"][..], &["ask", "-m", "cloud", "hi"]] {
         let refusal = place.refusal(words);
@@ -151,7 +151,7 @@ fn models_are_skipped_one_by_one() {
     // Another model of the config is asked instead.
     let near =
         "[models.near]\nprovider = \"ollama\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1\"\n";
-    let place = Place::with_config(&format!("{config}{near}"));
+    let place = TestFolder::with_config(&format!("{config}{near}"));
     let ran = place.run(&["ask", "hi"]);
     assert!(ran.status != 0 && ran.stderr.contains("127.0.0.1:1"), "{ran:?}");
     let doctor = place.run(&["doctor"]);
@@ -182,7 +182,8 @@ fn doctor_shows_what_is_skipped_in_rows_alone() {
 
 #[test]
 fn a_config_of_the_wrong_shape_is_still_refused() {
-    let refusal = Place::with_config("[audit]\npath = \"${GONE}\"\n").refusal(&["call", "echo"]);
+    let refusal =
+        TestFolder::with_config("[audit]\npath = \"${GONE}\"\n").refusal(&["call", "echo"]);
     let says = "switchboard.toml:2: `audit.path`: the environment variable `GONE` is not set";
     assert!(refusal.contains(says), "{refusal}");
 }

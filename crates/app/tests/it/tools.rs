@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::test_folder::TestFolder;
 
 const OWN: [&str; 9] = [
     "get_current_datetime",
@@ -22,7 +22,7 @@ const TWO_MOCKS: &str = "[[tools]]\nname = \"zeta\"\ndescription = \"Last letter
     [[tools]]\nname = \"alpha\"\ndescription = \"First letter\"\n\
     implementation = { type = \"mock\", mock_response = 1 }\n";
 
-fn names(place: &Place, words: &[&str]) -> Vec<String> {
+fn names(place: &TestFolder, words: &[&str]) -> Vec<String> {
     let ran = place.run(&[&["tools", "--json"], words].concat());
     let Value::Array(tools) = ran.json() else { panic!("{ran:?}") };
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
@@ -31,14 +31,14 @@ fn names(place: &Place, words: &[&str]) -> Vec<String> {
 #[test]
 fn the_order_is_that_of_the_config() {
     // TL-5
-    assert_eq!(names(&Place::new(), &[]), OWN);
-    let place = Place::with_config(TWO_MOCKS);
+    assert_eq!(names(&TestFolder::new(), &[]), OWN);
+    let place = TestFolder::with_config(TWO_MOCKS);
     assert_eq!(names(&place, &[]), [&OWN[..], &["zeta", "alpha"]].concat());
 }
 
 #[test]
 fn programs_get_the_whole_of_each_tool() {
-    let tools = Place::with_config(TWO_MOCKS).run(&["tools", "--json"]).json();
+    let tools = TestFolder::with_config(TWO_MOCKS).run(&["tools", "--json"]).json();
     for tool in tools.as_array().unwrap() {
         let keys: Vec<_> = tool.as_object().unwrap().keys().collect();
         assert_eq!(keys, ["name", "description", "parameters", "annotations"]);
@@ -51,7 +51,7 @@ fn programs_get_the_whole_of_each_tool() {
 // FT-1
 #[test]
 fn tools_are_found_by_what_they_do() {
-    let place = Place::with_config(TWO_MOCKS);
+    let place = TestFolder::with_config(TWO_MOCKS);
     let found =
         place.run(&["tools", "--search", "what time is it", "--limit", "2", "--json"]).json();
     let found = found.as_array().unwrap();
@@ -70,7 +70,7 @@ fn tools_are_found_by_what_they_do() {
 // FT-4
 #[test]
 fn what_definitions_cost_is_told() {
-    let place = Place::with_config(TWO_MOCKS);
+    let place = TestFolder::with_config(TWO_MOCKS);
     place.run(&["call", "zeta"]);
     place.run(&["call", "zeta"]);
     let cost = place.run(&["tools", "--cost", "--json"]).json();
@@ -102,7 +102,7 @@ fn doctor_warns_of_more_tools_than_clients_take() {
     };
     let told = |count: usize, serve: &str| {
         let tools: String = (0..count).map(tool).collect();
-        Place::with_config(&format!("{serve}\n{tools}")).run(&["doctor"]).stdout
+        TestFolder::with_config(&format!("{serve}\n{tools}")).run(&["doctor"]).stdout
     };
     assert!(!told(20, "").contains("more than some clients take"));
     let some = told(40, "");
@@ -123,7 +123,7 @@ fn doctor_warns_of_more_tools_than_clients_take() {
 
 #[test]
 fn a_filter_is_a_name_a_glob_or_a_text() {
-    let place = Place::with_config(TWO_MOCKS);
+    let place = TestFolder::with_config(TWO_MOCKS);
     assert_eq!(names(&place, &["echo"]), ["echo"]);
     assert_eq!(
         names(&place, &["*e*_*t*"]),
@@ -141,7 +141,7 @@ fn a_filter_is_a_name_a_glob_or_a_text() {
 #[test]
 fn a_pipe_gets_whole_texts_between_tabs() {
     let config = format!("{TWO_MOCKS}[policy]\ndeny = [\"alpha\"]\n");
-    let ran = Place::with_config(&config).run(&["tools", "--all"]);
+    let ran = TestFolder::with_config(&config).run(&["tools", "--all"]);
     let lines: Vec<_> = ran.stdout.lines().collect();
     assert_eq!(lines[9], "zeta\tLast letter\tdestructive");
     assert_eq!(lines[10], "alpha\tFirst letter\tdenied");
@@ -152,7 +152,7 @@ fn a_pipe_gets_whole_texts_between_tabs() {
 // TL-7
 #[test]
 fn what_the_policy_denies_is_listed_only_when_all_are() {
-    let place = Place::with_config(&format!("{TWO_MOCKS}[policy]\ndeny = [\"alpha\"]\n"));
+    let place = TestFolder::with_config(&format!("{TWO_MOCKS}[policy]\ndeny = [\"alpha\"]\n"));
     assert_eq!(names(&place, &[]), [&OWN[..], &["zeta"]].concat());
     assert_eq!(names(&place, &["--all"]), [&OWN[..], &["zeta", "alpha"]].concat());
     let tools = place.run(&["tools", "--all", "--json"]).json();
@@ -166,7 +166,7 @@ fn what_the_policy_denies_is_listed_only_when_all_are() {
 
 #[test]
 fn one_tool_is_shown_with_its_parameters() {
-    let ran = Place::new().run(&["tools", "control_speaker_volume"]);
+    let ran = TestFolder::new().run(&["tools", "control_speaker_volume"]);
     for part in [
         "control_speaker_volume\n  Reads or changes",
         "get | set | up | down | mute | unmute | max",

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::{
     fixture::{misbehaving, section, wait_until},
-    place::Place,
     pty,
     serve::Serving,
+    test_folder::TestFolder,
 };
 
 /// A server that leaves a file when it is started, with the secret that it was given.
@@ -16,11 +16,11 @@ const HELPER: &str = "[mcp]\nretry_base_delay = \"1ms\"\n[servers.helper]\ncomma
                       env = { K = \"${AWS_SECRET_ACCESS_KEY}\" }\n";
 
 /// A place that finds a config, and in which a secret is to be had.
-fn finding(config: &str) -> Place {
-    Place::with_config(config).finding().variable("AWS_SECRET_ACCESS_KEY", "secret")
+fn finding(config: &str) -> TestFolder {
+    TestFolder::with_config(config).finding().variable("AWS_SECRET_ACCESS_KEY", "secret")
 }
 
-fn has_run(place: &Place) -> bool {
+fn has_run(place: &TestFolder) -> bool {
     place.path().join("ran").exists()
 }
 
@@ -81,7 +81,7 @@ fn a_config_that_is_named_is_used_at_once() {
     let place = finding(HELPER).variable("SWITCHBOARD_CONFIG", "switchboard.toml");
     place.run(&["tools"]);
     assert!(has_run(&place), "$SWITCHBOARD_CONFIG");
-    let own = || Place::new().variable("AWS_SECRET_ACCESS_KEY", "secret");
+    let own = || TestFolder::new().variable("AWS_SECRET_ACCESS_KEY", "secret");
     let place = own().file("xdg/switchboard/switchboard.toml", HELPER);
     let xdg = place.path().join("xdg").display().to_string();
     let place = place.variable("XDG_CONFIG_HOME", &xdg);
@@ -133,7 +133,8 @@ fn trust_holds_for_the_path_and_the_content() {
 // PO-3
 #[test]
 fn what_cannot_be_trusted_is_told() {
-    let place = Place::new().file("other.toml", HELPER).file("wrong/switchboard.toml", "a = \n");
+    let place =
+        TestFolder::new().file("other.toml", HELPER).file("wrong/switchboard.toml", "a = \n");
     for (path, says) in [
         (".", "there is no switchboard.toml in `.`"),
         (
@@ -178,7 +179,7 @@ fn what_is_imported_is_trusted_but_not_what_was_there() {
     let script = format!("touch ran; exec {}", misbehaving());
     let servers = json!({"mcpServers": {"mine": {"command": "sh", "args": ["-c", script]}}});
     let servers = servers.to_string();
-    let place = Place::new().finding().file("c.json", &servers);
+    let place = TestFolder::new().finding().file("c.json", &servers);
     assert_eq!(place.run(&["import", "c.json"]).status, 0);
     assert_ne!(place.run(&["tools"]).status, 2);
     assert!(has_run(&place));
@@ -189,7 +190,7 @@ fn what_is_imported_is_trusted_but_not_what_was_there() {
     assert!(place.refusal(&["tools"]).contains("(server helper)"));
 
     // The folder's config of another program was found, too.
-    let place = Place::new().finding().file(".cursor/mcp.json", &servers);
+    let place = TestFolder::new().finding().file(".cursor/mcp.json", &servers);
     let import = place.run(&["import", "cursor"]);
     assert!(import.stderr.contains("that you did not name, and is not trusted"), "{import:?}");
     assert!(place.refusal(&["tools"]).contains("(server mine)"));

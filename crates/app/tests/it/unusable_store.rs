@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use crate::place::{Place, Ran};
+use crate::test_folder::{CommandOutput, TestFolder};
 
 /// Every question about records.
 const QUESTIONS: [&[&str]; 9] = [
@@ -24,12 +24,12 @@ const QUESTIONS: [&[&str]; 9] = [
 ];
 
 /// A place where a file stands in the way of the state folder, which stops even the superuser.
-fn blocked() -> Place {
-    Place::new().file("state", "in the way")
+fn blocked() -> TestFolder {
+    TestFolder::new().file("state", "in the way")
 }
 
 /// Runs `words` as somebody who may not read the records.
-fn as_another_user(place: &Place, words: &[&str]) -> Ran {
+fn as_another_user(place: &TestFolder, words: &[&str]) -> CommandOutput {
     let set = |path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     let mut command = place.command(words);
     let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
@@ -40,7 +40,7 @@ fn as_another_user(place: &Place, words: &[&str]) -> Ran {
     } else {
         set(place.path().join("state/switchboard"), 0o000);
     }
-    let ran = Ran::of(command.output().unwrap());
+    let ran = CommandOutput::of(command.output().unwrap());
     if !is_root {
         set(place.path().join("state/switchboard"), 0o700);
     }
@@ -63,7 +63,7 @@ fn records_that_cannot_be_read_are_not_no_records() {
 // RC-2
 #[test]
 fn another_users_records_are_not_no_records() {
-    let place = Place::new();
+    let place = TestFolder::new();
     assert_eq!(place.call(&["echo", "text=x"])["success"], true);
     for words in QUESTIONS {
         let ran = as_another_user(&place, words);
@@ -80,16 +80,16 @@ fn another_users_records_are_not_no_records() {
 // RC-2
 #[test]
 fn records_that_are_not_there_are_none() {
-    let ran = Place::new().run(&["calls", "--json"]);
+    let ran = TestFolder::new().run(&["calls", "--json"]);
     assert_eq!((ran.status, ran.stdout.as_str()), (0, "[]\n"), "{ran:?}");
-    let ran = Place::new().variable("XDG_STATE_HOME", "/proc/nope").run(&["calls", "--json"]);
+    let ran = TestFolder::new().variable("XDG_STATE_HOME", "/proc/nope").run(&["calls", "--json"]);
     assert_eq!((ran.status, ran.stdout.as_str()), (0, "[]\n"), "{ran:?}");
 }
 
 // RC-1
 #[test]
 fn a_call_that_cannot_be_recorded_says_where_why_and_what_to_do() {
-    let place = Place::new().variable("XDG_STATE_HOME", "/proc/nope");
+    let place = TestFolder::new().variable("XDG_STATE_HOME", "/proc/nope");
     let envelope = place.call(&["control_speaker_volume", "action=mute"]);
     assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");
     let says = "Tool 'control_speaker_volume' is unavailable: the record store could not be reached: \
@@ -104,10 +104,10 @@ fn a_call_that_cannot_be_recorded_says_where_why_and_what_to_do() {
 fn doctor_finds_a_store_that_cannot_be_written() {
     for (place, cause) in [
         (blocked(), "Not a directory"),
-        (Place::new().variable("XDG_STATE_HOME", "/proc/nope"), "No such file or directory"),
-        (Place::new().file("state/switchboard/manifest.log/x", ""), "Is a directory"),
-        (Place::new().file("state/switchboard/journal", ""), "File exists"),
-        (Place::new().homeless(), "neither XDG_STATE_HOME nor HOME is set"),
+        (TestFolder::new().variable("XDG_STATE_HOME", "/proc/nope"), "No such file or directory"),
+        (TestFolder::new().file("state/switchboard/manifest.log/x", ""), "Is a directory"),
+        (TestFolder::new().file("state/switchboard/journal", ""), "File exists"),
+        (TestFolder::new().homeless(), "neither XDG_STATE_HOME nor HOME is set"),
     ] {
         let ran = place.run(&["doctor"]);
         assert_eq!(ran.status, 1, "{ran:?}");

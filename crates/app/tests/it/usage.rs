@@ -1,10 +1,10 @@
 //! Help, versions, completions, and what is no command.
 
-use crate::place::Place;
+use crate::test_folder::TestFolder;
 
 #[test]
 fn wrong_usage_ends_with_2() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for words in [
         &[][..],
         &["nonsense"],
@@ -25,7 +25,7 @@ fn wrong_usage_ends_with_2() {
 
 #[test]
 fn what_other_programs_call_it_leads_to_what_it_is_called_here() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for (words, says) in [
         (&["list"][..], "there is no command `list`: `switchboard tools` lists the tools"),
         (&["ps"], "there is no command `ps`: `switchboard servers` shows how the servers are"),
@@ -45,7 +45,7 @@ fn what_other_programs_call_it_leads_to_what_it_is_called_here() {
 
 #[test]
 fn help_and_version_are_results() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let version = place.run(&["--version"]);
     // Such as `switchboard 0.1.0 (c9615555 2026-11-18)`; an archive without a repository has no commit.
     let of_package = format!("switchboard {}", env!("CARGO_PKG_VERSION"));
@@ -72,7 +72,7 @@ fn help_and_version_are_results() {
 
 #[test]
 fn every_shell_gets_its_completions() {
-    let place = Place::with_config("not = \"read\"");
+    let place = TestFolder::with_config("not = \"read\"");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ran = place.run(&["completions", shell]);
         assert_eq!(ran.status, 0, "{ran:?}");
@@ -82,7 +82,7 @@ fn every_shell_gets_its_completions() {
 
 #[test]
 fn the_manual_has_a_page_for_each_command() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let page = place.run(&["man"]).stdout;
     assert!(page.contains(".TH switchboard 1") && page.contains("switchboard\\-call(1)"), "{page}");
     let written = place.run(&["man", "--output", "man"]);

@@ -10,7 +10,7 @@ use switchboard_testkit::{
 
 use crate::{
     fixture::wait_until,
-    place::{Place, Ran},
+    test_folder::{CommandOutput, TestFolder},
 };
 
 /// A model that calculates and then answers, and one more answer.
@@ -20,8 +20,8 @@ const SCRIPT: &str = r#"{"turns": [
     {"text": "And that is all."}
 ]}"#;
 
-fn place() -> Place {
-    Place::new().file("script.json", SCRIPT).file("two.wav", wav(&two_sentences()))
+fn place() -> TestFolder {
+    TestFolder::new().file("script.json", SCRIPT).file("two.wav", wav(&two_sentences()))
 }
 
 /// Two things that are said.
@@ -35,7 +35,7 @@ async fn understanding(words: &[&str]) -> ProviderServer {
     ProviderServer::start(words.iter().map(|word| Reply::json(200, &json!({"text": word})))).await
 }
 
-async fn run(place: Place, words: Vec<String>, stdin: Vec<u8>) -> (Place, Ran) {
+async fn run(place: TestFolder, words: Vec<String>, stdin: Vec<u8>) -> (TestFolder, CommandOutput) {
     let run = move || {
         let words: Vec<_> = words.iter().map(String::as_str).collect();
         let ran = place.run_with_stdin(&words, &stdin);
@@ -49,7 +49,7 @@ fn words(more: &[&str]) -> Vec<String> {
     all.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn lines(ran: &Ran) -> Vec<Value> {
+fn lines(ran: &CommandOutput) -> Vec<Value> {
     ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -156,7 +156,7 @@ fn what_makes_no_sense_is_told() {
 }
 
 /// Runs `switchboard voice` until it shows these words, then stops it; what it showed.
-fn shown_until(place: &Place, shown: &str) -> String {
+fn shown_until(place: &TestFolder, shown: &str) -> String {
     let log = place.path().join("err");
     let mut command = place.command(&["voice"]);
     command.stderr(std::fs::File::create(&log).unwrap());

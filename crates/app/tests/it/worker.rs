@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::test_folder::TestFolder;
 
 /// An address where nobody listens.
 const NOWHERE: &str = "nats://127.0.0.1:1";
@@ -43,7 +43,7 @@ fn what_makes_no_sense_is_refused() {
         (group, &["--nats", NOWHERE, "--tools", "call_history"], "there is nothing to offer"),
     ];
     for (config, words, expected) in cases {
-        let ran = Place::with_config(config).run(&[&["worker"], *words].concat());
+        let ran = TestFolder::with_config(config).run(&[&["worker"], *words].concat());
         assert_eq!(ran.status, 2, "{words:?}: {ran:?}");
         assert!(ran.stderr.contains(expected), "{words:?}: {}", ran.stderr);
         assert_eq!(ran.stdout, "");
@@ -58,7 +58,7 @@ fn a_worker_says_what_it_offers_and_ends_when_it_is_told_though_nats_is_away() {
         (&["--tools", "*e*"], serde_json::json!(null)),
     ];
     for (words, tools) in offers {
-        let place = Place::with_config(TOOL);
+        let place = TestFolder::with_config(TOOL);
         let own = ["worker", "--json", "--group", "gpu", "--nats", NOWHERE];
         let mut command = place.command(&[&own[..], words].concat());
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -84,7 +84,7 @@ fn a_worker_says_what_it_offers_and_ends_when_it_is_told_though_nats_is_away() {
 // RC-2
 #[test]
 fn a_worker_keeps_its_records_up() {
-    let place = Place::with_config(TOOL);
+    let place = TestFolder::with_config(TOOL);
     assert_eq!(place.run(&["call", "echo"]).status, 0);
     let index = place.path().join("state/switchboard/index.db");
     assert!(!index.exists(), "one call does not need it");
@@ -101,7 +101,7 @@ fn a_worker_keeps_its_records_up() {
 // MC-3, TL-6
 #[test]
 fn a_cluster_that_is_away_keeps_nobody_but_its_own() {
-    let place = Place::with_config(&format!("[cluster]\nnats = {NOWHERE:?}\n"));
+    let place = TestFolder::with_config(&format!("[cluster]\nnats = {NOWHERE:?}\n"));
     let ran = place.run(&["call", "gpu__resize", "--json"]);
     assert_eq!(ran.status, 1, "{ran:?}");
     let envelope: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -117,7 +117,8 @@ fn a_cluster_that_is_away_keeps_nobody_but_its_own() {
 
 #[test]
 fn wrong_settings_of_the_cluster_are_named_with_their_line() {
-    let place = Place::with_config("[cluster]\nnats = \"nats://127.0.0.1:1\"\nprefix = \"a b\"\n");
+    let place =
+        TestFolder::with_config("[cluster]\nnats = \"nats://127.0.0.1:1\"\nprefix = \"a b\"\n");
     let ran = place.run(&["tools"]);
     assert_eq!(ran.status, 2, "{ran:?}");
     assert!(ran.stderr.contains("switchboard.toml:1: `cluster.prefix`: "), "{}", ran.stderr);
@@ -149,12 +150,12 @@ fn what_is_unsafe_about_nats_is_said_at_the_start() {
         [&["worker", "--group", "gpu"], &["serve", "--listen", "127.0.0.1:0"]];
     let warnings = ["`[cluster] key` is not set: whoever", "without TLS", "without credentials"];
     for words in commands {
-        let place = Place::with_config(&format!("{open}{TOOL}"));
+        let place = TestFolder::with_config(&format!("{open}{TOOL}"));
         let stderr = said(place.command(words), "is reached without credentials");
         for warning in warnings {
             assert!(stderr.contains(warning), "{words:?}: {warning}: {stderr}");
         }
-        let place = Place::with_config(&format!("{safe}{TOOL}"));
+        let place = TestFolder::with_config(&format!("{safe}{TOOL}"));
         let mut command = place.command(words);
         command.env("KEY", "a secret of the cluster with enough letters");
         let last = if words[0] == "worker" { "offers resize" } else { "127.0.0.1:" };
@@ -178,16 +179,16 @@ fn what_is_unsafe_about_nats_is_said_at_the_start() {
 // RC-3
 #[test]
 fn tokens_are_signed_with_a_cluster_and_a_key_only() {
-    let said = Place::with_config("").refusal(&["token", "sign"]);
+    let said = TestFolder::with_config("").refusal(&["token", "sign"]);
     assert!(said.contains("only tokens of a cluster are signed"), "{said}");
 }
 
 // GW-1
 #[test]
 fn a_secret_is_rotated_in_a_cluster_only() {
-    let said = Place::with_config("").refusal(&["cluster", "rotate-secret"]);
+    let said = TestFolder::with_config("").refusal(&["cluster", "rotate-secret"]);
     assert!(said.contains("there is no cluster"), "{said}");
-    let place = Place::with_config(&format!("[cluster]\nnats = {NOWHERE:?}\n"));
+    let place = TestFolder::with_config(&format!("[cluster]\nnats = {NOWHERE:?}\n"));
     let ran = place.run(&["cluster", "rotate-secret"]);
     assert_eq!(ran.status, 1, "{ran:?}");
     assert!(ran.stderr.contains("could not be reached"), "{ran:?}");
@@ -196,7 +197,7 @@ fn a_secret_is_rotated_in_a_cluster_only() {
 // RC-2
 #[test]
 fn an_export_of_a_cluster_that_is_away_leaves_the_file_as_it_was() {
-    let place = Place::with_config(&format!("[cluster]\nnats = {NOWHERE:?}\n"));
+    let place = TestFolder::with_config(&format!("[cluster]\nnats = {NOWHERE:?}\n"));
     let place = place.file("fleet.jsonl", "as it was");
     let ran = place.run(&["calls", "export", "--cluster", "--output", "fleet.jsonl"]);
     assert_eq!(ran.status, 1, "{ran:?}");

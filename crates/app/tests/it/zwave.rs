@@ -16,7 +16,7 @@ use std::{
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
 
-use crate::{fixture::wait_until, place::Place, serve::Serving};
+use crate::{fixture::wait_until, serve::Serving, test_folder::TestFolder};
 
 /// A server with one switch.
 #[derive(Clone, Default)]
@@ -98,7 +98,8 @@ fn a_models_words_switch_the_light_on() {
         "[servers.zwave]\ncommand = \"{binary}\"\nargs = [\"zwave\"]\n\n[zwave]\nserver = \"{url}\"\n\n\
          [servers.docs]\nurl = \"http://127.0.0.1:1/mcp\"\nheaders = {{ Authorization = \"${{TOKEN}}\" }}\nenabled = false\n"
     );
-    let place = Place::with_config(&config).variable("TOKEN", "x").variable("RUST_LOG", "debug");
+    let place =
+        TestFolder::with_config(&config).variable("TOKEN", "x").variable("RUST_LOG", "debug");
     let said = r#"{"device_name":"Switch One","command":"on"}"#;
     let ran = place.run(&["call", "zwave__control_zwave_device", said, "--json"]);
     let envelope = ran.json();
@@ -126,7 +127,7 @@ fn the_server_reads_the_config_that_names_it() {
         env!("CARGO_BIN_EXE_switchboard"),
         switch.url()
     );
-    let place = Place::new().file("etc/home.toml", &config);
+    let place = TestFolder::new().file("etc/home.toml", &config);
     let call = ["call", "zwave__verify_device", "deviceName=Switch One", "--json"];
     let by_flag = place.run(&[&call[..], &["--config", "etc/home.toml"]].concat()).json();
     assert_eq!(by_flag["success"], true, "{by_flag}");
@@ -144,7 +145,7 @@ fn outages_are_unavailable_through_call_and_serve() {
     let zwave = format!(
         "[servers.zwave]\ncommand = \"{binary}\"\nargs = [\"zwave\"]\n[zwave]\nmqtt = \"{nobody}\"\n"
     );
-    let place = Place::with_config(&zwave).file("inner.toml", &zwave);
+    let place = TestFolder::with_config(&zwave).file("inner.toml", &zwave);
     let inner = place.path().join("inner.toml");
     let outer = format!(
         "[servers.home]\ncommand = \"{binary}\"\nargs = [\"serve\", \"--stdio\", \"--config\", \"{}\"]\n",
@@ -191,7 +192,7 @@ struct Client {
 }
 
 impl Client {
-    fn start(place: &Place, arguments: &[&str]) -> Self {
+    fn start(place: &TestFolder, arguments: &[&str]) -> Self {
         let mut command = place.command(&[&["zwave"], arguments].concat());
         let log = std::fs::File::create(place.path().join("log")).unwrap();
         let mut child = command.stdin(Stdio::piped()).stderr(log).spawn().unwrap();
@@ -252,7 +253,7 @@ fn stdout_is_pure_while_the_server_is_down_breaks_and_comes_back() {
 
 fn stdout_is_pure(level: &str) {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let place = Place::new().variable("RUST_LOG", level);
+    let place = TestFolder::new().variable("RUST_LOG", level);
     let nobody = format!("mqtt://127.0.0.1:{free}");
     let mut client = Client::start(&place, &["--mqtt", &nobody]);
     let (failed, text) = client.call("list_devices", json!({}));
@@ -288,7 +289,7 @@ fn stdout_is_pure(level: &str) {
 // HM-1: without a client it ends.
 #[test]
 fn it_ends_with_its_client() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut client = Client::start(&place, &["--server", "ws://127.0.0.1:1"]);
     client.stdin = None;
     assert_eq!(client.child.wait().unwrap().code(), Some(0));
@@ -307,7 +308,7 @@ fn settings_that_make_no_sense_are_told() {
         ("[zwave]\nprefx = \"a\"\n", &[], "did you mean `prefix`?"),
     ];
     for (config, flags, words) in cases {
-        let refusal = Place::with_config(config).refusal(&[&["zwave"], flags].concat());
+        let refusal = TestFolder::with_config(config).refusal(&[&["zwave"], flags].concat());
         assert!(refusal.contains(words), "{flags:?}: {refusal}");
     }
 }

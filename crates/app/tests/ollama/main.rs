@@ -5,9 +5,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
-#[path = "../it/place.rs"]
+#[path = "../it/test_folder.rs"]
 #[expect(dead_code, reason = "the other tests use more of it")]
-mod place;
+mod test_folder;
 #[path = "../it/serving.rs"]
 #[expect(dead_code, reason = "the other tests use more of it")]
 mod serving;

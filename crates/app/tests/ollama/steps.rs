@@ -10,8 +10,8 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    place::{Place, Ran},
     serving::Serving,
+    test_folder::{CommandOutput, TestFolder},
 };
 
 const WEATHER: &str = "What is the weather in Paris? Call get_weather to find out.";
@@ -35,7 +35,7 @@ impl Ollama {
     }
 
     /// A folder with the model under two names, and a tool.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> TestFolder {
         let Self { url, model } = self;
         let table = |name: &str| {
             format!(
@@ -46,7 +46,7 @@ impl Ollama {
         let tool = "[[tools]]\nname = 'get_weather'\ndescription = 'The weather of a city'\n\
             parameters = { type = 'object', properties = { city = { type = 'string' } }, required = ['city'] }\n\
             implementation = { type = 'mock', mock_response = '15 degrees and sunny' }\n";
-        Place::with_config(&format!("{}{}{tool}", table("local"), table("other")))
+        TestFolder::with_config(&format!("{}{}{tool}", table("local"), table("other")))
     }
 
     fn doctor_is_content(&self) {
@@ -127,7 +127,7 @@ impl Ollama {
         let pid = child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
         shown.read_to_end(&mut Vec::new()).unwrap();
-        let ran = Ran::of(child.wait_with_output().unwrap());
+        let ran = CommandOutput::of(child.wait_with_output().unwrap());
         assert_eq!(ran.status, 130, "{ran:?}");
 
         let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
@@ -148,7 +148,7 @@ impl Ollama {
 }
 
 /// The model of the one chat that is saved, and how many questions were answered in it.
-fn questions(place: &Place) -> (String, usize) {
+fn questions(place: &TestFolder) -> (String, usize) {
     let folder = place.path().join("state/switchboard/chats");
     let files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     let [file] = &files[..] else { panic!("{files:?}") };

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     serving::{Ending, http, switchboard, wait_for},
-    workers::place::{Gateway, Place, timed},
+    workers::worker_setup::{Gateway, WorkerSetup, timed},
 };
 
 /// Workers count as lost soon.
@@ -45,7 +45,7 @@ fn ended(gateway: &Gateway, id: &str) -> Value {
 // GW-1, RC-2
 #[test]
 fn calls_are_queued_followed_and_cancelled_from_everywhere() {
-    let place = Place::new();
+    let place = WorkerSetup::new();
     let _worker = place.worker("one", &[]);
     let gateway = place.gateway(1);
     let mut follow = switchboard(&gateway.folder, &["calls", "--follow", "--json"]);
@@ -111,7 +111,7 @@ fn calls_are_queued_followed_and_cancelled_from_everywhere() {
 #[test]
 fn queued_calls_survive_the_death_of_gateway_worker_and_broker() {
     const CALLS: usize = 12;
-    let mut place = Place::new();
+    let mut place = WorkerSetup::new();
     let words = ["--concurrency", "4"];
     let one = place.worker_with("one", MORTAL, &words);
     let gateway = place.gateway(1);
@@ -181,7 +181,7 @@ fn ask(gateway: &Gateway, method: &str, name: &str, mut params: Value) -> Value 
 // GW-1, RC-1: the tasks extension over the same queue.
 #[test]
 fn a_task_outlives_the_gateway_that_began_it() {
-    let place = Place::new();
+    let place = WorkerSetup::new();
     let _worker = place.worker("one", &[]);
     let (first, second) = (place.gateway_called("first", 1), place.gateway_called("second", 1));
     let params = json!({"name": "gpu__w__look", "arguments": timed("task", 3.0)});

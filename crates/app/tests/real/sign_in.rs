@@ -23,7 +23,7 @@ pub(crate) const NODE: &str = "mcp-node/node_modules/.bin/node";
 pub(crate) const PASSWORD: &str = "password-of-the-person";
 
 /// An authorization server, two servers behind it, and a folder to sign in from.
-struct World {
+struct SignInSetup {
     home: TempDir,
     /// Beside the folder that is searched for secrets: the secrets that the authorization server knows of.
     secrets: PathBuf,
@@ -34,7 +34,7 @@ struct World {
     _processes: [Ending; 4],
 }
 
-impl World {
+impl SignInSetup {
     fn start() -> Self {
         let (home, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let secrets = outside.path().join("secrets");
@@ -149,7 +149,7 @@ pub(crate) fn node(script: &str, argument: &str) -> (Ending, String) {
 // bound to a key, revocation; and nothing secret is left anywhere.
 #[test]
 fn a_person_signs_in_at_a_real_authorization_server() {
-    let mut world = World::start();
+    let mut world = SignInSetup::start();
     let issuer = world.issuer.clone();
     world.fails(&["call", "plain__whoami"], "switchboard login plain");
     world.succeeds(&["login", "plain"], &format!("signed in at {issuer}"));

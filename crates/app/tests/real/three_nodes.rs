@@ -17,12 +17,12 @@ fn blocks(language: &str) -> Vec<&'static str> {
 }
 
 /// The three nodes on this machine.
-struct Here {
+struct ThreeNodes {
     folder: tempfile::TempDir,
     ports: [u16; 3],
 }
 
-impl Here {
+impl ThreeNodes {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         certificates(folder.path());
@@ -99,7 +99,7 @@ fn certificates(folder: &Path) {
 // RC-2
 #[test]
 fn the_example_of_the_manual_runs() {
-    let here = Here::new();
+    let here = ThreeNodes::new();
     let mut servers = here.servers();
     let configs = blocks("toml");
     assert_eq!(configs.len(), 2);

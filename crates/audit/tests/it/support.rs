@@ -82,9 +82,9 @@ struct Fail {
     with: String,
 }
 
-/// Looks, and changes nothing.
+/// Arguments of tools that take none.
 #[derive(serde::Deserialize, JsonSchema)]
-struct Look {}
+struct NoArguments {}
 
 /// An executor with a few tools that records there.
 pub(crate) fn executor(store: Store) -> ToolExecutor {
@@ -94,8 +94,8 @@ pub(crate) fn executor(store: Store) -> ToolExecutor {
     let fail = tool_fn("fail", |Fail { with }, _: CallContext| async move {
         Err::<String, _>(ToolError::failed(with))
     });
-    let look = tool_fn("look", |Look {}, _: CallContext| async move { "seen" });
-    let hang = tool_fn("hang", |Look {}, _: CallContext| async move {
+    let look = tool_fn("look", |NoArguments {}, _: CallContext| async move { "seen" });
+    let hang = tool_fn("hang", |NoArguments {}, _: CallContext| async move {
         std::future::pending::<()>().await;
         "never"
     });

@@ -4,7 +4,7 @@ use proptest::{collection::vec, prelude::*};
 use serde_json::{Map, Value, json};
 use switchboard_lock::{DefinitionKind, LockMode};
 
-use crate::{Place, corpus::texts::real_tools, definition, tool};
+use crate::{TestLock, corpus::texts::real_tools, definition, tool};
 
 fn hash(entry: &Value) -> String {
     definition(DefinitionKind::Tool, entry).hash()
@@ -95,7 +95,7 @@ proptest! {
     #[test]
     fn a_lock_file_gives_back_what_was_put_in(schema in json_value(), text: String, name in "[^\\s].{0,12}") {
         let entry = json!({"name": name, "title": text, "description": text, "inputSchema": schema, "extra": schema});
-        let place = Place::with(&[(DefinitionKind::Tool, entry.clone())], LockMode::Enforce);
+        let place = TestLock::with(&[(DefinitionKind::Tool, entry.clone())], LockMode::Enforce);
         let admitted = place.gate.instance().admit(DefinitionKind::Tool, vec![reversed(&entry)]);
         prop_assert_eq!(admitted.len(), 1, "{:?}", place.gate.pending());
     }
@@ -113,7 +113,7 @@ fn real_tools_that_have_not_changed_are_not_reported() {
             (DefinitionKind::Tool, Value::Object(entry))
         };
         let entries: Vec<_> = tools.iter().enumerate().map(entry).collect();
-        let place = Place::with(&entries, LockMode::Enforce);
+        let place = TestLock::with(&entries, LockMode::Enforce);
         for _ in 0..3 {
             let again = entries.iter().rev().map(|(_, entry)| reversed(entry)).collect();
             let instance = place.gate.instance();
@@ -129,7 +129,7 @@ fn real_tools_that_have_not_changed_are_not_reported() {
 
 #[test]
 fn an_entry_may_be_locked_twice_with_the_same_text() {
-    let place = Place::with(&[(DefinitionKind::Tool, tool())], LockMode::Enforce);
+    let place = TestLock::with(&[(DefinitionKind::Tool, tool())], LockMode::Enforce);
     let before = std::fs::read(place.store().file()).unwrap();
     let put = |file: &mut switchboard_lock::LockFile| {
         let server = file.servers.get_mut("books").unwrap();

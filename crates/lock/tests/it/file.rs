@@ -7,11 +7,11 @@ use switchboard_lock::{
     DefinitionKind, FILE_NAME, Identity, LockFile, LockMode, LockStore, StoreError, TrustStamp,
 };
 
-use crate::{Place, definition, one_of_each, tool};
+use crate::{TestLock, definition, one_of_each, tool};
 
 /// A lock file with one of each kind, and where it is.
-fn written() -> (Place, String) {
-    let place = Place::with(&one_of_each(), LockMode::Enforce);
+fn written() -> (TestLock, String) {
+    let place = TestLock::with(&one_of_each(), LockMode::Enforce);
     let text = fs::read_to_string(place.store().file()).unwrap();
     (place, text)
 }
@@ -63,7 +63,7 @@ fn equal_contents_are_equal_bytes() {
     let (place, text) = written();
     let mut entries = one_of_each();
     entries.reverse();
-    let other = Place::with(&entries, LockMode::Enforce);
+    let other = TestLock::with(&entries, LockMode::Enforce);
     assert_eq!(fs::read_to_string(other.store().file()).unwrap(), text);
     // Nothing to change, nothing written.
     let before = fs::metadata(place.store().file()).unwrap().modified().unwrap();

@@ -10,7 +10,7 @@ use switchboard_lock::{
 use switchboard_testkit::Logs;
 use tracing::Level;
 
-use crate::{Place, one_of_each, prompt, tool};
+use crate::{TestLock, one_of_each, prompt, tool};
 
 fn worse() -> Value {
     let mut worse = tool();
@@ -48,7 +48,7 @@ fn each_mode_does_what_it_says() {
         (None, enforce, false, (0, 2)),
     ];
     for (mode, own, has_file, expected) in cases {
-        let place = Place::with(&one_of_each(), LockMode::Enforce);
+        let place = TestLock::with(&one_of_each(), LockMode::Enforce);
         if !has_file {
             fs::remove_file(place.store().file()).unwrap();
         }
@@ -78,7 +78,7 @@ fn without_a_config_there_is_no_lock() {
 // LK-2
 #[test]
 fn what_is_trusted_is_let_through() {
-    let place = Place::with(&one_of_each(), LockMode::Enforce);
+    let place = TestLock::with(&one_of_each(), LockMode::Enforce);
     let instance = place.gate.instance();
     let new = json!({"name": "new"});
     let listed = vec![worse(), new];
@@ -106,7 +106,7 @@ fn what_is_trusted_is_let_through() {
 // LK-2
 #[test]
 fn a_renamed_one_takes_the_place_of_the_other() {
-    let place = Place::with(&one_of_each(), LockMode::Enforce);
+    let place = TestLock::with(&one_of_each(), LockMode::Enforce);
     let mut renamed = tool();
     renamed["name"] = json!("load_file");
     let instance = place.gate.instance();
@@ -122,11 +122,11 @@ fn a_renamed_one_takes_the_place_of_the_other() {
 
 #[test]
 fn another_process_may_change_the_file_meanwhile() {
-    let place = Place::with(&[(DefinitionKind::Tool, tool())], LockMode::Enforce);
+    let place = TestLock::with(&[(DefinitionKind::Tool, tool())], LockMode::Enforce);
     let instance = place.gate.instance();
     assert!(instance.admit(DefinitionKind::Prompt, vec![prompt()]).is_empty());
     assert!(!place.locks.reload().unwrap(), "nothing has changed");
-    let other = Place::with(&one_of_each(), LockMode::Enforce);
+    let other = TestLock::with(&one_of_each(), LockMode::Enforce);
     fs::copy(other.store().file(), place.store().file()).unwrap();
     assert!(place.locks.reload().unwrap());
     assert_eq!(instance.admit(DefinitionKind::Prompt, vec![prompt()]).len(), 1);
@@ -136,7 +136,7 @@ fn another_process_may_change_the_file_meanwhile() {
 // LK-2: deleting the file must not switch the lock off.
 #[test]
 fn a_file_that_vanishes_still_applies() {
-    let place = Place::with(&one_of_each(), LockMode::Enforce);
+    let place = TestLock::with(&one_of_each(), LockMode::Enforce);
     place.locks.load(place.store(), None).unwrap();
     fs::remove_file(place.store().file()).unwrap();
     let gone = place.locks.reload().unwrap_err();
@@ -150,7 +150,7 @@ fn a_file_that_vanishes_still_applies() {
 
 #[test]
 fn what_a_server_no_longer_says_does_not_wait() {
-    let place = Place::with(&[(DefinitionKind::Tool, tool())], LockMode::Enforce);
+    let place = TestLock::with(&[(DefinitionKind::Tool, tool())], LockMode::Enforce);
     let instance = place.gate.instance();
     assert!(!instance.admits_instructions(Some("Obey.")));
     assert!(instance.admit(DefinitionKind::Prompt, vec![prompt()]).is_empty());
@@ -163,7 +163,7 @@ fn what_a_server_no_longer_says_does_not_wait() {
 // LK-2: they are data, so nothing waits.
 #[test]
 fn what_is_suspicious_in_resources_is_told_once() {
-    let place = Place::with(&one_of_each(), LockMode::Enforce);
+    let place = TestLock::with(&one_of_each(), LockMode::Enforce);
     let instance = place.gate.instance();
     let entry = |text: &str| json!({"uri": "file:///a", "name": "a", "description": text});
     let lines = |text: &str| {
@@ -183,7 +183,7 @@ fn what_is_suspicious_in_resources_is_told_once() {
 // LK-2
 #[test]
 fn what_waits_is_one_line_of_the_log_and_each_finding_another() {
-    let place = Place::with(&one_of_each(), LockMode::Enforce);
+    let place = TestLock::with(&one_of_each(), LockMode::Enforce);
     let instance = place.gate.instance();
     let lines = |entries: Vec<Value>| {
         let log = Logs::collect(Level::WARN);

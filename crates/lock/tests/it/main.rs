@@ -20,13 +20,13 @@ use switchboard_lock::{
 use tempfile::TempDir;
 
 /// A lock file that has one server, and the gate of that server.
-struct Place {
+struct TestLock {
     folder: TempDir,
     locks: Arc<Locks>,
     gate: Arc<ServerGate>,
 }
 
-impl Place {
+impl TestLock {
     /// Locks these entries of the server `books`, and applies the lock.
     fn with(entries: &[(DefinitionKind, Value)], mode: LockMode) -> Self {
         let folder = tempfile::tempdir().unwrap();

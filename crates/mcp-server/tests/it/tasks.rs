@@ -312,10 +312,10 @@ async fn a_listener_hears_how_it_goes() {
     assert_eq!((&told[2]["status"], &told[2]["result"]), (&got["status"], &got["result"]));
 }
 
-/// A queue that only ever says this of a call.
-struct Says<F>(F);
+/// A queue that reports for every call what the closure returns.
+struct StateFn<F>(F);
 
-impl<F: Fn() -> Result<Option<QueuedCall>, BoxError> + Send + Sync> DurableCalls for Says<F> {
+impl<F: Fn() -> Result<Option<QueuedCall>, BoxError> + Send + Sync> DurableCalls for StateFn<F> {
     fn look(&self, _: CallId) -> BoxFuture<'_, Result<Option<QueuedCall>, BoxError>> {
         Box::pin(std::future::ready((self.0)()))
     }
@@ -347,7 +347,7 @@ where
     F: Fn() -> Result<Option<QueuedCall>, BoxError> + Send + Sync + 'static,
 {
     let services =
-        ClusterServices { calls: Some(Arc::new(Says(say))), ..ClusterServices::default() };
+        ClusterServices { calls: Some(Arc::new(StateFn(say))), ..ClusterServices::default() };
     let executor = ToolExecutor::default();
     let later = Fake::answers("later", json!(1)).read_only();
     executor.tools().add(Queued::new(later, &Calls::default())).unwrap();

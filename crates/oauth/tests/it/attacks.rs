@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use switchboard_oauth::{Authorizer, Challenge, CredentialKey, Error, OauthConfig, revoke};
 
-use crate::{World, authorization_server::AuthorizationServer, browse, redirect_of};
+use crate::{SignInSetup, authorization_server::AuthorizationServer, browse, redirect_of};
 
-async fn no_sign_in(world: &World) -> Error {
+async fn no_sign_in(world: &SignInSetup) -> Error {
     let error = world.sign_in().await.unwrap_err();
     assert_eq!(world.stored().await, None);
     error
@@ -16,7 +16,7 @@ async fn no_sign_in(world: &World) -> Error {
 // AU-1: a code of another sign-in, which an attacker makes the browser bring.
 #[tokio::test]
 async fn a_state_that_is_not_ours_is_refused() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     let (victim, attacker) = (world.begin().await, world.begin().await);
     let stolen = redirect_of(attacker.url().as_str()).await;
     let stolen = url::Url::parse(&stolen).unwrap();
@@ -33,7 +33,7 @@ async fn a_state_that_is_not_ours_is_refused() {
 // AU-1: what comes without a state, or to another path, ends nothing.
 #[tokio::test]
 async fn other_requests_do_not_end_a_sign_in() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     let pending = world.begin().await;
     let redirect = pending
         .url()
@@ -57,7 +57,7 @@ async fn other_requests_do_not_end_a_sign_in() {
 // AU-1: a code is good once.
 #[tokio::test]
 async fn a_code_that_was_used_is_refused() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     let pending = world.begin().await;
     let ended_on = redirect_of(pending.url().as_str()).await;
     let code = url::Url::parse(&ended_on).unwrap();
@@ -79,7 +79,7 @@ async fn a_response_of_another_issuer_is_refused() {
         (json!({"iss": null}), false, false),
         (json!({}), false, false),
     ] {
-        let world = World::new().await;
+        let world = SignInSetup::new().await;
         world.server.with(|known| {
             known.metadata = json!({"authorization_response_iss_parameter_supported": advertised});
             known.redirect = redirect.clone();
@@ -89,7 +89,7 @@ async fn a_response_of_another_issuer_is_refused() {
             false => assert!(world.sign_in().await.is_ok(), "{redirect}"),
         }
     }
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     let normalised = format!("{}/", world.server.origin());
     world.server.with(|known| known.redirect = json!({"iss": normalised}));
     assert!(no_sign_in(&world).await.is_refusal());
@@ -113,7 +113,7 @@ async fn metadata_that_does_not_fit_is_refused() {
         (json!({"registration_endpoint": null}), "registers no clients by itself"),
     ];
     for (changed, text) in metadata {
-        let world = World::new().await;
+        let world = SignInSetup::new().await;
         world.server.with(|known| known.metadata = changed.clone());
         let error = no_sign_in(&world).await;
         assert!(error.to_string().contains(text), "{changed}: {error}");
@@ -126,7 +126,7 @@ async fn metadata_that_does_not_fit_is_refused() {
         ),
     ];
     for (changed, text) in resource {
-        let world = World::new().await;
+        let world = SignInSetup::new().await;
         world.server.with(|known| known.resource_metadata = changed.clone());
         let error = no_sign_in(&world).await;
         assert!(error.to_string().contains(text), "{changed}: {error}");
@@ -136,7 +136,7 @@ async fn metadata_that_does_not_fit_is_refused() {
 // AU-1: the settings name the only issuer; a client that was registered by hand stays with its own.
 #[tokio::test]
 async fn a_configured_client_goes_to_no_other_issuer() {
-    let mut world = World::new().await;
+    let mut world = SignInSetup::new().await;
     world.config =
         OauthConfig { issuer: Some("https://auth.example".to_owned()), ..OauthConfig::default() };
     let error = no_sign_in(&world).await;
@@ -163,7 +163,7 @@ async fn a_configured_client_goes_to_no_other_issuer() {
 // AU-1
 #[tokio::test]
 async fn a_person_who_refuses_is_not_signed_in() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.server.with(|known| {
         known.redirect = json!({"code": null, "error": "access_denied", "error_description": "no"})
     });
@@ -174,7 +174,7 @@ async fn a_person_who_refuses_is_not_signed_in() {
 // AU-1: redirect confusion. Only the exact path, with each parameter once, is a response.
 #[tokio::test]
 async fn a_response_that_could_be_read_in_two_ways_is_none() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     let pending = world.begin().await;
     let ended_on = redirect_of(pending.url().as_str()).await;
     let (path, query) = ended_on.split_once('?').unwrap();
@@ -197,7 +197,7 @@ async fn a_response_that_could_be_read_in_two_ways_is_none() {
 // AU-1: Ctrl-C drops the sign-in.
 #[tokio::test]
 async fn a_sign_in_that_is_dropped_leaves_nothing_open() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     let pending = world.begin().await;
     let ended_on = redirect_of(pending.url().as_str()).await;
     drop(pending);
@@ -209,7 +209,7 @@ async fn a_sign_in_that_is_dropped_leaves_nothing_open() {
 #[tokio::test]
 async fn a_resource_of_a_neighbour_is_refused() {
     for neighbour in ["/mcp2", "/mcp/other", "/other"] {
-        let world = World::new().await;
+        let world = SignInSetup::new().await;
         let resource = format!("{}{neighbour}", world.server.origin());
         world.server.with(|known| known.resource_metadata = json!({"resource": resource}));
         let error = no_sign_in(&world).await;
@@ -221,7 +221,7 @@ async fn a_resource_of_a_neighbour_is_refused() {
 // AU-1: a server that asks for ever more scopes fills no vault.
 #[tokio::test]
 async fn scopes_that_a_server_asks_for_are_limited() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.sign_in().await.unwrap();
     let authorizer = world.authorizer();
     for round in 0..3 {
@@ -245,7 +245,7 @@ async fn endpoints_of_a_stored_sign_in_reach_no_private_network() {
     for (server, noted) in
         [(public, None), (public, Some(true)), ("https://127.0.0.1/x", Some(true))]
     {
-        let world = World::new().await;
+        let world = SignInSetup::new().await;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = |path: &str| format!("https://{}/{path}", listener.local_addr().unwrap());
         let stored = json!({

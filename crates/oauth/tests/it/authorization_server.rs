@@ -19,9 +19,9 @@ use tokio::{net::TcpListener, sync::watch};
 
 pub(crate) type Parameters = BTreeMap<String, String>;
 
-/// What the server knows and did, and how it is to misbehave.
+/// What the server has issued and received, and how it is to misbehave.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct ServerState {
     pub(crate) origin: String,
     /// Replaces members of the authorization server's metadata.
     pub(crate) metadata: Value,
@@ -63,7 +63,7 @@ pub(crate) struct Known {
     count: u32,
 }
 
-impl Known {
+impl ServerState {
     fn name(&mut self, what: &str) -> String {
         self.count += 1;
         format!("{what}-secret-value-{}", self.count)
@@ -95,7 +95,7 @@ impl Known {
     }
 }
 
-impl Known {
+impl ServerState {
     /// Tokens for a code, with an ID token if that is wanted.
     fn tokens_for(&mut self, asked: &Parameters) -> Response {
         self.client = asked["client_id"].clone();
@@ -132,13 +132,13 @@ pub(crate) fn proof_claim(headers: &HeaderMap, name: &str) -> String {
 }
 
 #[derive(Clone)]
-pub(crate) struct AuthorizationServer(Arc<Mutex<Known>>);
+pub(crate) struct AuthorizationServer(Arc<Mutex<ServerState>>);
 
 impl AuthorizationServer {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
-        let known = Known { origin, lifetime: 3600, ..Known::default() };
+        let known = ServerState { origin, lifetime: 3600, ..ServerState::default() };
         let server = Self(Arc::new(Mutex::new(known)));
         let routes = Router::new()
             .route("/mcp", get(resource).post(resource))
@@ -154,7 +154,7 @@ impl AuthorizationServer {
         server
     }
 
-    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Known) -> T) -> T {
+    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut ServerState) -> T) -> T {
         change(&mut self.0.lock().unwrap())
     }
 

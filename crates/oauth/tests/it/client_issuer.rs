@@ -6,7 +6,7 @@ use switchboard_oauth::{
     StoredSignIn, revoke,
 };
 
-use crate::{World, authorization_server::AuthorizationServer, browse};
+use crate::{SignInSetup, authorization_server::AuthorizationServer, browse};
 
 const SECRET: &str = "secret-of-the-client";
 
@@ -18,8 +18,8 @@ fn client() -> OauthConfig {
     }
 }
 
-async fn world() -> World {
-    let mut world = World::new().await;
+async fn world() -> SignInSetup {
+    let mut world = SignInSetup::new().await;
     world.config = client();
     let post = json!({"token_endpoint_auth_methods_supported": ["client_secret_post"]});
     world.server.with(|known| known.metadata = post);
@@ -27,7 +27,7 @@ async fn world() -> World {
 }
 
 /// Signs a person in with the client of the settings.
-async fn sign_in(world: &World, key: &CredentialKey) -> Result<StoredSignIn, Error> {
+async fn sign_in(world: &SignInSetup, key: &CredentialKey) -> Result<StoredSignIn, Error> {
     let prepared = SignIn::prepare(&world.http, &world.store, key.clone(), &world.config, None);
     let pending = prepared.await?.begin().await?;
     let url = pending.url().clone();
@@ -40,7 +40,7 @@ async fn sign_in(world: &World, key: &CredentialKey) -> Result<StoredSignIn, Err
 }
 
 /// Lets the server name another issuer.
-async fn moved(world: &World) -> AuthorizationServer {
+async fn moved(world: &SignInSetup) -> AuthorizationServer {
     let new = AuthorizationServer::start().await;
     let named = json!({"authorization_servers": [new.origin()]});
     world.server.with(|known| known.resource_metadata = named);
@@ -48,7 +48,7 @@ async fn moved(world: &World) -> AuthorizationServer {
 }
 
 /// Checks that the secret has gone to the first issuer and to no other.
-fn assert_refused(world: &World, new: &AuthorizationServer, why: &str) {
+fn assert_refused(world: &SignInSetup, new: &AuthorizationServer, why: &str) {
     let sent = format!("`{}` to `{}`", world.server.origin(), new.origin());
     assert!(why.contains("the server has moved from") && why.contains(&sent), "{why}");
     assert!(new.with(|known| known.requests.is_empty()));
@@ -119,7 +119,7 @@ async fn a_race_of_two_callers_has_one_issuer() {
 // AU-1: a client that an issuer has registered under the id of the settings does not get their secret.
 #[tokio::test]
 async fn a_refresh_at_another_issuer_gets_no_secret_of_the_settings() {
-    let mut world = World::new().await;
+    let mut world = SignInSetup::new().await;
     world.server.with(|known| known.lifetime = 0);
     world.sign_in().await.unwrap();
     let id = |stored: &mut serde_json::Value| {

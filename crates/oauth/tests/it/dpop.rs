@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use switchboard_oauth::{Challenge, DpopDemand, Remedy};
 use url::Url;
 
-use crate::{World, authorization_server::proof_claim};
+use crate::{SignInSetup, authorization_server::proof_claim};
 
 /// A world whose server wants bound tokens.
-async fn world() -> World {
-    let world = World::new().await;
+async fn world() -> SignInSetup {
+    let world = SignInSetup::new().await;
     world.server.with(|known| {
         known.binds = true;
         known.resource_metadata = json!({"dpop_bound_access_tokens_required": true});
@@ -101,7 +101,7 @@ async fn a_token_that_is_not_bound_is_refused_if_the_server_wants_one() {
 // AU-3: no server is sent proofs that did not ask for them.
 #[tokio::test]
 async fn proofs_are_sent_only_where_they_are_wanted() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.server.with(|known| {
         known.metadata = json!({"dpop_signing_alg_values_supported": ["ES256"]});
     });

@@ -16,7 +16,7 @@ use switchboard_toolcall::{BoxFuture, Principal};
 use tokio::sync::watch;
 use url::Url;
 
-use crate::{World, redirect_of};
+use crate::{SignInSetup, redirect_of};
 
 /// What the gateways share, in memory.
 #[derive(Debug, Default)]
@@ -91,7 +91,7 @@ struct FleetGateway {
 }
 
 impl FleetGateway {
-    fn new(world: &World, shared: &Arc<FakePages>) -> Self {
+    fn new(world: &SignInSetup, shared: &Arc<FakePages>) -> Self {
         let principal = Principal::Token { name: "ada".into(), id: "1".into() };
         let key =
             CredentialKey::of_caller("docs", &world.server.resource(), principal.key().unwrap());
@@ -128,7 +128,7 @@ impl FleetGateway {
 // AU-2, AU-3: whichever gateways the browser reaches, the call that waits goes on, and each address is good once.
 #[tokio::test]
 async fn a_browser_may_reach_any_gateway() {
-    let (world, shared) = (World::new().await, Arc::new(FakePages::default()));
+    let (world, shared) = (SignInSetup::new().await, Arc::new(FakePages::default()));
     let gateways = [0; 3].map(|_| FleetGateway::new(&world, &shared));
     let [one, two, three] = &gateways;
     let target: Arc<dyn SignInTarget> = one.target.clone();
@@ -150,7 +150,7 @@ async fn a_browser_may_reach_any_gateway() {
 // AU-3: only the browser that began last can finish, wherever it began.
 #[tokio::test]
 async fn an_earlier_browser_cannot_finish() {
-    let (world, shared) = (World::new().await, Arc::new(FakePages::default()));
+    let (world, shared) = (SignInSetup::new().await, Arc::new(FakePages::default()));
     let [one, two, three] = [0; 3].map(|_| FleetGateway::new(&world, &shared));
     let target: Arc<dyn SignInTarget> = one.target.clone();
     let page = one.pages.open(&target).await.unwrap();
@@ -167,7 +167,7 @@ async fn an_earlier_browser_cannot_finish() {
 // AU-3: the person refuses at the authorization server, and the browser comes back to another gateway.
 #[tokio::test]
 async fn a_refusal_reaches_the_call_that_waits() {
-    let (world, shared) = (World::new().await, Arc::new(FakePages::default()));
+    let (world, shared) = (SignInSetup::new().await, Arc::new(FakePages::default()));
     let [one, two] = [0; 2].map(|_| FleetGateway::new(&world, &shared));
     let target: Arc<dyn SignInTarget> = one.target.clone();
     let page = one.pages.open(&target).await.unwrap();

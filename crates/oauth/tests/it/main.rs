@@ -24,7 +24,7 @@ use switchboard_vault::SystemKeyring;
 use tempfile::TempDir;
 
 /// An authorization server, a store, and a client of both.
-struct World {
+struct SignInSetup {
     server: AuthorizationServer,
     store: Arc<dyn CredentialStore>,
     http: HttpClient,
@@ -34,7 +34,7 @@ struct World {
     folder: TempDir,
 }
 
-impl World {
+impl SignInSetup {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let keyring = Arc::new(SystemKeyring::new(None, folder.path()));

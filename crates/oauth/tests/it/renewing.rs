@@ -9,7 +9,7 @@ use switchboard_oauth::{
     SignInNeeded, StoreFuture,
 };
 
-use crate::{World, authorization_server::AuthorizationServer};
+use crate::{SignInSetup, authorization_server::AuthorizationServer};
 
 async fn refused(authorizer: &Authorizer) -> Remedy {
     let used = authorizer.token().await;
@@ -19,7 +19,7 @@ async fn refused(authorizer: &Authorizer) -> Remedy {
 // AU-1
 #[tokio::test]
 async fn a_token_that_has_ended_is_renewed_once_for_all() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.server.with(|known| known.lifetime = 0);
     world.sign_in().await.unwrap();
     world.server.with(|known| known.lifetime = 3600);
@@ -36,7 +36,7 @@ async fn a_token_that_has_ended_is_renewed_once_for_all() {
 // AU-1: what lives for half a minute is not renewed at each request.
 #[tokio::test]
 async fn a_short_lived_token_is_used_until_it_is_about_to_end() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.server.with(|known| known.lifetime = 30);
     world.sign_in().await.unwrap();
     let authorizer = world.authorizer();
@@ -52,7 +52,7 @@ async fn a_short_lived_token_is_used_until_it_is_about_to_end() {
 // AU-1: while the old token is still good, nobody waits for the new one.
 #[tokio::test]
 async fn a_token_that_is_about_to_end_is_renewed_by_one_task() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     // Half a minute of an hour is left.
     world.server.with(|known| known.lifetime = 30);
     world.sign_in().await.unwrap();
@@ -71,7 +71,7 @@ async fn a_token_that_is_about_to_end_is_renewed_by_one_task() {
 // AU-1: a call that is cancelled while its token is renewed loses no refresh token.
 #[tokio::test]
 async fn a_renewal_outlives_the_call_that_began_it() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.server.with(|known| known.lifetime = 0);
     world.sign_in().await.unwrap();
     world.server.with(|known| known.lifetime = 3600);
@@ -92,7 +92,7 @@ async fn a_renewal_outlives_the_call_that_began_it() {
 // AU-1: a token that the server refuses in mid-flight is renewed; one that another process has renewed is used.
 #[tokio::test]
 async fn a_refused_token_heals() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.sign_in().await.unwrap();
     let (one, other) = (world.authorizer(), world.authorizer());
     let stale = other.token().await.unwrap();
@@ -108,7 +108,7 @@ async fn a_refused_token_heals() {
 // AU-1
 #[tokio::test]
 async fn without_a_sign_in_a_person_is_needed() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     let authorizer = world.authorizer();
     assert_eq!(authorizer.token().await, None);
     assert!(matches!(refused(&authorizer).await, Remedy::SignIn(SignInNeeded::Missing)));
@@ -120,7 +120,7 @@ async fn without_a_sign_in_a_person_is_needed() {
 // AU-1: the union of what was granted and what is wanted now.
 #[tokio::test]
 async fn more_scopes_are_asked_for_by_the_next_sign_in() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.sign_in().await.unwrap();
     let authorizer = world.authorizer();
     let used = authorizer.token().await;
@@ -143,7 +143,7 @@ async fn more_scopes_are_asked_for_by_the_next_sign_in() {
 // AU-1: nothing of a sign-in goes to another issuer.
 #[tokio::test]
 async fn a_server_that_has_moved_is_signed_in_to_anew() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.sign_in().await.unwrap();
     let new = AuthorizationServer::start().await;
     let issuers = json!({"authorization_servers": [new.origin()]});
@@ -159,7 +159,7 @@ async fn a_server_that_has_moved_is_signed_in_to_anew() {
 // AU-1
 #[tokio::test]
 async fn a_sign_in_that_cannot_be_renewed_is_told() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.sign_in().await.unwrap();
     let authorizer = world.authorizer();
     authorizer.token().await;
@@ -183,7 +183,7 @@ async fn a_sign_in_that_cannot_be_renewed_is_told() {
 // AU-1: and a refresh token that was refused is not sent again.
 #[tokio::test]
 async fn a_dead_sign_in_is_asked_for_once() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.sign_in().await.unwrap();
     let authorizer = world.authorizer();
     authorizer.token().await;
@@ -201,7 +201,7 @@ async fn a_dead_sign_in_is_asked_for_once() {
 // AU-1: the new refresh token would be lost with the process.
 #[tokio::test]
 async fn nothing_is_renewed_once_the_process_is_about_to_exit() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.server.with(|known| known.lifetime = 0);
     world.sign_in().await.unwrap();
     let authorizer = world.authorizer();
@@ -214,7 +214,7 @@ async fn nothing_is_renewed_once_the_process_is_about_to_exit() {
 // AU-1: calls do not wait for an authorization server that hangs one after the other, and nobody has to sign in for that.
 #[tokio::test]
 async fn an_authorization_server_that_hangs_is_asked_once_for_all() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.server.with(|known| known.lifetime = 0);
     world.sign_in().await.unwrap();
     world.server.with(|known| {
@@ -245,7 +245,7 @@ async fn an_authorization_server_that_hangs_is_asked_once_for_all() {
 // AU-1: only what says no to the sign-in itself asks a person to sign in.
 #[tokio::test]
 async fn a_failure_of_the_moment_asks_nobody_to_sign_in() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.sign_in().await.unwrap();
     let page = "<html>We are down for maintenance.</html>";
     for (status, body, is_transient) in [
@@ -292,7 +292,7 @@ impl CredentialStore for LockedStore {
 // AU-2: that the sign-in cannot be read does not say that there is none.
 #[tokio::test]
 async fn a_locked_store_asks_nobody_to_sign_in() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     let (http, store) = (world.http.clone(), Arc::new(LockedStore));
     let key = CredentialKey::of_caller("docs", &world.server.resource(), "ada".into()).unwrap();
     let authorizer = Authorizer::new(http, store, key, Arc::new(|_| Box::new(())));

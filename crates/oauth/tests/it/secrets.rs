@@ -8,16 +8,16 @@ use std::{
 use serde_json::json;
 use switchboard_oauth::{Challenge, GrantKind, IdpConfig, OauthConfig, Secret, SecretObserver};
 
-use crate::{World, authorization_server::AuthorizationServer};
+use crate::{SignInSetup, authorization_server::AuthorizationServer};
 
 /// The secrets that were told, with how many use each.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<BTreeMap<String, usize>>>);
+struct RecordedSecrets(Arc<Mutex<BTreeMap<String, usize>>>);
 
 /// One use of a secret.
-struct Use(Told, String);
+struct Use(RecordedSecrets, String);
 
-impl Told {
+impl RecordedSecrets {
     fn observer(&self) -> SecretObserver {
         let told = self.clone();
         Arc::new(move |secret| {
@@ -40,8 +40,8 @@ impl Drop for Use {
     }
 }
 
-async fn world() -> (World, Told) {
-    let (mut world, told) = (World::new().await, Told::default());
+async fn world() -> (SignInSetup, RecordedSecrets) {
+    let (mut world, told) = (SignInSetup::new().await, RecordedSecrets::default());
     world.observe = told.observer();
     world.http = world.http.clone().observed_by(told.observer());
     (world, told)

@@ -9,12 +9,12 @@ use tokio::{
 };
 use url::Url;
 
-use crate::{World, browse, redirect_of};
+use crate::{SignInSetup, browse, redirect_of};
 
 // AU-1
 #[tokio::test]
 async fn a_person_signs_in_with_a_browser() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     let pending = world.begin().await;
     let url = pending.url().clone();
     let page = tokio::spawn(browse(url.to_string()));
@@ -40,7 +40,7 @@ async fn a_person_signs_in_with_a_browser() {
 // AU-1: the browser says that somebody is signed in once there are tokens.
 #[tokio::test]
 async fn a_refused_code_shows_no_success() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.server.with(|known| known.redirect = json!({"code": "of somebody else"}));
     let pending = world.begin().await;
     let page = tokio::spawn(browse(pending.url().to_string()));
@@ -60,7 +60,7 @@ async fn who_signed_in_is_shown_as_the_issuer_says() {
         (json!({"sub": "7", "aud": "another"}), None),
         (json!(null), None),
     ] {
-        let world = World::new().await;
+        let world = SignInSetup::new().await;
         world.server.with(|known| known.id_token = claims.clone());
         let credential = world.sign_in().await.unwrap();
         assert_eq!(credential.status().account.as_deref(), account, "{claims}");
@@ -70,7 +70,7 @@ async fn who_signed_in_is_shown_as_the_issuer_says() {
 // AU-1: no secret is in the clear in any file, nor in what is shown for debugging.
 #[tokio::test]
 async fn nothing_secret_is_written() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     let credential = world.sign_in().await.unwrap();
     let shown = format!("{credential:?}");
     assert!(!shown.contains("access-secret") && !shown.contains("refresh-secret"), "{shown}");
@@ -82,7 +82,7 @@ async fn nothing_secret_is_written() {
 // AU-1
 #[tokio::test]
 async fn the_address_that_the_browser_ended_on_can_be_pasted() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     let pending = world.begin().await;
     let ended_on = redirect_of(pending.url().as_str()).await;
     assert!(pending.finish_with(&format!("  {ended_on}\n")).await.is_ok());
@@ -95,7 +95,7 @@ async fn the_address_that_the_browser_ended_on_can_be_pasted() {
 // AU-1
 #[tokio::test]
 async fn a_device_without_a_browser_signs_in() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     world.server.with(|known| known.pending = 1);
     let sign_in = world.prepare().await.unwrap();
     let mut shown = None;
@@ -108,7 +108,7 @@ async fn a_device_without_a_browser_signs_in() {
 // AU-1
 #[tokio::test]
 async fn a_sign_out_revokes() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     assert_eq!(revoke(&world.http, &*world.store, &world.key).await.unwrap(), None);
     let credential = world.sign_in().await.unwrap();
     let revoked = revoke(&world.http, &*world.store, &world.key).await.unwrap();
@@ -126,7 +126,7 @@ async fn a_sign_out_revokes() {
 // AU-1: browsers open connections ahead and leave them idle.
 #[tokio::test]
 async fn an_idle_connection_does_not_hold_up_the_redirect() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     let pending = world.begin().await;
     let back = redirect_of(pending.url().as_str()).await;
     let port = Url::parse(&back).unwrap().port().unwrap();
@@ -144,7 +144,7 @@ async fn an_idle_connection_does_not_hold_up_the_redirect() {
 // AU-1: a page that people are sent to is https, or on this machine if the server is.
 #[tokio::test]
 async fn a_device_is_sent_to_no_address_that_is_not_trusted() {
-    let world = World::new().await;
+    let world = SignInSetup::new().await;
     let sign_in = world.prepare().await.unwrap();
     for address in ["http://phish.example/activate?code=1", "javascript:alert(1)"] {
         world.server.with(|known| known.complete_uri = Some(address));
@@ -156,7 +156,7 @@ async fn a_device_is_sent_to_no_address_that_is_not_trusted() {
 // AU-1: by configuration, then by the client's metadata document, then by registration.
 #[tokio::test]
 async fn a_client_is_its_metadata_document_where_that_is_taken() {
-    let mut world = World::new().await;
+    let mut world = SignInSetup::new().await;
     let document = "https://tools.example/client.json";
     let config = |more: serde_json::Value| serde_json::from_value(more).unwrap();
     world.config = config(json!({"client_metadata_url": document}));

@@ -8,7 +8,7 @@ use switchboard_oauth::{
 };
 
 use crate::{
-    World,
+    SignInSetup,
     authorization_server::{AuthorizationServer, Parameters},
 };
 
@@ -24,7 +24,7 @@ async fn refused(authorizer: &Authorizer) -> Remedy {
 }
 
 /// Gets a token, and returns the last request for one.
-async fn granted(world: &World, grant: GrantKind) -> (Parameters, http::HeaderMap) {
+async fn granted(world: &SignInSetup, grant: GrantKind) -> (Parameters, http::HeaderMap) {
     let authorizer = world.granted_by(grant);
     authorizer.set_subject_token(&Secret::from("caller-secret-value"));
     let Remedy::Retry(token) = refused(&authorizer).await else { panic!("no token") };
@@ -36,7 +36,7 @@ async fn granted(world: &World, grant: GrantKind) -> (Parameters, http::HeaderMa
 // AU-3
 #[tokio::test]
 async fn a_client_with_a_secret_has_access_itself() {
-    let mut world = World::new().await;
+    let mut world = SignInSetup::new().await;
     world.config = OauthConfig { client_secret: Some("hunter2/+:".into()), ..client() };
     let methods = |methods: Value| json!({"token_endpoint_auth_methods_supported": methods});
     world.server.with(|known| known.metadata = methods(json!(["client_secret_basic"])));
@@ -50,7 +50,7 @@ async fn a_client_with_a_secret_has_access_itself() {
     assert_eq!(form["resource"], world.server.resource());
     assert!(!form.contains_key("client_secret"));
 
-    let mut world = World::new().await;
+    let mut world = SignInSetup::new().await;
     world.config = OauthConfig { client_secret: Some("hunter2/+:".into()), ..client() };
     world.server.with(|known| known.metadata = methods(json!(["client_secret_post"])));
     let (form, headers) = granted(&world, GrantKind::Client).await;
@@ -64,7 +64,7 @@ async fn a_client_with_a_secret_has_access_itself() {
 // AU-3
 #[tokio::test]
 async fn a_client_with_a_key_signs() {
-    let mut world = World::new().await;
+    let mut world = SignInSetup::new().await;
     let kind = &signature::ECDSA_P256_SHA256_FIXED_SIGNING;
     let random = ring::rand::SystemRandom::new();
     let key = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
@@ -91,7 +91,7 @@ async fn a_client_with_a_key_signs() {
 // AU-3
 #[tokio::test]
 async fn a_workload_has_its_identity_in_a_file_or_the_settings() {
-    let mut world = World::new().await;
+    let mut world = SignInSetup::new().await;
     world.config.assertion = Some("ey.first.x".into());
     let (form, _) = granted(&world, GrantKind::Client).await;
     assert_eq!(form["grant_type"], "urn:ietf:params:oauth:grant-type:jwt-bearer");
@@ -117,7 +117,7 @@ async fn a_workload_has_its_identity_in_a_file_or_the_settings() {
 // AU-3: a refusal is told once, and no other grant is tried.
 #[tokio::test]
 async fn a_refused_client_is_told() {
-    let mut world = World::new().await;
+    let mut world = SignInSetup::new().await;
     world.config = OauthConfig { client_secret: Some("hunter2".into()), ..client() };
     world.server.with(|known| known.refuses = Some("unauthorized_client"));
     let authorizer = world.granted_by(GrantKind::Client);
@@ -131,7 +131,7 @@ async fn a_refused_client_is_told() {
 // AU-3: requested again when it has ended, once for all.
 #[tokio::test]
 async fn a_clients_token_is_renewed_without_a_person() {
-    let mut world = World::new().await;
+    let mut world = SignInSetup::new().await;
     world.config = OauthConfig { client_secret: Some("hunter2".into()), ..client() };
     world.server.with(|known| known.lifetime = 0);
     granted(&world, GrantKind::Client).await;
@@ -145,7 +145,7 @@ async fn a_clients_token_is_renewed_without_a_person() {
 // AU-3: nothing that proves who we are goes to another issuer than the first.
 #[tokio::test]
 async fn a_clients_secret_stays_with_its_issuer() {
-    let mut world = World::new().await;
+    let mut world = SignInSetup::new().await;
     world.config = OauthConfig { client_secret: Some("hunter2".into()), ..client() };
     granted(&world, GrantKind::Client).await;
     let new = AuthorizationServer::start().await;
@@ -161,7 +161,7 @@ async fn a_clients_secret_stays_with_its_issuer() {
 // AU-3
 #[tokio::test]
 async fn a_callers_token_is_exchanged() {
-    let mut world = World::new().await;
+    let mut world = SignInSetup::new().await;
     world.config = OauthConfig { issuer: Some(world.server.origin()), ..client() };
     let (form, _) = granted(&world, GrantKind::Exchange).await;
     assert_eq!(form["grant_type"], "urn:ietf:params:oauth:grant-type:token-exchange");
@@ -176,7 +176,7 @@ async fn a_callers_token_is_exchanged() {
 // AU-3: who has no token of an issuer cannot be exchanged for.
 #[tokio::test]
 async fn a_caller_without_a_token_gets_none() {
-    let mut world = World::new().await;
+    let mut world = SignInSetup::new().await;
     world.config = OauthConfig { issuer: Some(world.server.origin()), ..client() };
     let authorizer = world.granted_by(GrantKind::Exchange);
     let Remedy::SignIn(SignInNeeded::NoAccess(reason)) = refused(&authorizer).await else {
@@ -188,7 +188,7 @@ async fn a_caller_without_a_token_gets_none() {
 // AU-3: ID-JAG. The caller's token goes to the identity provider alone, its grant to the authorization server.
 #[tokio::test]
 async fn an_identity_provider_decides_about_a_caller() {
-    let (mut world, idp) = (World::new().await, AuthorizationServer::start().await);
+    let (mut world, idp) = (SignInSetup::new().await, AuthorizationServer::start().await);
     let settings = IdpConfig {
         issuer: idp.origin(),
         client_id: Some("robot-at-idp".to_owned()),

@@ -40,11 +40,11 @@ impl Approver for Person {
     }
 }
 
-/// What an observer is told.
+/// The events that an observer receives, one line each.
 #[derive(Default)]
-struct Told(Mutex<Vec<String>>);
+struct RecordedEvents(Mutex<Vec<String>>);
 
-impl CallObserver for Told {
+impl CallObserver for RecordedEvents {
     fn ended(&self, end: &CallEnd<'_>) {
         let outcome = end.error_kind.map_or("ok", ErrorKind::code);
         let decision = end.approval.map_or("none", |approval| approval.decision.code());
@@ -65,7 +65,7 @@ struct ApprovalSetup {
     executor: ToolExecutor,
     person: Arc<Person>,
     policy: Arc<SwapPolicy>,
-    told: Arc<Told>,
+    events: Arc<RecordedEvents>,
 }
 
 impl ApprovalSetup {
@@ -73,26 +73,26 @@ impl ApprovalSetup {
     fn new(says: Option<Ruling>, reason: Option<&'static str>) -> Self {
         let person = Arc::new(Person { says, reason, ..Person::default() });
         let policy = Arc::new(SwapPolicy::new(asking(&["work"], &[])));
-        let told = Arc::new(Told::default());
+        let events = Arc::new(RecordedEvents::default());
         let executor = ToolExecutor::builder()
             .policy(policy.clone())
             .approver(person.clone())
-            .observer(told.clone())
+            .observer(events.clone())
             .build();
         let work = Fake::new("work", |_, _| async {
             sleep(Duration::from_secs(20)).await;
             Ok(ToolOutput::Value(json!("done")))
         });
         executor.tools().add(work).unwrap();
-        Self { executor, person, policy, told }
+        Self { executor, person, policy, events }
     }
 
     async fn work(&self, cx: &CallContext) -> ToolResult {
         self.executor.execute(ToolCall::new("work", Default::default()), cx).await
     }
 
-    fn told(&self) -> Vec<String> {
-        self.told.0.lock().unwrap().clone()
+    fn events(&self) -> Vec<String> {
+        self.events.0.lock().unwrap().clone()
     }
 }
 
@@ -114,14 +114,14 @@ async fn the_wait_for_a_person_is_not_the_tools_time() {
     assert_eq!(envelope["waited_ms"].to_string(), "60000.0");
     assert_eq!(began.elapsed().as_secs(), 80);
     let expected = ["held work k7mq", "decided allow after 60", "ended ok, approval allow"];
-    assert_eq!(setup.told(), expected);
+    assert_eq!(setup.events(), expected);
     let asked = setup.person.asked.lock().unwrap();
     assert_eq!((asked.len(), &*asked[0].rule), (1, "ask \"work\""));
     assert_eq!(asked[0].within, Duration::from_secs(300));
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_other_answer_is_told_truthfully() {
+async fn every_other_answer_is_reported_truthfully() {
     for (says, reason, text) in [
         (Some(Ruling::Deny), None, "Tool 'work' was denied by a person"),
         (Some(Ruling::Deny), Some("no"), "Tool 'work' was denied by a person: no"),
@@ -156,7 +156,7 @@ async fn a_limit_that_the_caller_sets_holds_for_the_wait_too() {
     let text = "Tool 'work' timed out after 5s; it waited for a person to allow it and did not run";
     assert_eq!((result.error_kind(), result.text()), (Some(ErrorKind::Timeout), text.to_owned()));
     assert_eq!(
-        setup.told()[1..],
+        setup.events()[1..],
         ["decided withdrawn after 5", "ended timeout, approval withdrawn"]
     );
 
@@ -180,12 +180,12 @@ async fn a_cancel_or_a_caller_that_leaves_ends_the_wait() {
     let (result, ()) = tokio::join!(setup.work(&cx), cancel);
     assert_eq!(result.error_kind(), Some(ErrorKind::Cancelled));
     let expected = ["decided withdrawn after 3", "ended cancelled, approval withdrawn"];
-    assert_eq!(setup.told()[1..], expected);
+    assert_eq!(setup.events()[1..], expected);
 
     let cx = CallContext::default();
     let gone = tokio::time::timeout(Duration::from_secs(3), setup.work(&cx));
     assert!(gone.await.is_err());
-    assert_eq!(setup.told()[4..], expected);
+    assert_eq!(setup.events()[4..], expected);
 }
 
 #[tokio::test(start_paused = true)]

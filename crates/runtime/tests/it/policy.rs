@@ -222,10 +222,10 @@ fn a_glob_that_is_none_is_refused() {
     assert!(error.to_string().contains('['), "{error}");
 }
 
-/// A policy that has lost its mind.
-struct Lost(fn() -> PolicyCheck<'static>);
+/// A policy whose check fails or panics.
+struct BrokenPolicy(fn() -> PolicyCheck<'static>);
 
-impl Policy for Lost {
+impl Policy for BrokenPolicy {
     fn check<'a>(
         &'a self,
         _: &'a RegisteredTool,
@@ -244,7 +244,7 @@ async fn a_policy_that_cannot_answer_means_no() {
         (|| panic!("policy bug"), ErrorKind::Internal),
     ];
     for (answer, kind) in broken {
-        let executor = ToolExecutor::builder().policy(Lost(answer)).build();
+        let executor = ToolExecutor::builder().policy(BrokenPolicy(answer)).build();
         executor.tools().add(Fake::new("never", |_, _| async { unreachable!("denied") })).unwrap();
         assert_eq!(executor.call("never", json!({})).await.error_kind(), Some(kind));
     }
@@ -254,7 +254,7 @@ async fn a_policy_that_cannot_answer_means_no() {
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_never_answers_keeps_the_deadline() {
     let executor = ToolExecutor::builder()
-        .policy(Lost(|| PolicyCheck::Pending(Box::pin(std::future::pending()))))
+        .policy(BrokenPolicy(|| PolicyCheck::Pending(Box::pin(std::future::pending()))))
         .build();
     executor.tools().add(Fake::new("never", |_, _| async { unreachable!("not allowed") })).unwrap();
     let result = executor.call("never", json!({})).await;

@@ -8,10 +8,10 @@ use switchboard_sandbox::{
 
 use crate::{
     boxed::{can_confine, deps, on, python, run, texts},
-    place::Place,
+    test_host::TestHost,
 };
 
-async fn python_in(place: &Place, script: &str, allow: SandboxAllow) -> (String, String) {
+async fn python_in(place: &TestHost, script: &str, allow: SandboxAllow) -> (String, String) {
     let deps = deps(&place.path("home"), &[place.path("shared/state")]);
     let args = ["-c".to_owned(), script.to_owned()];
     let finished = run(python(), &args, &place.path("work"), &on(allow), &deps).await;
@@ -24,7 +24,7 @@ async fn what_is_allowed_works() {
     if !can_confine() {
         return;
     }
-    let place = Place::new().await;
+    let place = TestHost::new().await;
     let http = place.http();
     for (script, expected) in [
         ("print(open('../shared/readable').read())".to_owned(), "content"),
@@ -50,7 +50,7 @@ async fn a_refusal_names_what_was_refused() {
     if !can_confine() {
         return;
     }
-    let place = Place::new().await;
+    let place = TestHost::new().await;
     let deps = deps(&place.path("home"), &[]);
     let secret = place.path("outside/secret");
     let script = format!("open({secret:?})");
@@ -67,7 +67,7 @@ async fn a_program_that_is_not_there_is_named() {
     if !can_confine() {
         return;
     }
-    let place = Place::new().await;
+    let place = TestHost::new().await;
     let deps = deps(&place.path("home"), &[]);
     let config = on(SandboxAllow::default());
     let finished = run("no-such-program", &[], Path::new("/"), &config, &deps).await;
@@ -82,7 +82,7 @@ async fn a_program_elsewhere_runs_if_it_is_named() {
     if !can_confine() {
         return;
     }
-    let place = Place::new().await;
+    let place = TestHost::new().await;
     let program = place.path("outside/program");
     let script = format!("import subprocess; print(subprocess.run([{program:?}]).returncode)");
     let allow = SandboxAllow { run: texts([&program]), ..SandboxAllow::default() };
@@ -96,7 +96,7 @@ async fn try_starts_what_on_refuses() {
     if !can_confine() {
         return;
     }
-    let place = Place::new().await;
+    let place = TestHost::new().await;
     let deps = deps(&place.path("home"), &[]);
     let connect = vec![format!("unix:{}", place.path("outside/unix").display())];
     let allow = SandboxAllow { connect, ..SandboxAllow::default() };
@@ -120,7 +120,7 @@ async fn what_is_written_runs_where_run_says_so() {
     if !can_confine() {
         return;
     }
-    let place = Place::new().await;
+    let place = TestHost::new().await;
     std::fs::create_dir(place.path("work/bin")).unwrap();
     let script = "import os, shutil, subprocess, sys, tempfile\n\
                   for folder in ['.', 'bin', tempfile.gettempdir()]:\n  \
@@ -145,7 +145,7 @@ async fn a_home_may_be_temporary() {
     if !can_confine() {
         return;
     }
-    let place = Place::new().await;
+    let place = TestHost::new().await;
     let script = "import os; home = os.path.expanduser('~'); open(home + '/.x', 'w').write('x'); \
                   print(home.startswith(os.environ['TMPDIR']), os.listdir(home), os.environ['XDG_CONFIG_HOME'].startswith(home))";
     let allow = SandboxAllow { home: SandboxHome::Temporary, ..SandboxAllow::default() };

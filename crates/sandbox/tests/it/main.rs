@@ -7,6 +7,6 @@ mod allowed;
 #[cfg(target_os = "linux")]
 mod boxed;
 #[cfg(target_os = "linux")]
-mod place;
+mod test_host;
 #[cfg(target_os = "linux")]
 mod ways_out;

@@ -8,7 +8,7 @@ use tokio::process::Command;
 
 use crate::{
     boxed::{can_confine, deps, on, python, run},
-    place::{Place, WAYS},
+    test_host::{TestHost, WAYS},
 };
 
 /// Ways that lead somewhere on every machine without a sandbox, so that it is the sandbox that closes them.
@@ -82,7 +82,7 @@ async fn no_way_leads_out() {
     if !can_confine() {
         return;
     }
-    let place = Place::new().await;
+    let place = TestHost::new().await;
     let limits = SandboxLimits { memory: HumanSize(2 << 30), processes: 100, files: 200 };
     let config = switchboard_sandbox::SandboxConfig { limits, ..on(place.allowed()) };
     let deps = deps(&place.path("home"), &[place.path("shared/state")]);
@@ -100,7 +100,7 @@ async fn no_way_leads_out() {
 // SB-1: without a sandbox they do lead somewhere.
 #[tokio::test]
 async fn outside_of_a_sandbox_the_ways_are_open() {
-    let place = Place::new().await;
+    let place = TestHost::new().await;
     let mut command = Command::new(python());
     let over_ipv6 = OPEN_OVER_IPV6.iter().filter(|_| place.has_ipv6());
     let ways: Vec<_> = OPEN_OUTSIDE.iter().chain(over_ipv6).copied().collect();
@@ -118,7 +118,7 @@ async fn nobody_connects_to_a_program_that_connects_directly() {
     if !can_confine() {
         return;
     }
-    let place = Place::new().await;
+    let place = TestHost::new().await;
     let ways = ["listen without a port", "tcp to another port", "udp", "unix socket", "chmod"];
     let allow = SandboxAllow { connect_direct: vec![443], ..place.allowed() };
     let deps = deps(&place.path("home"), &[]);
@@ -134,7 +134,7 @@ async fn a_program_that_takes_more_memory_than_it_may_is_ended() {
     if !can_confine() {
         return;
     }
-    let place = Place::new().await;
+    let place = TestHost::new().await;
     let shared =
         "m = mmap.mmap(-1, 200 << 20)\nm.write(b'x' * (100 << 20))\nm.write(b'x' * (100 << 20))";
     // A control group may end one of them; then all of them end.
@@ -165,7 +165,7 @@ async fn nothing_outlives_its_sandbox() {
     if !can_confine() {
         return;
     }
-    let place = Place::new().await;
+    let place = TestHost::new().await;
     let script = "import os, signal, time\n\
                   if os.fork() == 0:\n  os.setsid()\n  if os.fork() == 0:\n    \
                   signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    os.closerange(0, 3)\n    \

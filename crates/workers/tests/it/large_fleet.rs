@@ -28,14 +28,14 @@ const WORKERS: usize = 10_000;
 /// How soon all gateways know that a worker has died.
 const GONE: Duration = Duration::from_secs(5);
 
-/// Workers of the group `crowd` that exist as entries only: nobody replies for them.
-struct Crowd {
+/// Workers of the group `simulated` that exist as entries only: nobody replies for them.
+struct SimulatedWorkers {
     cluster: Cluster,
     members: Arc<Mutex<VecDeque<(String, Presence)>>>,
     _renews: AbortOnDropHandle<()>,
 }
 
-impl Crowd {
+impl SimulatedWorkers {
     async fn start(servers: &TestServers) -> Self {
         let cluster = servers.connect().await;
         let executor = ToolExecutor::default();
@@ -55,7 +55,7 @@ impl Crowd {
     async fn one_leaves(&self) {
         let (key, mut presence) = self.members.lock().unwrap().pop_back().unwrap();
         presence.leaving = true;
-        let subject = self.cluster.names().subject(&["presence", "crowd"]);
+        let subject = self.cluster.names().subject(&["presence", "simulated"]);
         self.cluster.publish(subject, None, wire::write(&presence).unwrap()).await.unwrap();
         let entries = self.cluster.bucket(Bucket::Workers).await.unwrap();
         entries.remove(&key).await.unwrap();
@@ -64,9 +64,9 @@ impl Crowd {
 
 fn member(cluster: &Cluster, number: usize, offer: &WorkerOffer) -> (String, Presence) {
     let worker = format!("{number:05}");
-    let key = cluster.names().member("crowd", &worker);
+    let key = cluster.names().member("simulated", &worker);
     let presence = Presence {
-        group: "crowd".to_owned(),
+        group: "simulated".to_owned(),
         worker,
         tools: offer.hash.clone(),
         capacity: 4,
@@ -129,7 +129,7 @@ async fn workers(servers: &TestServers, number: usize) -> Vec<RunningWorker> {
 #[tokio::test(start_paused = true)]
 async fn one_of_many_that_dies_is_gone_within_five_seconds() {
     let servers = TestServers::start();
-    let _crowd = Crowd::start(&servers).await;
+    let _simulated = SimulatedWorkers::start(&servers).await;
     let workers = workers(&servers, 6).await;
     each_is_gone_in_time(&servers, workers).await;
 }
@@ -137,7 +137,7 @@ async fn one_of_many_that_dies_is_gone_within_five_seconds() {
 #[tokio::test(start_paused = true)]
 async fn one_that_dies_while_others_leave_all_the_time_is_gone_as_soon() {
     let servers = TestServers::start();
-    let crowd = Crowd::start(&servers).await;
+    let simulated = SimulatedWorkers::start(&servers).await;
     let workers = workers(&servers, 4).await;
     tokio::select! {
         () = each_is_gone_in_time(&servers, workers) => {}
@@ -146,7 +146,7 @@ async fn one_that_dies_while_others_leave_all_the_time_is_gone_as_soon() {
             sleep(Duration::from_secs(1)).await;
             loop {
                 sleep(Duration::from_millis(130)).await;
-                crowd.one_leaves().await;
+                simulated.one_leaves().await;
             }
         } => {}
     }

@@ -3,7 +3,7 @@
 use std::{fs, process::Command};
 
 use super::{Library, tools};
-use crate::{fixture::wait_until, place::Ran};
+use crate::{fixture::wait_until, test_folder::CommandOutput};
 
 // LK-2: with a lock that cannot be read nothing is offered.
 #[test]
@@ -58,7 +58,7 @@ fn an_interrupted_lock_writes_nothing() {
     wait_until("it asks", || library.place.path().join("began").exists());
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    let ran = Ran::of(child.wait_with_output().unwrap());
+    let ran = CommandOutput::of(child.wait_with_output().unwrap());
     assert_eq!((ran.status, ran.stderr.as_str()), (1, "error: interrupted\n"), "{ran:?}");
     assert!(!library.lock_file().exists());
     let left: Vec<_> = fs::read_dir(library.place.path())
@@ -73,7 +73,7 @@ fn an_interrupted_lock_writes_nothing() {
 
 #[test]
 fn without_a_config_there_is_nothing_to_lock() {
-    let place = crate::place::Place::new();
+    let place = crate::test_folder::TestFolder::new();
     let says = place.refusal(&["lock"]);
     assert!(says.contains("there is no config, so there are no servers to lock"), "{says}");
     let library = Library::new(&["books"], "");

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::serve;
 use crate::{
     fixture::{section, wait_until},
-    place::Place,
+    test_folder::TestFolder,
 };
 
 /// An MCP client that started `switchboard serve --stdio`.
@@ -28,7 +28,7 @@ struct Client {
 }
 
 impl Client {
-    fn start(place: &Place, is_modern: bool) -> Self {
+    fn start(place: &TestFolder, is_modern: bool) -> Self {
         let mut command = place.command(&["serve", "--stdio"]);
         let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let input = child.stdin.take().unwrap();
@@ -99,7 +99,7 @@ impl Client {
     }
 }
 
-fn place() -> Place {
+fn place() -> TestFolder {
     let sections = [
         section("slow", "progress=3,answers-late=200"),
         section("mute", "never-answers-tools-call,logs-input=input"),
@@ -108,7 +108,7 @@ fn place() -> Place {
         section("late", "list-changed"),
         section("logs", "log-messages"),
     ];
-    Place::with_config(&sections.concat())
+    TestFolder::with_config(&sections.concat())
 }
 
 fn call(name: &str, arguments: Value) -> Value {

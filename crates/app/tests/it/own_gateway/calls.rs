@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::{scrubbed, serve};
 use crate::{
     fixture::{section, wait_until},
-    place::{Place, Ran},
     pty,
+    test_folder::{CommandOutput, TestFolder},
 };
 
 /// Servers that answer in all the ways that there are.
-fn place() -> Place {
+fn place() -> TestFolder {
     let config = [
         "[policy]\ndeny = [\"get_current_datetime\"]\n[executor]\nmax_output = 2000\n".to_owned(),
         section("s", ""),
@@ -30,11 +30,11 @@ fn place() -> Place {
         section("mute", "never-answers-tools-call"),
         section("forms", "asks"),
     ];
-    Place::with_config(&config.concat())
+    TestFolder::with_config(&config.concat())
 }
 
 /// What a run wrote, and the file that it made. Ids of artifacts and calls are other ones each time.
-fn observed(place: &Place, words: &[&str]) -> (i32, Value, String, Option<Vec<u8>>) {
+fn observed(place: &TestFolder, words: &[&str]) -> (i32, Value, String, Option<Vec<u8>>) {
     let file = place.path().join("out.png");
     _ = fs::remove_file(&file);
     let (status, stdout, stderr) = scrubbed(&place.run(words));
@@ -130,7 +130,7 @@ fn a_call_is_the_same_alone_and_through_the_gateway() {
 // MC-2
 #[test]
 fn a_server_that_does_not_start_is_the_same_to_programs() {
-    let place = Place::with_config(&format!(
+    let place = TestFolder::with_config(&format!(
         "[mcp]\nretry_base_delay = \"1ms\"\nretry_attempts = 1\n{}",
         section("dead", "dies-at-start")
     ));
@@ -145,7 +145,7 @@ fn a_server_that_does_not_start_is_the_same_to_programs() {
 }
 
 /// A call through the gateway that does not end by itself, as soon as its server has it.
-fn endless(place: &Place) -> Child {
+fn endless(place: &TestFolder) -> Child {
     let mut command = place.command(&["call", "mute__add", "a=1", "b=2", "--json"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let log = place.path().join("input");
@@ -162,11 +162,12 @@ fn interrupt(child: &Child) {
 // EX-4, GW-1
 #[test]
 fn an_interrupt_cancels_the_call_in_the_gateway_and_its_record_says_so() {
-    let place = Place::with_config(&section("mute", "never-answers-tools-call,logs-input=input"));
+    let place =
+        TestFolder::with_config(&section("mute", "never-answers-tools-call,logs-input=input"));
     let serving = serve(&place);
     let child = endless(&place);
     interrupt(&child);
-    let ran = Ran::of(child.wait_with_output().unwrap());
+    let ran = CommandOutput::of(child.wait_with_output().unwrap());
     let envelope = ran.json();
     assert_eq!((ran.status, &envelope["error_kind"]), (1, &json!("cancelled")), "{ran:?}");
     let id = envelope["call_id"].as_str().unwrap();
@@ -197,11 +198,12 @@ fn an_interrupt_cancels_the_call_in_the_gateway_and_its_record_says_so() {
 // GW-1
 #[test]
 fn a_gateway_that_goes_away_in_the_middle_of_a_call_is_named() {
-    let place = Place::with_config(&section("mute", "never-answers-tools-call,logs-input=input"));
+    let place =
+        TestFolder::with_config(&section("mute", "never-answers-tools-call,logs-input=input"));
     let serving = serve(&place);
     let child = endless(&place);
     serving.signal("-KILL");
-    let ran = Ran::of(child.wait_with_output().unwrap());
+    let ran = CommandOutput::of(child.wait_with_output().unwrap());
     assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{ran:?}");
     assert!(ran.stderr.contains("the gateway went away"), "{ran:?}");
 }
@@ -209,7 +211,7 @@ fn a_gateway_that_goes_away_in_the_middle_of_a_call_is_named() {
 // EX-5
 #[test]
 fn progress_is_shown_beside_the_name() {
-    let place = Place::with_config(&section("slow", "progress=3,answers-late=1500"));
+    let place = TestFolder::with_config(&section("slow", "progress=3,answers-late=1500"));
     let serving = serve(&place);
     for words in
         [&["call", "slow__add", "a=1", "b=2"][..], &["--alone", "call", "slow__add", "a=1", "b=2"]]

@@ -3,11 +3,11 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use super::serve;
-use crate::place::{Place, Ran};
+use crate::test_folder::{CommandOutput, TestFolder};
 
 /// A `systemctl` that writes down what it is told, and does what `answer` says.
-fn place(answer: &str) -> Place {
-    let place = Place::with_config("# ${KEY}\n")
+fn place(answer: &str) -> TestFolder {
+    let place = TestFolder::with_config("# ${KEY}\n")
         .file("bin/systemctl", format!("#!/bin/sh\necho \"$*\" >> \"{{}}\"\n{answer}\n"));
     let program = place.path().join("bin/systemctl");
     let told = place.path().join("told").display().to_string();
@@ -20,19 +20,19 @@ fn place(answer: &str) -> Place {
     place.variable("PATH", &path).variable("HOME", &home)
 }
 
-fn unit(place: &Place) -> PathBuf {
+fn unit(place: &TestFolder) -> PathBuf {
     place.path().join("my home/.config/systemd/user/switchboard.service")
 }
 
 /// What systemctl was told, since the last time.
-fn told(place: &Place) -> Vec<String> {
+fn told(place: &TestFolder) -> Vec<String> {
     let file = place.path().join("told");
     let told = fs::read_to_string(&file).unwrap_or_default();
     _ = fs::remove_file(&file);
     told.lines().map(str::to_owned).collect()
 }
 
-fn run(place: &Place, words: &[&str]) -> Ran {
+fn run(place: &TestFolder, words: &[&str]) -> CommandOutput {
     place.run(&[&["serve"], words].concat())
 }
 

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use super::{serve, starts};
 use crate::{
     fixture::{LIBRARY, misbehaving, section, wait_until},
-    place::Place,
+    test_folder::TestFolder,
 };
 
 /// The library, which writes a line into `starts` with each start, and a server without any resources.
-fn place() -> Place {
+fn place() -> TestFolder {
     let library = "[servers.books]\ncommand = \"sh\"\nargs = [\"-c\", \"echo start >> starts; exec sh library.sh\"]\n";
     let config = format!("{library}{}", section("s", ""));
-    Place::with_config(&config).file("library.sh", LIBRARY)
+    TestFolder::with_config(&config).file("library.sh", LIBRARY)
 }
 
 // GW-6
@@ -69,7 +69,7 @@ fn resources_and_prompts_are_the_same_alone_and_through_the_gateway() {
 fn a_long_resource_is_written_whole() {
     let long = "x".repeat(5000);
     let script = LIBRARY.replace("Once upon a time", &long);
-    let place = Place::with_config(
+    let place = TestFolder::with_config(
         "[executor]\nmax_output = 1000\n[servers.books]\ncommand = \"sh\"\nargs = [\"library.sh\"]\n",
     )
     .file("library.sh", script);
@@ -94,7 +94,7 @@ fn doctor_asks_the_gateway_how_its_servers_are() {
         "[servers.s]\ncommand = \"sh\"\nargs = [\"-c\", {script:?}]\n{}[servers.unset]\ncommand = \"${{NOT_SET}}\"\n",
         section("dead", "dies-at-start")
     );
-    let place = Place::with_config(&format!("[mcp]\nretry_attempts = 1\n{config}"));
+    let place = TestFolder::with_config(&format!("[mcp]\nretry_attempts = 1\n{config}"));
     let _serving = serve(&place);
     let listed = |words: &[&str]| {
         let mut found = place.run(&[words, &["doctor", "--json"]].concat()).json();

@@ -6,8 +6,8 @@ use switchboard_testkit::{ProviderServer, Reply};
 use super::serve;
 use crate::{
     fixture::section,
-    place::Place,
     pty::{self, Shown},
+    test_folder::TestFolder,
 };
 
 /// The arguments with which the server asks this.
@@ -28,7 +28,7 @@ fn samples() -> String {
     asks("sampling/createMessage", &json!({"messages": said, "maxTokens": 50}))
 }
 
-fn typed(place: &Place, words: &[&str], keys: &[(&str, &str)]) -> Shown {
+fn typed(place: &TestFolder, words: &[&str], keys: &[(&str, &str)]) -> Shown {
     let mut command = place.command(words);
     command.env("NO_COLOR", "1");
     pty::run(command, keys)
@@ -38,7 +38,7 @@ fn typed(place: &Place, words: &[&str], keys: &[(&str, &str)]) -> Shown {
 #[test]
 fn a_server_asks_at_the_terminal_that_made_the_call() {
     for modes in ["asks", "asks,modern"] {
-        let place = Place::with_config(&section("forms", modes));
+        let place = TestFolder::with_config(&section("forms", modes));
         let _serving = serve(&place);
         let call = |args: &str, keys: &[(&str, &str)]| {
             typed(&place, &["call", "forms__ask_client", args], keys)
@@ -85,7 +85,7 @@ async fn a_servers_wish_for_a_model_is_asked_about_and_met_here() {
         "[models.m]\nprovider = \"openai\"\nmodel = \"tiny\"\nbase_url = \"{}/v1\"\napi_key = \"k\"\n",
         provider.url()
     );
-    let place = Place::with_config(&format!("{model}{}", section("forms", "asks")));
+    let place = TestFolder::with_config(&format!("{model}{}", section("forms", "asks")));
     let _serving = serve(&place);
     let call =
         |keys: &[(&str, &str)]| typed(&place, &["call", "forms__ask_client", &samples()], keys);
@@ -104,7 +104,7 @@ async fn a_servers_wish_for_a_model_is_asked_about_and_met_here() {
         allowed.text
     );
 
-    let place = Place::with_config(&section("forms", "asks"));
+    let place = TestFolder::with_config(&section("forms", "asks"));
     let _serving = serve(&place);
     let none = typed(&place, &["call", "forms__ask_client", &samples()], &[]);
     assert!(none.status == 1 && none.text.contains("and there is no model"), "{}", none.text);
@@ -118,7 +118,7 @@ fn a_call_that_must_be_allowed_is_asked_about_at_the_terminal() {
         {"tool_calls": [{"id": "c1", "name": "s__add", "args": {"a": 1, "b": 2}}]},
         {"text": "three"},
     ]});
-    let place = Place::with_config(&config).file("script.json", script.to_string());
+    let place = TestFolder::with_config(&config).file("script.json", script.to_string());
     let _serving = serve(&place);
     let call = ["call", "s__add", "a=1", "b=2"];
     let allowed = typed(&place, &call, &[("Allow it?", "y")]);
@@ -147,7 +147,7 @@ fn a_server_asks_the_person_who_talks_with_a_model() {
     let call = |args: String| json!({"tool_calls": [{"id": "c", "name": "forms__ask_client", "args": serde_json::from_str::<Value>(&args).unwrap()}]});
     let script = json!({"turns": [call(elicits()), {"text": "done"}]});
     let place =
-        Place::with_config(&section("forms", "asks")).file("script.json", script.to_string());
+        TestFolder::with_config(&section("forms", "asks")).file("script.json", script.to_string());
     let _serving = serve(&place);
     let keys = [
         ("Answer?", "y"),

@@ -5,7 +5,7 @@ use std::{io::Write, process::Stdio};
 use serde_json::{Value, json};
 
 use super::{place, serve};
-use crate::{fixture::wait_until, place::Place};
+use crate::{fixture::wait_until, test_folder::TestFolder};
 
 const SEARCHED: &str = "[serve]\ndiscovery = \"search\"\n";
 
@@ -19,7 +19,7 @@ fn request(id: u64, method: &str, mut params: Value) -> Value {
 }
 
 /// The results of these requests over stdio, without what differs from process to process.
-fn over_stdio(place: &Place, words: &[&str], requests: &[Value]) -> Vec<Value> {
+fn over_stdio(place: &TestFolder, words: &[&str], requests: &[Value]) -> Vec<Value> {
     let mut command = place.command(words);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use super::{place, serve};
 use crate::{
     fixture::{section, wait_until},
-    place::Place,
     serving::Serving,
+    test_folder::TestFolder,
 };
 
-fn row(place: &Place, name: &str) -> Value {
+fn row(place: &TestFolder, name: &str) -> Value {
     let listed = place.run(&["servers", "--json"]).json();
     let mut rows = listed.as_array().unwrap().iter();
     rows.find(|row| row["name"] == name).unwrap().clone()
@@ -57,7 +57,7 @@ fn a_server_that_crashes_is_listed_with_the_reason_and_can_be_started_again() {
         section("dead", "dies-at-start"),
         section("s", ""),
     ];
-    let place = Place::with_config(&format!(
+    let place = TestFolder::with_config(&format!(
         "[mcp]\nretry_attempts = 1\nretry_base_delay = \"1ms\"\n{}",
         sections.concat()
     ));

@@ -14,18 +14,18 @@ use serde_json::Value;
 use super::{place, serve, socket, starts};
 use crate::{
     fixture::wait_until,
-    place::{Place, Ran},
     pty,
     serving::Serving,
+    test_folder::{CommandOutput, TestFolder},
 };
 
 const NOBODY: u32 = 65_534;
 
 /// What the log says of why the gateway is not used; the call succeeds all the same.
-fn reason(place: &Place) -> String {
+fn reason(place: &TestFolder) -> String {
     let mut command = place.command(&["call", "math_eval", "expression=2+2"]);
     command.env("RUST_LOG", "debug");
-    let ran = Ran::of(command.output().unwrap());
+    let ran = CommandOutput::of(command.output().unwrap());
     assert_eq!((ran.status, ran.stdout.as_str()), (0, "{\"result\":4}\n"), "{ran:?}");
     let line = ran.stderr.lines().find(|line| line.contains("the running gateway is not used"));
     line.unwrap_or_default().to_owned()
@@ -40,7 +40,7 @@ fn as_root_of_a_namespace(test: &str) {
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--map-auto"]);
     command.arg(env::current_exe().unwrap()).args(["--exact", test]);
-    let ran = Ran::of(command.output().unwrap());
+    let ran = CommandOutput::of(command.output().unwrap());
     let needs = "run it as root, or with `newuidmap` and a range of users in /etc/subuid";
     assert!(ran.status == 0 && ran.stdout.contains("1 passed"), "{needs}: {ran:?}");
 }
@@ -65,7 +65,7 @@ fn of_two_that_start_at_once_one_serves_and_the_other_names_it() {
             }
         };
         let (mut serving, ended) = if first_ended { (second, first) } else { (first, second) };
-        let ran = Ran::of(ended.wait_with_output().unwrap());
+        let ran = CommandOutput::of(ended.wait_with_output().unwrap());
         assert_eq!(ran.status, 2, "{ran:?}");
         let named = format!(
             "a Switchboard of yours is running already at http://{listen} (pid {}); cannot listen on {listen}",
@@ -155,7 +155,7 @@ fn another_users_folder_and_gateway_are_not_used() {
     command.current_dir(place.path()).env_clear().env("PATH", "/usr/bin:/bin");
     command.envs(place.variables()).env("XDG_STATE_HOME", place.path().join("of-nobody"));
     fs::set_permissions(place.path().join("starts"), fs::Permissions::from_mode(0o666)).unwrap();
-    let ran = Ran::of(command.output().unwrap());
+    let ran = CommandOutput::of(command.output().unwrap());
     assert_eq!((ran.status, ran.stdout.as_str()), (0, "3\n"), "{ran:?}");
     assert_eq!(starts(&place), before + 1, "it started a server of its own");
 

@@ -8,32 +8,32 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    Accounts, Browser, World, assert_no_secret_in, bearer, exchange::JwtIssuer, note_secret,
+    Accounts, Browser, PerUserSetup, assert_no_secret_in, bearer, exchange::JwtIssuer, note_secret,
 };
-use crate::place::{Place, Ran};
+use crate::test_folder::{CommandOutput, TestFolder};
 
 const PETS: &str = "openapi: 3.0.3\ninfo: {title: Pets, version: '1'}\npaths:\n  \
     /whoami: {get: {operationId: whoami, responses: {'200': {description: ok}}}}\n  \
     /notes: {post: {operationId: note, responses: {'200': {description: ok}}}}\n  \
     /elsewhere: {get: {operationId: elsewhere, responses: {'200': {description: ok}}}}\n";
 
-fn place(accounts: &Accounts, more: &str) -> Place {
+fn place(accounts: &Accounts, more: &str) -> TestFolder {
     let origin = &accounts.origin;
-    Place::with_config(&format!(
+    TestFolder::with_config(&format!(
         "[apis.pets]\nopenapi = \"pets.yaml\"\nbase_url = \"{origin}/api\"\n{more}"
     ))
     .file("pets.yaml", PETS)
     .variable("BROWSER", "true")
 }
 
-fn world(more: &str) -> World {
+fn world(more: &str) -> PerUserSetup {
     let accounts = Accounts::start();
     let place = place(&accounts, &more.replace("ORIGIN", &accounts.origin));
-    World::new(accounts, place)
+    PerUserSetup::new(accounts, place)
 }
 
 /// Signs in to the API with `switchboard login`, as a person with this account.
-fn login(place: &Place, account: &str) -> Ran {
+fn login(place: &TestFolder, account: &str) -> CommandOutput {
     let mut child = place.command(&["login", "pets"]).stdin(Stdio::null()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut told = String::new();
@@ -45,7 +45,7 @@ fn login(place: &Place, account: &str) -> Ran {
     let there = browser.get(&format!("{address}&account={account}"));
     browser.get(&there.location());
     stderr.read_to_string(&mut told).unwrap();
-    let mut ran = Ran::of(child.wait_with_output().unwrap());
+    let mut ran = CommandOutput::of(child.wait_with_output().unwrap());
     ran.stderr = told;
     ran
 }
@@ -187,7 +187,7 @@ fn an_api_takes_exchanged_tokens_and_those_of_a_client() {
         note_secret(secret);
         let stored = place.run_with_stdin(&["secret", "set", "NIGHTLY"], secret.as_bytes());
         assert_eq!(stored.status, 0, "{stored:?}");
-        World::new(accounts, place)
+        PerUserSetup::new(accounts, place)
     };
     let (ada, bob) = (issuer.token("ada"), issuer.token("bob"));
     assert_eq!(account(&world.call(&ada, "pets__whoami")), "ada");

@@ -7,10 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Browser, World, bearer};
+use super::{Browser, PerUserSetup, bearer};
 
 /// Sends a message to `/mcp` and leaves its response to come.
-fn post(world: &World, headers: &str, message: &Value) -> BufReader<TcpStream> {
+fn post(world: &PerUserSetup, headers: &str, message: &Value) -> BufReader<TcpStream> {
     let (host, body) = (&world.gateway.address, message.to_string());
     let mut stream = TcpStream::connect(host).unwrap();
     write!(
@@ -51,7 +51,7 @@ fn call(id: u32, params: Value) -> Value {
 }
 
 /// Opens a session, and returns the headers of its messages.
-fn open(world: &World, token: &str, capabilities: Value) -> String {
+fn open(world: &PerUserSetup, token: &str, capabilities: Value) -> String {
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"},
     }});
@@ -62,7 +62,7 @@ fn open(world: &World, token: &str, capabilities: Value) -> String {
 }
 
 /// Answers the question that the client was asked.
-fn answer(world: &World, headers: &str, asked: &Value, action: &str) {
+fn answer(world: &PerUserSetup, headers: &str, asked: &Value, action: &str) {
     let message = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": action}});
     let mut taken = String::new();
     post(world, headers, &message).read_line(&mut taken).unwrap();
@@ -70,7 +70,7 @@ fn answer(world: &World, headers: &str, asked: &Value, action: &str) {
 }
 
 /// Accepts to go to the page that the client is asked to show, and signs in there.
-fn accept(world: &World, headers: &str, asked: &Value, token: &str, account: &str) {
+fn accept(world: &PerUserSetup, headers: &str, asked: &Value, token: &str, account: &str) {
     assert_eq!(asked["params"]["mode"], "url", "{asked}");
     answer(world, headers, asked, "accept");
     let page = asked["params"]["url"].as_str().unwrap();
@@ -81,7 +81,7 @@ fn accept(world: &World, headers: &str, asked: &Value, token: &str, account: &st
 // AU-3: in a session, by elicitation in URL mode.
 #[test]
 fn a_legacy_client_is_shown_the_page_and_the_call_goes_on() {
-    let world = World::start();
+    let world = PerUserSetup::start();
     let (ada, bob) = (world.token("ada"), world.token("bob"));
     world.sign_in(&bob, "bob");
     // A client that takes forms only cannot be shown a page.
@@ -122,7 +122,7 @@ fn a_legacy_client_is_shown_the_page_and_the_call_goes_on() {
 // AU-3: without a session, as an input request.
 #[test]
 fn a_modern_client_gets_an_input_request_and_the_call_goes_on() {
-    let world = World::start();
+    let world = PerUserSetup::start();
     let ada = world.token("ada");
     let headers = format!(
         "{}MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: docs__sign_in\r\n",
@@ -161,7 +161,7 @@ fn a_modern_client_gets_an_input_request_and_the_call_goes_on() {
 // AU-1, AU-3: a call that needs more scopes waits for a wider sign-in, and is begun once.
 #[test]
 fn a_call_that_lacks_scopes_goes_on_after_a_wider_sign_in() {
-    let world = World::start();
+    let world = PerUserSetup::start();
     let ada = world.token("ada");
     world.sign_in(&ada, "ada");
     assert_eq!(world.whoami(&ada), "account ada");
@@ -172,7 +172,7 @@ fn a_call_that_lacks_scopes_goes_on_after_a_wider_sign_in() {
     let called = world.call(&ada, "docs__whoami");
     assert_eq!(called["error_kind"], "unavailable", "{called}");
     assert!(called.to_string().contains("more scopes: docs.write"), "{called}");
-    assert!(World::address_in(&called).contains("/sign-in/"));
+    assert!(PerUserSetup::address_in(&called).contains("/sign-in/"));
     assert_eq!(world.accounts.known().calls, before, "it was not begun");
 
     let headers = open(&world, &ada, json!({"elicitation": {"url": {}}}));
@@ -192,7 +192,7 @@ fn a_call_that_lacks_scopes_goes_on_after_a_wider_sign_in() {
 // AU-1: a server that wants yet another scope after each sign-in does not keep its callers in a circle.
 #[test]
 fn a_server_that_always_wants_more_scopes_fails() {
-    let world = World::start();
+    let world = PerUserSetup::start();
     let ada = world.token("ada");
     world.sign_in(&ada, "ada");
     let before = world.accounts.known().calls;

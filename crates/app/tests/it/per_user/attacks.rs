@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::{Browser, World, bearer};
+use super::{Browser, PerUserSetup, bearer};
 
 // AU-3: the victim is lured to the attacker's address, signed in at the gateway or not.
 #[test]
 fn nobody_signs_in_for_another_caller() {
-    let world = World::start();
+    let world = PerUserSetup::start();
     let (eve, bob) = (world.token("eve"), world.token("bob"));
     let address = world.address(&eve, "docs__sign_in");
     // Bob's own token, no token (the owner of this machine), and nobody's.
@@ -45,7 +45,7 @@ fn nobody_signs_in_for_another_caller() {
 // AU-3
 #[test]
 fn an_address_is_good_once_and_a_state_cannot_be_forged() {
-    let world = World::start();
+    let world = PerUserSetup::start();
     let ada = world.token("ada");
     let address = world.address(&ada, "docs__sign_in");
     assert_eq!(world.address(&ada, "docs__sign_in"), address, "one at a time");
@@ -75,7 +75,7 @@ fn an_address_is_good_once_and_a_state_cannot_be_forged() {
 // AU-3: a page of another site neither frames ours nor sends its form.
 #[test]
 fn pages_of_other_sites_do_nothing() {
-    let world = World::start();
+    let world = PerUserSetup::start();
     let ada = world.token("ada");
     let address = world.address(&ada, "docs__sign_in");
     let mut browser = Browser::default();
@@ -120,7 +120,7 @@ fn pages_of_other_sites_do_nothing() {
 // AU-3: whose sign-in is used is decided by the token, not by anything in a call.
 #[test]
 fn a_call_cannot_name_its_caller() {
-    let world = World::start();
+    let world = PerUserSetup::start();
     let (ada, eve) = (world.token("ada"), world.token("eve"));
     world.sign_in(&ada, "ada");
     let claims = json!({

@@ -2,23 +2,23 @@
 
 use rcgen::{KeyPair, PKCS_ED25519};
 
-use super::{Accounts, Place, World, accounts::WORKLOAD, note_secret};
+use super::{Accounts, PerUserSetup, TestFolder, accounts::WORKLOAD, note_secret};
 
 /// A gateway whose server is used by the client of these settings, one of which is the secret `PROOF`.
-fn world(settings: &str, secret: &str) -> World {
+fn world(settings: &str, secret: &str) -> PerUserSetup {
     let accounts = Accounts::start();
-    let place = Place::with_config(&format!(
+    let place = TestFolder::with_config(&format!(
         "[mcp]\nretry_attempts = 1\n[servers.docs]\nurl = \"{}/mcp\"\nprotocol = \"legacy\"\nauth = \"client\"\n\
          oauth = {{ {settings} }}\n",
         accounts.origin
     ));
     let stored = place.run_with_stdin(&["secret", "set", "PROOF"], secret.as_bytes());
     assert_eq!(stored.status, 0, "{stored:?}");
-    World::new(accounts, place)
+    PerUserSetup::new(accounts, place)
 }
 
 /// Calls with a new token, with one that was refused, and while none can be got.
-fn call_in_all_states(world: &World) {
+fn call_in_all_states(world: &PerUserSetup) {
     assert_eq!(world.whoami(""), "account nightly");
     world.accounts.known().expire("nightly");
     assert_eq!(world.whoami(""), "account nightly");

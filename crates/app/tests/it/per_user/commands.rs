@@ -7,11 +7,11 @@ use std::{
 
 use serde_json::json;
 
-use super::{Accounts, Browser, Place, World, bearer, note_secret};
-use crate::place::Ran;
+use super::{Accounts, Browser, PerUserSetup, TestFolder, bearer, note_secret};
+use crate::test_folder::CommandOutput;
 
 /// `switchboard login docs`, with a browser that is at `account`.
-fn login(world: &World, account: &str) -> Ran {
+fn login(world: &PerUserSetup, account: &str) -> CommandOutput {
     let command =
         world.place.command(&["login", "docs"]).env("BROWSER", "true").stdin(Stdio::null()).spawn();
     let mut child = command.unwrap();
@@ -24,7 +24,7 @@ fn login(world: &World, account: &str) -> Ran {
     let there = browser.get(&format!("{}&account={account}", told.lines().last().unwrap().trim()));
     browser.get(&there.location());
     stderr.read_to_string(&mut told).unwrap();
-    let mut ran = Ran::of(child.wait_with_output().unwrap());
+    let mut ran = CommandOutput::of(child.wait_with_output().unwrap());
     ran.stderr = told;
     ran
 }
@@ -32,7 +32,7 @@ fn login(world: &World, account: &str) -> Ran {
 // AU-3
 #[test]
 fn the_owner_signs_in_by_command_and_everybody_by_name_out() {
-    let world = World::start();
+    let world = PerUserSetup::start();
     let ada = world.token("ada");
     let before = world.place.run(&["servers"]);
     assert!(before.stdout.contains("signs in per user, 0 callers are signed in"), "{before:?}");
@@ -80,7 +80,7 @@ fn the_owner_signs_in_by_command_and_everybody_by_name_out() {
 // AU-3: also if the console revokes the token.
 #[test]
 fn a_token_that_is_revoked_over_rest_takes_its_sign_ins_along() {
-    let world = World::start();
+    let world = PerUserSetup::start();
     let (ada, bob) = (world.token("ada"), world.token("bob"));
     world.sign_in(&ada, "ada");
     world.sign_in(&bob, "bob");
@@ -100,7 +100,7 @@ fn a_token_that_is_revoked_over_rest_takes_its_sign_ins_along() {
 #[test]
 fn a_sign_in_without_a_person_is_called_so() {
     let accounts = Accounts::start();
-    let place = Place::with_config(&format!(
+    let place = TestFolder::with_config(&format!(
         "[mcp]\nretry_attempts = 1\n[servers.docs]\nurl = \"{0}/mcp\"\nprotocol = \"legacy\"\nauth = \"client\"\n\
          oauth = {{ client_id = \"robot\", client_secret = \"${{secret:ROBOT}}\", issuer = \"{0}\" }}\n",
         accounts.origin
@@ -108,7 +108,7 @@ fn a_sign_in_without_a_person_is_called_so() {
     note_secret("secret-of-the-robot");
     let stored = place.run_with_stdin(&["secret", "set", "ROBOT"], b"secret-of-the-robot");
     assert_eq!(stored.status, 0, "{stored:?}");
-    let world = World::new(accounts, place);
+    let world = PerUserSetup::new(accounts, place);
     assert_eq!(world.whoami(""), "account nightly");
     let shown = world.gateway.ask("GET", "/api/servers/docs", "", "").1["sign_in"].clone();
     assert_eq!((&shown["auth"], &shown["state"]), (&json!("client"), &json!("signed_in")));

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use rcgen::{KeyPair, PKCS_ED25519, PublicKeyData, SigningKey};
 use serde_json::{Value, json};
 
-use super::{Accounts, Place, World};
+use super::{Accounts, PerUserSetup, TestFolder};
 
 /// The issuer of the gateway's JWTs.
 pub(super) struct JwtIssuer {
@@ -44,23 +44,23 @@ impl JwtIssuer {
     }
 }
 
-fn world() -> (World, JwtIssuer) {
+fn world() -> (PerUserSetup, JwtIssuer) {
     let accounts = Accounts::start();
     let oauth = format!("{{ client_id = \"gateway\", issuer = \"{}\" }}", accounts.origin);
     world_with(accounts, &oauth)
 }
 
-fn world_with(accounts: Accounts, oauth: &str) -> (World, JwtIssuer) {
+fn world_with(accounts: Accounts, oauth: &str) -> (PerUserSetup, JwtIssuer) {
     let issuer = JwtIssuer::new();
     let origin = &accounts.origin;
-    let place = Place::with_config(&format!(
+    let place = TestFolder::with_config(&format!(
         "[mcp]\nretry_attempts = 1\nretry_base_delay = \"50ms\"\n\
          [servers.docs]\nurl = \"{origin}/mcp\"\nprotocol = \"legacy\"\nauth = \"exchange\"\n\
          oauth = {oauth}\n\
          [serve.jwt]\nissuer = \"https://login.example\"\naudience = \"tools\"\njwks = \"jwks.json\"\n"
     ));
     let place = place.file("jwks.json", issuer.jwks().to_string());
-    (World::new(accounts, place), issuer)
+    (PerUserSetup::new(accounts, place), issuer)
 }
 
 // AU-3

@@ -1,9 +1,9 @@
 //! `auth = "user"` for callers with JWTs: a person is a subject of an issuer, whatever JWT it shows.
 
-use super::{Accounts, Place, World, exchange::JwtIssuer};
+use super::{Accounts, PerUserSetup, TestFolder, exchange::JwtIssuer};
 
 /// Writes the config of a gateway that takes the JWTs of one issuer.
-fn configure(accounts: &Accounts, place: &Place, issuer: &JwtIssuer) {
+fn configure(accounts: &Accounts, place: &TestFolder, issuer: &JwtIssuer) {
     let config = format!(
         "[mcp]\nretry_attempts = 1\nretry_base_delay = \"50ms\"\n\
          [servers.docs]\nurl = \"{}/mcp\"\nprotocol = \"legacy\"\nauth = \"user\"\n\
@@ -18,9 +18,9 @@ fn configure(accounts: &Accounts, place: &Place, issuer: &JwtIssuer) {
 #[test]
 fn a_person_is_a_subject_of_an_issuer() {
     let [one, other] = ["https://one.example", "https://other.example"].map(JwtIssuer::of);
-    let (accounts, place) = (Accounts::start(), Place::new());
+    let (accounts, place) = (Accounts::start(), TestFolder::new());
     configure(&accounts, &place, &one);
-    let mut world = World::new(accounts, place);
+    let mut world = PerUserSetup::new(accounts, place);
     let ada = one.token("ada");
     world.sign_in(&ada, "first");
     assert_eq!(world.whoami(&ada), "account first");

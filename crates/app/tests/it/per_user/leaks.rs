@@ -2,7 +2,7 @@
 
 use switchboard_testkit::secrets;
 
-use super::{Accounts, Place, World, bearer};
+use super::{Accounts, PerUserSetup, TestFolder, bearer};
 use crate::{
     fixture::wait_until,
     redaction::{follow, receiver},
@@ -13,12 +13,12 @@ use crate::{
 fn a_sign_in_leaves_no_secret_anywhere() {
     let (collector, traces) = receiver();
     let accounts = Accounts::start();
-    let place = Place::with_config(&format!(
+    let place = TestFolder::with_config(&format!(
         "[telemetry]\notlp = '{collector}'\narguments = true\n[mcp]\nretry_attempts = 1\n\
          [servers.docs]\nurl = \"{}/mcp\"\nprotocol = \"legacy\"\nauth = \"user\"\n",
         accounts.origin
     ));
-    let mut world = World::new(accounts, place);
+    let mut world = PerUserSetup::new(accounts, place);
     let events = follow(&world.gateway);
     let (ada, bob) = (world.token("ada"), world.token("bob"));
     world.sign_in(&ada, "ada");

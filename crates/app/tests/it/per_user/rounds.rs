@@ -3,7 +3,7 @@
 
 use std::thread;
 
-use super::{World, bearer};
+use super::{PerUserSetup, bearer};
 use crate::fixture::wait_until;
 
 const ROUNDS: u32 = 1000;
@@ -53,7 +53,7 @@ impl Change {
         }
     }
 
-    fn happens(self, world: &World, user: &User) {
+    fn happens(self, world: &PerUserSetup, user: &User) {
         match self {
             Self::Nothing => {}
             Self::Expire => world.accounts.known().expire(user.account),
@@ -85,7 +85,7 @@ fn two_users_never_meet() {
     let seed = seed.unwrap_or(u64::from(std::process::id()) * 2_654_435_761 + 1);
     println!("seed {seed}");
     let mut dice = Dice(seed);
-    let mut world = World::with_log("info");
+    let mut world = PerUserSetup::with_log("info");
     let mut users = ["ada", "bob"].map(|account| User {
         account,
         token: world.token(account),
@@ -105,7 +105,7 @@ fn two_users_never_meet() {
 }
 
 /// Calls of both users side by side, while their accounts change: each gets its own account, or is told to sign in.
-fn change_during_calls(world: &World, users: &mut [User; 2], dice: &mut Dice, round: u32) {
+fn change_during_calls(world: &PerUserSetup, users: &mut [User; 2], dice: &mut Dice, round: u32) {
     let changes = [0, 1].map(|at| Change::thrown(dice, &users[at]));
     let callers: Vec<_> = (0..=dice.below(3)).map(|_| dice.below(2) as usize).collect();
     let shared = &*users;
@@ -123,9 +123,9 @@ fn change_during_calls(world: &World, users: &mut [User; 2], dice: &mut Dice, ro
     }
 }
 
-fn call(world: &World, user: &User, change: Change, round: u32) {
+fn call(world: &PerUserSetup, user: &User, change: Change, round: u32) {
     let called = world.call(&user.token, "docs__whoami");
-    let got = World::outcome(&called);
+    let got = PerUserSetup::outcome(&called);
     let possible = [user.is_signed_in, change.leaves(user.is_signed_in)];
     let is_right = match got == format!("account {}", user.account) {
         true => possible.contains(&true),
@@ -142,14 +142,14 @@ fn call(world: &World, user: &User, change: Change, round: u32) {
 }
 
 /// The end of the gateway's log.
-fn last_lines(world: &World) -> String {
+fn last_lines(world: &PerUserSetup) -> String {
     let log = std::fs::read_to_string(world.place.path().join("log")).unwrap();
     let lines: Vec<_> = log.lines().rev().take(20).collect();
     lines.into_iter().rev().collect::<Vec<_>>().join("\n")
 }
 
 /// Kills the gateway in mid-call, and starts another. Only who was being given new tokens then may have lost the sign-in.
-fn kill(world: &mut World, users: &mut [User; 2], dice: &mut Dice) {
+fn kill(world: &mut PerUserSetup, users: &mut [User; 2], dice: &mut Dice) {
     world.accounts.known().holds = true;
     for user in &*users {
         world.accounts.known().expire(user.account);

@@ -9,20 +9,20 @@ use std::{
 use switchboard_testkit::Nats;
 
 use super::{Entrance, Random, TOOLS, chain, judge, kills, notify_tool, survive};
-use crate::{ask::scripted, place::Place};
+use crate::{ask::scripted, test_folder::TestFolder};
 
 /// A worker of the group `post`, which is killed in the end.
 struct PostWorker {
     child: Child,
-    _place: Place,
+    _place: TestFolder,
 }
 
 impl PostWorker {
     /// Starts it, and waits until it takes calls.
-    fn start(place: &Place, cluster: &str) -> Self {
+    fn start(place: &TestFolder, cluster: &str) -> Self {
         let written = place.path().join("written");
         let config = format!("{cluster}[worker]\ngroup = \"post\"\n{}", notify_tool(&written));
-        let place = Place::with_config(&config);
+        let place = TestFolder::with_config(&config);
         let log = std::fs::File::create(place.path().join("log")).unwrap();
         let mut command = place.command(&["worker", "--json"]);
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();

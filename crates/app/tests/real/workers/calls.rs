@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::place::{Place, timed};
+use super::worker_setup::{WorkerSetup, timed};
 use crate::serving::{http, wait_for};
 
 #[test]
 fn tools_of_workers_are_listed_and_called_from_everywhere() {
-    let place = Place::new();
+    let place = WorkerSetup::new();
     let worker = place.worker("one", &[]);
     let gateway = place.gateway(1);
     // REST
@@ -60,7 +60,7 @@ fn tools_of_workers_are_listed_and_called_from_everywhere() {
 
 #[test]
 fn progress_comes_in_order_and_large_things_come_whole() {
-    let place = Place::new();
+    let place = WorkerSetup::new();
     let _worker = place.worker("one", &[]);
     let gateway = place.gateway(1);
     let head = "Content-Type: application/json\r\nAccept: text/event-stream\r\n";
@@ -81,7 +81,7 @@ fn progress_comes_in_order_and_large_things_come_whole() {
 // EX-4
 #[test]
 fn who_hangs_up_stops_the_tool_and_so_does_a_gateway_that_dies() {
-    let place = Place::new();
+    let place = WorkerSetup::new();
     let _worker = place.worker("one", &[]);
     let gateway = place.gateway(1);
     let stream = gateway.open("do", &timed("hung-up", 600.0));
@@ -98,7 +98,7 @@ fn who_hangs_up_stops_the_tool_and_so_does_a_gateway_that_dies() {
 // GW-4
 #[test]
 fn a_worker_that_is_told_to_stop_finishes_what_it_has() {
-    let place = Place::new();
+    let place = WorkerSetup::new();
     let one = place.worker("one", &[]);
     let gateway = place.gateway(1);
     let short = gateway.begin("do", timed("short", 3.0));
@@ -119,7 +119,7 @@ fn a_worker_that_is_told_to_stop_finishes_what_it_has() {
 
 #[test]
 fn nats_may_be_started_again() {
-    let mut place = Place::new();
+    let mut place = WorkerSetup::new();
     let _worker = place.worker("one", &[]);
     let gateway = place.gateway(1);
     place.nats.kill();

@@ -7,11 +7,11 @@ use std::{
 
 use serde_json::Value;
 
-use super::place::{Place, timed};
+use super::worker_setup::{WorkerSetup, timed};
 
 #[test]
 fn a_worker_that_is_killed_is_told_as_lost() {
-    let place = Place::new();
+    let place = WorkerSetup::new();
     let one = place.worker("one", &[]);
     let gateway = place.gateway(1);
     let (acts, looks) =
@@ -39,7 +39,7 @@ fn a_worker_that_is_killed_is_told_as_lost() {
 
 #[test]
 fn a_worker_that_is_stopped_counts_as_lost_and_is_told_when_it_goes_on() {
-    let place = Place::new();
+    let place = WorkerSetup::new();
     let one = place.worker("one", &[]);
     let gateway = place.gateway(1);
     let acts = gateway.begin("do", timed("act", 300.0));
@@ -59,7 +59,7 @@ fn a_worker_that_is_stopped_counts_as_lost_and_is_told_when_it_goes_on() {
 fn nothing_runs_twice_whoever_dies() {
     const CALLERS: usize = 6;
     const DEATHS: usize = 5;
-    let place = Place::new();
+    let place = WorkerSetup::new();
     let stays = place.worker("stays", &[]);
     let mut dies = Some(place.worker("dies0", &[]));
     let gateway = place.gateway(2);

@@ -25,8 +25,8 @@ use crate::{
     issuer::{Key, set},
 };
 
-/// What the issuer knows.
-struct Known {
+/// What the issuer has issued and received.
+struct IssuerState {
     url: String,
     key: Key,
     /// Codes, with the parameters of the requests that they were given for.
@@ -39,13 +39,13 @@ struct Known {
 
 /// An OpenID provider that signs everybody in as Grace.
 #[derive(Clone)]
-struct OidcIssuer(Arc<Mutex<Known>>);
+struct OidcIssuer(Arc<Mutex<IssuerState>>);
 
 impl OidcIssuer {
     async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let known = Known {
+        let known = IssuerState {
             url,
             key: Key::ed25519("a"),
             codes: HashMap::new(),
@@ -62,7 +62,7 @@ impl OidcIssuer {
         issuer
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut IssuerState) -> T) -> T {
         work(&mut self.0.lock().unwrap())
     }
 

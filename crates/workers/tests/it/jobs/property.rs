@@ -14,7 +14,7 @@ const END: Duration = Duration::from_secs(3600);
 
 /// What happens in one case.
 #[derive(Clone, Debug)]
-struct Story {
+struct Scenario {
     calls: Vec<Call>,
     /// What goes wrong with the servers' operations, one after the other.
     faults: Vec<MemoryFault>,
@@ -55,36 +55,36 @@ fn call() -> impl Strategy<Value = Call> {
     })
 }
 
-fn story() -> impl Strategy<Value = Story> {
+fn scenario() -> impl Strategy<Value = Scenario> {
     let calls = prop::collection::vec(call(), 1..5);
     let faults = prop::collection::vec(fault(), 0..120);
     let deaths = prop::collection::vec((0..9000_u64, 0..3_usize), 0..5);
-    (calls, faults, deaths).prop_map(|(calls, faults, deaths)| Story { calls, faults, deaths })
+    (calls, faults, deaths).prop_map(|(calls, faults, deaths)| Scenario { calls, faults, deaths })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn calls_end_truthfully_and_run_once(story in story()) {
+    fn calls_end_truthfully_and_run_once(scenario in scenario()) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .start_paused(true)
             .build()
             .unwrap();
-        runtime.block_on(async { timeout(END, play(story)).await.expect("it ends") });
+        runtime.block_on(async { timeout(END, play(scenario)).await.expect("it ends") });
     }
 }
 
-async fn play(story: Story) {
+async fn play(scenario: Scenario) {
     let servers = TestServers::start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateways = [TestGateway::new(&cluster), TestGateway::new(&servers.connect().await)];
-    let mut faults = story.faults.into_iter();
+    let mut faults = scenario.faults.into_iter();
     servers.servers.set_faults(move |_| faults.next().unwrap_or_default());
     let workers = async {
         let mut workers: Vec<_> = (0..3).map(|place| worker(&cluster, place, &log)).collect();
-        for (after, place) in story.deaths {
+        for (after, place) in scenario.deaths {
             sleep(Duration::from_millis(after)).await;
             // Dropped first: the dead one says nothing more.
             drop(workers.remove(place));
@@ -92,10 +92,10 @@ async fn play(story: Story) {
         }
         workers
     };
-    let calls = story.calls.iter().enumerate();
+    let calls = scenario.calls.iter().enumerate();
     let calls = calls.map(|(number, call)| submit(&gateways, &log, number, call));
     let (_workers, ids) = tokio::join!(workers, futures_util::future::join_all(calls));
-    for (number, (id, call)) in ids.into_iter().zip(&story.calls).enumerate() {
+    for (number, (id, call)) in ids.into_iter().zip(&scenario.calls).enumerate() {
         let Some(id) = id else { continue };
         let ended = ended(&gateways[number % 2], id).await;
         check(call, &ended, log.times(&note(number)));
@@ -112,7 +112,7 @@ fn worker(cluster: &Cluster, place: usize, log: &RunLog) -> Vec<TestWorker> {
     groups.iter().map(|group| TestWorker::mortal(cluster, group, "w", log)).collect()
 }
 
-/// Submits the call as often as the story says, and returns the id that it was given, if it was queued.
+/// Submits the call as often as the scenario says, and returns the id that it was given, if it was queued.
 async fn submit(
     gateways: &[TestGateway; 2],
     log: &RunLog,
@@ -158,20 +158,20 @@ async fn ended(gateway: &TestGateway, id: CallId) -> QueuedCall {
 
 fn check(call: &Call, ended: &QueuedCall, runs: usize) {
     let said = (ended.state, kind(ended));
-    let story = format!("{call:?} ended as {said:?} after {runs} runs: {}", text(ended));
-    assert!(!call.once || runs <= 1, "it ran twice: {story}");
-    assert!(ended.attempts <= 3, "{story}");
+    let case = format!("{call:?} ended as {said:?} after {runs} runs: {}", text(ended));
+    assert!(!call.once || runs <= 1, "it ran twice: {case}");
+    assert!(ended.attempts <= 3, "{case}");
     match said {
-        (QueueState::Done, None) => assert!(runs >= 1, "it did not run: {story}"),
+        (QueueState::Done, None) => assert!(runs >= 1, "it did not run: {case}"),
         (QueueState::Done, Some(kind)) => {
-            assert!(call.once && kind == ErrorKind::OutcomeUnknown, "{story}");
+            assert!(call.once && kind == ErrorKind::OutcomeUnknown, "{case}");
         }
-        (QueueState::Dead, _) => assert!(!call.once && ended.attempts == 3, "{story}"),
+        (QueueState::Dead, _) => assert!(!call.once && ended.attempts == 3, "{case}"),
         (QueueState::Cancelled, _) => {
-            assert!(call.cancel.is_some(), "{story}");
+            assert!(call.cancel.is_some(), "{case}");
             let never = text(ended).ends_with("was cancelled before it ran");
-            assert!(!never || runs == 0, "{story}");
+            assert!(!never || runs == 0, "{case}");
         }
-        _ => panic!("it has not ended: {story}"),
+        _ => panic!("it has not ended: {case}"),
     }
 }

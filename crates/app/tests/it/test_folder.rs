@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder with files, and the variables that the binary sees.
-pub(crate) struct Place {
+pub(crate) struct TestFolder {
     folder: TempDir,
     /// `XDG_RUNTIME_DIR`, so that no gateway of the machine is found.
     runtime: TempDir,
@@ -26,13 +26,13 @@ pub(crate) struct Place {
 
 /// How a run ended and what it wrote.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandOutput {
     pub(crate) status: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Place {
+impl TestFolder {
     pub(crate) fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
@@ -121,18 +121,18 @@ impl Place {
         command
     }
 
-    pub(crate) fn run(&self, words: &[&str]) -> Ran {
-        Ran::of(self.command(words).output().unwrap())
+    pub(crate) fn run(&self, words: &[&str]) -> CommandOutput {
+        CommandOutput::of(self.command(words).output().unwrap())
     }
 
-    pub(crate) fn run_with_stdin(&self, words: &[&str], stdin: &[u8]) -> Ran {
+    pub(crate) fn run_with_stdin(&self, words: &[&str], stdin: &[u8]) -> CommandOutput {
         let mut child = self.command(words).stdin(Stdio::piped()).spawn().unwrap();
         match child.stdin.take().unwrap().write_all(stdin) {
             // A program that reads nothing may have ended already.
             Err(error) if error.kind() != ErrorKind::BrokenPipe => panic!("{error}"),
             _ => {}
         }
-        Ran::of(child.wait_with_output().unwrap())
+        CommandOutput::of(child.wait_with_output().unwrap())
     }
 
     /// The envelope of a call, which must be all that stdout has, with the exit status that it stands for.
@@ -158,7 +158,7 @@ impl Place {
     }
 }
 
-impl Ran {
+impl CommandOutput {
     pub(crate) fn of(output: std::process::Output) -> Self {
         Self {
             status: output.status.code().unwrap_or(-1),

@@ -1,4 +1,4 @@
-//! A small world: a home with a key, folders inside and outside of a sandbox, another process, and sockets that listen.
+//! A machine for tests: a home with a key, folders inside and outside of a sandbox, another process, and sockets that listen.
 
 use std::{
     fs,
@@ -24,8 +24,8 @@ use tokio::{
 
 use crate::boxed::texts;
 
-/// The world, which ends with this.
-pub(crate) struct Place {
+/// Processes and sockets end when it is dropped.
+pub(crate) struct TestHost {
     folder: TempDir,
     other: Child,
     sockets: Sockets,
@@ -50,7 +50,7 @@ const PROXY_PORT: u16 = 3128;
 /// A user who is not us.
 const NOBODY: u32 = 65534;
 
-impl Place {
+impl TestHost {
     pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path();
@@ -143,7 +143,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestHost {
     fn drop(&mut self) {
         let _ = self.other.kill();
         let _ = self.other.wait();

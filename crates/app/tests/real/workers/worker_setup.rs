@@ -18,13 +18,13 @@ use crate::serving::{Ending, Serving, http, part, switchboard, wait_for};
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/witness_server.py");
 
 /// What all processes of a test share.
-pub(crate) struct Place {
+pub(crate) struct WorkerSetup {
     pub(crate) nats: Nats,
     folder: TempDir,
     _kept: TempDir,
 }
 
-impl Place {
+impl WorkerSetup {
     pub(crate) fn new() -> Self {
         let kept = tempfile::tempdir().unwrap();
         let parts = part("nats");
