@@ -177,7 +177,7 @@ pub(crate) async fn rules(
     params(("id" = String, Path, description = "The id of the rule")),
     responses(
         (status = 200, description = "The rule, as it was", body = ShownRule),
-        (status = 400, description = "The id is no text", body = FailedResponse),
+        (status = 400, description = "The id is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such rule", body = FailedResponse),
         (status = 503, description = "There is no place for approvals", body = FailedResponse),
         RejectedResponse,

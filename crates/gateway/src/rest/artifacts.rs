@@ -67,7 +67,7 @@ pub(crate) struct ArtifactQuery {
             content((Vec<u8> = "application/octet-stream"), (Vec<u8> = "*/*"))),
         (status = 206, description = "The bytes that `Range` asked for",
             content((Vec<u8> = "application/octet-stream"), (Vec<u8> = "*/*"))),
-        (status = 400, description = "It is no text, or the question makes no sense", body = FailedResponse),
+        (status = 400, description = "The id is not valid UTF-8, or the query is invalid", body = FailedResponse),
         (status = 404, description = "Nothing is kept under the id", body = FailedResponse),
         (status = 416, description = "There are no such bytes"),
         (status = 503, description = "The artifacts cannot be read", body = FailedResponse),

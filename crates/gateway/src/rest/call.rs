@@ -202,7 +202,7 @@ fn content(result: &ToolResult) -> Option<Value> {
     params(("id" = String, Path, description = "The `id` of its event `started`")),
     responses(
         (status = 204, description = "It is cancelled"),
-        (status = 400, description = "The id is no text", body = FailedResponse),
+        (status = 400, description = "The id is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "No such call of the caller's runs", body = FailedResponse),
         RejectedResponse,
     )

@@ -180,7 +180,7 @@ pub(crate) async fn list(
     params(("id" = String, Path, description = "The id of the call"), ClusterQuery),
     responses(
         (status = 200, description = "The call, its result and how long each stage took", body = Value),
-        (status = 400, description = "The id is no text, or the query is wrong", body = FailedResponse),
+        (status = 400, description = "The id is not valid UTF-8, or the query is invalid", body = FailedResponse),
         (status = 404, description = "There is no such call", body = FailedResponse),
         (status = 503, description = "The records, or the queue, cannot be read", body = FailedResponse),
         RejectedResponse,

@@ -127,7 +127,7 @@ pub(crate) async fn list(
     params(("id" = String, Path, description = "The id of the chat")),
     responses(
         (status = 200, description = "The chat", body = ShownChat),
-        (status = 400, description = "The id is no text", body = FailedResponse),
+        (status = 400, description = "The id is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such chat", body = FailedResponse),
         (status = 503, description = "It cannot be read", body = FailedResponse),
         RejectedResponse,
@@ -150,7 +150,7 @@ pub(crate) async fn show(
     params(("id" = String, Path, description = "The id of the chat")),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 400, description = "The id is no text", body = FailedResponse),
+        (status = 400, description = "The id is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such chat", body = FailedResponse),
         (status = 503, description = "It cannot be removed", body = FailedResponse),
         RejectedResponse,

@@ -188,7 +188,7 @@ pub(super) enum QueuedLookup {
     params(("id" = String, Path, description = "The id of the queued call")),
     responses(
         (status = 200, description = "The call as it is now: `cancelled`, or still about to be", body = ShownQueuedCall),
-        (status = 400, description = "The id is no text", body = FailedResponse),
+        (status = 400, description = "The id is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such call in the queue", body = FailedResponse),
         (status = 409, description = "The call has ended", body = FailedResponse),
         (status = 503, description = "The queue cannot be asked", body = FailedResponse),

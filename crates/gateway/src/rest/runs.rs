@@ -102,7 +102,7 @@ pub(crate) async fn list(
     params(("id" = String, Path, description = "The id of the run")),
     responses(
         (status = 200, description = "The run", body = Value),
-        (status = 400, description = "The id is no text", body = FailedResponse),
+        (status = 400, description = "The id is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such run", body = FailedResponse),
         (status = 503, description = "The run cannot be read", body = FailedResponse),
         RejectedResponse,

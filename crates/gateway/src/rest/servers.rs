@@ -260,7 +260,7 @@ pub(crate) async fn list(
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 200, description = "The server", body = ShownServer),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such server", body = FailedResponse),
         RejectedResponse,
     )

@@ -86,7 +86,7 @@ impl From<CallFigure> for CallNumbers {
     params(StatsQuery),
     responses(
         (status = 200, description = "The figures", body = Stats),
-        (status = 400, description = "The question makes no sense", body = FailedResponse),
+        (status = 400, description = "The query is invalid", body = FailedResponse),
         (status = 503, description = "The records cannot be read", body = FailedResponse),
         RejectedResponse,
     )

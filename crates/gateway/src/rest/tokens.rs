@@ -175,7 +175,7 @@ pub(crate) async fn list(
     params(("name" = String, Path, description = "Its name")),
     responses(
         (status = 200, description = "Names of tools, and what the rules say of each", body = Vec<VisibleTool>),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such token", body = FailedResponse),
         RejectedResponse,
     )
@@ -272,7 +272,7 @@ pub(crate) async fn create(
     params(("name" = String, Path, description = "Its name")),
     responses(
         (status = 204, description = "It is worthless from now on"),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such token", body = FailedResponse),
         (status = 409, description = "Tokens are those of a cluster", body = FailedResponse),
         (status = 503, description = "The tokens cannot be written", body = FailedResponse),

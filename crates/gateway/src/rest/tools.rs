@@ -145,7 +145,7 @@ pub(crate) async fn list(
     params(("name" = String, Path, description = "`tool` or `server__tool`"), ToolWaitQuery),
     responses(
         (status = 200, description = "The tool, how it is and how it was used", body = ToolDetail),
-        (status = 400, description = "The name is no text, or `wait` is neither 0 nor 1", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8, or `wait` is neither 0 nor 1", body = FailedResponse),
         (status = 404, description = "There is no such tool", body = FailedResponse),
         (status = 503, description = "The records cannot be read", body = FailedResponse),
         RejectedResponse,

@@ -153,7 +153,7 @@ pub(crate) enum Endings {
     /// `wait=0`: the call is in the queue; `Location` says where to ask after it
     #[response(status = 202)]
     Queued(crate::rest::queued::QueuedReceipt),
-    /// The request is wrong: a header, the query, or a body that is no JSON object
+    /// The request is wrong: a header, the query, or a body that is not a JSON object
     #[response(status = 400)]
     Wrong(FailedResponse),
     /// There is no token, or it is unknown

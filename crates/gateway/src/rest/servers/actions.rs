@@ -27,7 +27,7 @@ type Name = Result<Path<String>, PathRejection>;
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 200, description = "It connects", body = ShownServer),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such server", body = FailedResponse),
         (status = 409, description = "The server is skipped", body = FailedResponse),
         RejectedResponse,
@@ -63,7 +63,7 @@ pub(crate) async fn reconnect(
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 200, description = "It is stopped", body = ShownServer),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such server", body = FailedResponse),
         (status = 409, description = "The server is skipped", body = FailedResponse),
         RejectedResponse,
@@ -86,7 +86,7 @@ pub(crate) async fn stop(
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 200, description = "It connects, or runs as it did", body = ShownServer),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such server", body = FailedResponse),
         (status = 409, description = "The server is skipped", body = FailedResponse),
         RejectedResponse,

@@ -67,7 +67,7 @@ pub(crate) async fn add(
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "The config has no such server", body = FailedResponse),
         (status = 409, description = "The config is not ours to change", body = FailedResponse),
         (status = 503, description = "The config cannot be written", body = FailedResponse),
@@ -95,7 +95,7 @@ pub(crate) async fn remove(
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 204, description = "It connects"),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "The config has no such server", body = FailedResponse),
         (status = 409, description = "The config is not ours to change", body = FailedResponse),
         (status = 503, description = "The config cannot be written", body = FailedResponse),
@@ -116,7 +116,7 @@ pub(crate) async fn enable(
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 204, description = "It is off"),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "The config has no such server", body = FailedResponse),
         (status = 409, description = "The config is not ours to change", body = FailedResponse),
         (status = 503, description = "The config cannot be written", body = FailedResponse),

@@ -50,7 +50,7 @@ pub(crate) struct Prompts {
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 200, description = "The resources", body = Resources),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such server", body = FailedResponse),
         (status = 503, description = "The server is not connected, or does not answer", body = FailedResponse),
         RejectedResponse,
@@ -73,7 +73,7 @@ pub(crate) async fn resources(
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 200, description = "The prompts", body = Prompts),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such server", body = FailedResponse),
         (status = 503, description = "The server is not connected, or does not answer", body = FailedResponse),
         RejectedResponse,

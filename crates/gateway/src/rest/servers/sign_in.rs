@@ -150,7 +150,7 @@ pub(crate) struct SignInAddress {
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 201, description = "The address, for a browser", body = SignInAddress),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such server", body = FailedResponse),
         (status = 409, description = "Callers do not sign in to this server themselves", body = FailedResponse),
         (status = 503, description = "Nobody can sign in now", body = FailedResponse),
@@ -186,7 +186,7 @@ pub(crate) async fn sign_in(
     params(("name" = String, Path, description = "Its name in the config")),
     responses(
         (status = 204, description = "The caller is not signed in there"),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such server", body = FailedResponse),
         (status = 409, description = "Callers do not sign in to this server themselves", body = FailedResponse),
         (status = 503, description = "The vault cannot be used", body = FailedResponse),

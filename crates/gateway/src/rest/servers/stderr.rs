@@ -31,7 +31,7 @@ use crate::{
     responses(
         (status = 200, body = String, content_type = "text/event-stream",
             description = "Server-sent events; each `data` is JSON with `line` and `at`"),
-        (status = 400, description = "The name is no text", body = FailedResponse),
+        (status = 400, description = "The name is not valid UTF-8", body = FailedResponse),
         (status = 404, description = "There is no such server", body = FailedResponse),
         RejectedResponse,
     )

@@ -51,7 +51,7 @@ struct ValidationProblem {
     request_body(content = Object, description = "The arguments"),
     responses(
         (status = 200, description = "What is to be said of them", body = ValidationReport),
-        (status = 400, description = "The body is no JSON object", body = FailedResponse),
+        (status = 400, description = "The body is not a JSON object", body = FailedResponse),
         (status = 404, description = "There is no such tool", body = FailedResponse),
         (status = 413, description = "The request is too large", body = FailedResponse),
         RejectedResponse,
