@@ -13,7 +13,7 @@ const CHECK_EVERY: Duration = Duration::from_secs(2);
 /// The credential of a request. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub enum Credential {
-    /// None: no token was needed.
+    /// No credential: none was required.
     #[default]
     NotNeeded,
     /// The token whose secret has this hash.

@@ -23,7 +23,7 @@ const LONGEST_ID: usize = 64;
 /// A chat: its messages and metadata.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Transcript {
-    /// Names it, and sorts by the second in which it began.
+    /// The id, which begins with the local time at which the chat began, so that ids sort by it.
     pub id: String,
     /// The model that answered last, as `-m` takes it.
     #[serde(default)]
@@ -31,7 +31,7 @@ pub struct Transcript {
     /// When it began, in UTC.
     #[serde(default)]
     pub started: String,
-    /// Reading repairs them (ML-5).
+    /// The messages; incomplete turns are repaired when they are read (ML-5).
     pub messages: Conversation,
 }
 
@@ -45,7 +45,7 @@ impl Transcript {
     /// Parses a file: a chat, or only its messages.
     ///
     /// # Errors
-    /// It is neither.
+    /// The text is neither a chat nor a list of messages.
     pub fn parse(text: &str) -> serde_json::Result<Self> {
         match text.trim_start().starts_with('[') {
             true => Ok(Self::new(String::new(), serde_json::from_str(text)?)),
@@ -83,14 +83,14 @@ fn new_id() -> String {
     format!("{}-{tail}", Zoned::now().strftime("%Y%m%d-%H%M%S"))
 }
 
-/// Why a chat cannot be kept or read.
+/// Why a chat cannot be saved or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChatError {
-    /// The environment names no place for chats.
+    /// Neither `XDG_STATE_HOME` nor `HOME` is set.
     #[error("neither XDG_STATE_HOME nor HOME says where")]
     NoFolder,
-    /// A file or a folder.
+    /// A file or a folder could not be read or written.
     #[error("failed to {action} `{}`", .path.display())]
     Io {
         /// `read`, `write` or `make the folder`.
@@ -100,7 +100,7 @@ pub enum ChatError {
         /// The system's error.
         source: io::Error,
     },
-    /// The file holds something else.
+    /// The file is not a chat.
     #[error("`{}` is not a chat", .path.display())]
     NoChat {
         /// Which one.
@@ -110,7 +110,7 @@ pub enum ChatError {
     },
 }
 
-/// A chat that is kept, and when it was last written.
+/// A saved chat, and when it was last written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SavedChat {

@@ -117,7 +117,7 @@ fn hundred_calls_of_64_callers(bencher: Bencher<'_, '_>, kept: Kept) {
     });
 }
 
-/// A process that makes one call: the store is opened, written to and put to rest.
+/// A process that makes one call: opens the store, writes a call and closes the store.
 #[divan::bench(args = [true, false])]
 fn one_call_of_a_new_process(bencher: Bencher<'_, '_>, stored: bool) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");

@@ -14,9 +14,8 @@ pub trait Transport: Send + Sync {
     /// Sends a request and returns its result.
     ///
     /// # Cancel safety
-    /// Dropping the future cancels the request: the server is told in the way of the transport and era
-    /// (`notifications/cancelled`, or the closed stream), in the background, and a late response is
-    /// discarded.
+    /// Dropping the future cancels the request: in the background, the server gets what transport and era provide
+    /// for it (`notifications/cancelled`, or a closed stream), and a late response is discarded.
     fn request<'a>(
         &'a self,
         request: TransportRequest<'a>,

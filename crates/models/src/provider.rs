@@ -28,13 +28,13 @@ const CHECK: Duration = Duration::from_secs(5);
 /// Writes the enum and the list from one table.
 macro_rules! providers {
     ($($(#[$doc:meta])* $name:ident => $module:ident,)+) => {
-        /// Whose wire a model speaks.
+        /// The provider whose wire format a model speaks.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(into = "&'static str", try_from = "String")]
         #[non_exhaustive]
         pub enum Provider {
             $($(#[$doc])* $name,)+
-            /// None: turns that a file holds, or that are built in.
+            /// No provider: turns from a file, or the built-in ones.
             #[cfg(any(test, feature = "script"))]
             Script,
         }

@@ -74,7 +74,7 @@ pub(crate) fn serve(
     Ok(serving.abort_handle())
 }
 
-/// Ends the program when its processes have more memory than they may; returns never if they do not.
+/// Ends the program when its processes have more memory than they may; does not return unless they do.
 #[cfg(target_os = "linux")]
 async fn watch_memory(process: Option<i32>, limit: u64, refusals: &RefusalLog, tree: SharedTree) {
     let Some(process) = process else { return std::future::pending().await };

@@ -17,7 +17,7 @@ pub(super) struct DeclaredBody<'a> {
 /// Reads `requestBody` of OpenAPI 3.
 ///
 /// # Errors
-/// It refers to nothing.
+/// A `$ref` does not resolve.
 pub(super) fn of_openapi<'a>(
     document: &'a ApiDocument,
     operation: &'a Value,

@@ -32,7 +32,7 @@ pub enum SearchProvider {
     DuckDuckGo,
 }
 
-/// A key that nobody gets to see.
+/// An API key, hidden from `Debug` and logs.
 #[derive(Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct ApiKey(String);
