@@ -23,7 +23,7 @@ pub(crate) fn of(document: &ApiDocument, config: &ApiConfig) -> Result<Url, Stri
         _ => server_of(&document.root).unwrap_or_else(|| "/".to_owned()),
     };
     let url = resolved(&server, fetched.as_ref()).ok_or_else(|| {
-        format!("its server is `{server}`, which is no whole URL: set `base_url`")
+        format!("its server is `{server}`, which is not a complete URL: set `base_url`")
     })?;
     match fetched {
         Some(fetched) if fetched.origin() != url.origin() => Err(format!(

@@ -161,7 +161,10 @@ mod tests {
             (r#"{"openapi":"a","base_url":"http://x/?a=b"}"#, "must have no `?`"),
             (r#"{"openapi":"a","include":["["]}"#, "`include`: "),
             (r#"{"openapi":"a","exclude":["{"]}"#, "`exclude`: "),
-            (r#"{"openapi":"a","headers":{"a b":"c"}}"#, "`headers.a b`: this is no name"),
+            (
+                r#"{"openapi":"a","headers":{"a b":"c"}}"#,
+                "`headers.a b`: this is not a valid header name",
+            ),
             (r#"{"openapi":"a","headers":{"Content-Length":"9"}}"#, "set as the request needs it"),
             (r#"{"openapi":"a","headers":{"X":"a\r\nb: c"}}"#, "no line breaks"),
             (

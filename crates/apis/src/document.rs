@@ -42,9 +42,9 @@ impl ApiDocument {
             true => match serde_json::from_str(text) {
                 Ok(root) => root,
                 // A flow mapping of YAML begins in the same way.
-                Err(error) => yaml::parse(text).map_err(|_| format!("it is no JSON: {error}"))?,
+                Err(error) => yaml::parse(text).map_err(|_| format!("it is not JSON: {error}"))?,
             },
-            false => yaml::parse(text).map_err(|error| format!("it is no YAML: {error}"))?,
+            false => yaml::parse(text).map_err(|error| format!("it is not YAML: {error}"))?,
         };
         let version = Version::of(&root)?;
         match root.get("paths") {
@@ -131,7 +131,7 @@ impl Version {
                 Err(format!("it is of version `{version}`; known are OpenAPI 3 and Swagger 2"))
             }
             (None, None) => {
-                Err("it has neither `openapi` nor `swagger`, so it is no description of an API"
+                Err("it has neither `openapi` nor `swagger`, so it is not a description of an API"
                     .to_owned())
             }
         }

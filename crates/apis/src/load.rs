@@ -195,7 +195,7 @@ async fn read(file: &Path) -> Result<String, String> {
         return Err(format!("`{}` is larger than {} MiB", file.display(), MAX_FILE >> 20));
     }
     let bytes = tokio::fs::read(file).await.map_err(failed)?;
-    String::from_utf8(bytes).map_err(|_| format!("`{}` is no UTF-8 text", file.display()))
+    String::from_utf8(bytes).map_err(|_| format!("`{}` is not valid UTF-8", file.display()))
 }
 
 /// Fetches a description. The config's headers go along only to the origin of `base_url`, for which they are meant; without
@@ -210,7 +210,7 @@ async fn fetch(url: &Url, base: Option<&Url>, config_headers: HeaderMap) -> Resu
     let request = HttpRequest { method: Method::GET, url: url.clone(), headers, body: None };
     let sent = HttpExchange::with(&origin(url)).send(request).await;
     let response = sent.map_err(|failure| failed(url, failure))?;
-    String::from_utf8(response.body).map_err(|_| "the description is no UTF-8 text".to_owned())
+    String::from_utf8(response.body).map_err(|_| "the description is not valid UTF-8".to_owned())
 }
 
 fn failed(url: &Url, failure: HttpFailure) -> String {

@@ -99,7 +99,7 @@ impl Operation<'_> {
     ) -> Result<CompiledOperation, String> {
         let ApiSetting { document, base, headers, .. } = *within;
         if !self.value.is_object() {
-            return Err("it is no object".to_owned());
+            return Err("it is not an object".to_owned());
         }
         for part in [self.value, self.item] {
             base_url::check_operation(part, base, document)?;

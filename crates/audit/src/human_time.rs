@@ -24,7 +24,7 @@ impl FromStr for HumanTime {
         });
         let wrong = |_| {
             format!(
-                "`{text}` is no time; write how long ago, like 90s, 1h or 7d, or a date, like 2026-07-28T10:00:00Z"
+                "`{text}` is not a time; write how long ago, like 90s, 1h or 7d, or a date, like 2026-07-28T10:00:00Z"
             )
         };
         let instant: SystemTime = instant.map(Into::into).map_err(wrong)?;

@@ -193,7 +193,7 @@ fn hash_text<S: Serializer>(hash: &Hash, serializer: S) -> Result<S::Ok, S::Erro
 
 fn text_hash<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Hash, D::Error> {
     let text = String::deserialize(deserializer)?;
-    Hash::parse(&text).ok_or_else(|| de::Error::custom("64 hex digits are no hash"))
+    Hash::parse(&text).ok_or_else(|| de::Error::custom("this is not a hash of 64 hex digits"))
 }
 
 impl Record {

@@ -72,7 +72,7 @@ impl CommandTemplate {
             if name.is_empty() || name.contains(['=', '\0']) {
                 return Err(DefinitionProblem::new(
                     "env",
-                    format!("`{name}` is no name of a variable"),
+                    format!("`{name}` is not a valid variable name"),
                 ));
             }
             Ok((name.clone(), template(&format!("env.{name}"), text)?))

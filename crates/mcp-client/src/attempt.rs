@@ -226,9 +226,9 @@ fn may_be_sse(failure: &Failure) -> bool {
 /// Says so if a program such as `cat` sent back our request, and then our response to it.
 fn unless_echoed(failure: Failure) -> Failure {
     match failure {
-        Failure::Rpc(error) if is_echoed_refusal(&error) => {
-            Failure::Protocol("it sends back what it is sent, so it is no MCP server".to_owned())
-        }
+        Failure::Rpc(error) if is_echoed_refusal(&error) => Failure::Protocol(
+            "it sends back what it is sent, so it is not an MCP server".to_owned(),
+        ),
         other => other,
     }
 }

@@ -32,7 +32,7 @@ impl RemoteTool {
     /// Fails if the entry has no name or no schema, or asks for invalid headers.
     pub fn new(entry: Value, server: &Arc<Server>, separator: &str) -> Result<Self, String> {
         let Value::Object(mut entry) = entry else {
-            return Err("an entry that is no object".to_owned());
+            return Err("an entry that is not an object".to_owned());
         };
         let Some(Value::String(name)) = entry.remove("name") else {
             return Err("a tool without a name".to_owned());

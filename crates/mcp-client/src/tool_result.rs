@@ -16,7 +16,7 @@ use switchboard_toolcall::{Content, ErrorKind, Part, ToolError, ToolOutput};
 /// Fails if the tool reports an error, or the result is not one of `tools/call`.
 pub(super) fn output(result: &RawValue) -> Result<ToolOutput, ToolError> {
     let parsed: ParsedToolResult = serde_json::from_str(result.get())
-        .map_err(|_| ToolError::failed("the server's answer is no tool result"))?;
+        .map_err(|_| ToolError::failed("the server's answer is not a tool result"))?;
     let ParsedToolResult { parts, mut fields, failed } = parsed;
     let kind = take_error_kind(&mut fields);
     without_server_info(&mut fields);
@@ -65,7 +65,7 @@ impl<'de> Visitor<'de> for ToolResultVisitor {
                 ("content", Value::Array(parts)) => {
                     parsed.parts = parts.into_iter().map(part).collect();
                 }
-                ("content", _) => return Err(A::Error::custom("the content is no list")),
+                ("content", _) => return Err(A::Error::custom("the content is not a list")),
                 ("isError", failed) => parsed.failed = failed == Value::Bool(true),
                 // Belongs to this hop only.
                 ("resultType", _) => {}
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn what_is_no_result_is_an_error() {
         for result in ["7", "[]", "null", r#"{"content":"hi"}"#, r#"{"content":null}"#] {
-            assert_eq!(check(result).unwrap_err(), "the server's answer is no tool result");
+            assert_eq!(check(result).unwrap_err(), "the server's answer is not a tool result");
         }
         let failed = check(r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#);
         assert_eq!(failed.unwrap_err(), "no");

@@ -134,7 +134,9 @@ impl StdioConnection {
                 Err(UnreadableMessage::NotJsonRpc(_)) => {
                     let valid = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
                     let (code, text) = match valid {
-                        true => (RpcError::INVALID_REQUEST, "the line is no JSON-RPC 2.0 message"),
+                        true => {
+                            (RpcError::INVALID_REQUEST, "the line is not a JSON-RPC 2.0 message")
+                        }
                         false => (RpcError::PARSE_ERROR, "the line is not JSON"),
                     };
                     self.refuse(RawValue::NULL, RpcError::new(code, text));

@@ -124,7 +124,7 @@ fn fields<E: Display>(
 ) -> Result<Vec<Field>, String> {
     let Some(properties) = schema["properties"].as_object() else {
         return match schema.as_object().is_some_and(|schema| schema.contains_key("properties")) {
-            true => Err("its fields are no object".to_owned()),
+            true => Err("its fields are not an object".to_owned()),
             false => Ok(Vec::new()),
         };
     };

@@ -62,7 +62,7 @@ fn checked(header: &Value, kind: &Value) -> Result<String, &'static str> {
     }
     match !name.is_empty() && name.bytes().all(token) {
         true => Ok(name.to_owned()),
-        false => Err("is no header name"),
+        false => Err("is not a valid header name"),
     }
 }
 

@@ -100,7 +100,7 @@ impl BrokerAddress {
 
 /// An address that cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("`{address}` is no address of {}: {reason}", Self::WHAT)]
+#[error("`{address}` is not an address of {}: {reason}", Self::WHAT)]
 #[non_exhaustive]
 pub struct BrokerAddressError {
     /// As it was given, without its password.

@@ -38,7 +38,7 @@ pub enum CassetteError {
     #[error("failed to read cassette `{}`", .0.display())]
     Read(PathBuf, #[source] io::Error),
     /// The file is something else.
-    #[error("`{}` is no cassette", .0.display())]
+    #[error("`{}` is not a cassette", .0.display())]
     Parse(PathBuf, #[source] serde_json::Error),
     /// There is no port to listen on, or no way out.
     #[error("failed to start the cassette's server")]

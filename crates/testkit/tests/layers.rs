@@ -171,7 +171,7 @@ fn expanded(name: &str) -> Vec<String> {
     };
     let known = ARROWS.iter().map(|(known, _)| (*known).to_owned());
     let found: Vec<_> = known.filter(|known| matches(known)).collect();
-    assert!(!found.is_empty(), "ARCHITECTURE.md names `{name}`, which is no crate");
+    assert!(!found.is_empty(), "ARCHITECTURE.md names `{name}`, which is not a crate");
     found
 }
 

@@ -42,7 +42,7 @@ impl FromStr for ToolBudget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || format!("`{text}` is no budget: a number of tokens, \"5%\" or \"off\"");
+        let wrong = || format!("`{text}` is not a budget: a number of tokens, \"5%\" or \"off\"");
         if text == "off" {
             return Ok(Self::Off);
         }

@@ -124,7 +124,7 @@ impl FromStr for AudioSource {
             ("none", "") => Self::None,
             _ => {
                 return Err(format!(
-                    "`{text}` is no source; it is one of mic, mic:DEVICE, wav:FILE, mqtt, stdin, none"
+                    "`{text}` is not a source; it is one of mic, mic:DEVICE, wav:FILE, mqtt, stdin, none"
                 ));
             }
         })
@@ -170,7 +170,7 @@ impl FromStr for Destination {
             ("none", "") => Self::None,
             _ => {
                 return Err(format!(
-                    "`{text}` is no output; it is one of speaker, speaker:DEVICE, wav:FILE, mqtt, none"
+                    "`{text}` is not an output; it is one of speaker, speaker:DEVICE, wav:FILE, mqtt, none"
                 ));
             }
         })
@@ -260,10 +260,10 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_told() {
         let cases = [
-            ("source = 'microphone'", "`microphone` is no source; it is one of mic"),
+            ("source = 'microphone'", "`microphone` is not a source; it is one of mic"),
             ("source = 'wav:'", "wav:FILE"),
-            ("source = 'stdin:x'", "is no source"),
-            ("output = 'mic'", "`mic` is no output; it is one of speaker"),
+            ("source = 'stdin:x'", "is not a source"),
+            ("output = 'mic'", "`mic` is not an output; it is one of speaker"),
             ("prefx = 'a'", "prefix"),
         ];
         for (text, words) in cases {

@@ -10,7 +10,7 @@ use switchboard_toolcall::BoxError;
 #[non_exhaustive]
 pub enum SpeechError {
     /// The address in the settings cannot be used.
-    #[error("'{address}' is no address of a speech service: {reason}")]
+    #[error("'{address}' is not an address of a speech service: {reason}")]
     Address {
         /// The address as it was given.
         address: String,
@@ -70,7 +70,7 @@ pub enum Error {
         source: hound::Error,
     },
     /// The sound is not a WAV, or of an unsupported kind.
-    #[error("the sound is no WAV that can be read")]
+    #[error("the sound is not a WAV file that can be read")]
     Wav(#[from] hound::Error),
     /// A source or an output does not work.
     #[error("{part} does not work: {reason}")]

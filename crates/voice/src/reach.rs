@@ -106,7 +106,9 @@ mod tests {
             found[1],
             ServiceStatus { setting: "stt", name: format!("Wyoming {here}"), problem: None }
         );
-        assert!(found[2].problem.as_ref().is_some_and(|it| it.contains("'piper' is no address")));
+        assert!(
+            found[2].problem.as_ref().is_some_and(|it| it.contains("'piper' is not an address"))
+        );
         assert!(found[3].problem.as_ref().is_some_and(|it| it.contains("No such file")));
         assert!(reach(&Config::default()).await.is_empty());
     }

@@ -288,7 +288,7 @@ mod tests {
             ("unix://piper.sock", "it names no file; write three slashes: unix:///run/piper.sock"),
         ] {
             let config = SpeechConfig::new(wrong);
-            let expected = format!("'{wrong}' is no address of a speech service: {reason}");
+            let expected = format!("'{wrong}' is not an address of a speech service: {reason}");
             assert_eq!(recogniser(&config).err().unwrap().to_string(), expected);
             assert_eq!(synthesiser(&config).err().unwrap().to_string(), expected);
         }

@@ -226,7 +226,7 @@ pub enum Error {
     #[error(transparent)]
     Broker(#[from] BrokerAddressError),
     /// An address in the settings cannot be used.
-    #[error("`{address}` is no address of {what}: {reason}")]
+    #[error("`{address}` is not an address of {what}: {reason}")]
     Address {
         /// What it should look like, with an example.
         what: &'static str,

@@ -68,7 +68,7 @@ impl PlatformProgram {
     /// It is no program for Linux on one of the architectures.
     pub(super) fn new(bytes: Vec<u8>) -> Result<Self> {
         let is_elf = bytes.starts_with(b"\x7fELF\x02\x01");
-        ensure!(is_elf, "it is no 64-bit program for Linux");
+        ensure!(is_elf, "it is not a 64-bit program for Linux");
         let architecture = match number::<2>(&bytes, 18)? {
             62 => Architecture::X86_64,
             183 => Architecture::Aarch64,
@@ -120,7 +120,7 @@ mod tests {
         foreign[18] = 243;
         let refused =
             |bytes: &[u8]| PlatformProgram::new(bytes.to_vec()).err().unwrap().to_string();
-        assert_eq!(refused(b"#!/bin/sh"), "it is no 64-bit program for Linux");
+        assert_eq!(refused(b"#!/bin/sh"), "it is not a 64-bit program for Linux");
         assert_eq!(refused(&foreign), "it is for machine 243, neither x86-64 nor arm64");
         foreign[18] = 62;
         assert_eq!(PlatformProgram::new(foreign.clone()).unwrap().linkage, Linkage::Static);

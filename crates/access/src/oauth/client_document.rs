@@ -92,7 +92,7 @@ impl ClientDocuments {
 
     /// Checks the URL itself.
     fn checked(&self, id: &str) -> Result<Url, OAuthError> {
-        let url: Url = id.parse().map_err(|_| invalid("its id is no address"))?;
+        let url: Url = id.parse().map_err(|_| invalid("its id is not a URL"))?;
         let is_plain = url.fragment().is_none()
             && url.username().is_empty()
             && url.password().is_none()

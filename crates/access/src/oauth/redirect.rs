@@ -8,8 +8,7 @@ const PROGRAMS: [&str; 7] =
 
 /// Checks an address that a client names.
 pub(super) fn check(address: &str) -> Result<(), String> {
-    let url: Url =
-        address.parse().map_err(|error| format!("`{address}` is no address: {error}"))?;
+    let url: Url = address.parse().map_err(|error| format!("`{address}` is not a URL: {error}"))?;
     if url.fragment().is_some() || !url.username().is_empty() || url.password().is_some() {
         return Err(format!("`{address}` has a fragment or user information"));
     }

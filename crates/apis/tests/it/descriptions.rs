@@ -116,7 +116,7 @@ fn what_cannot_be_a_tool_is_skipped_with_the_reason() {
         "GET /servers: its server is `https://uploads.example`, not the API's",
         "GET /header: its header `Content-Length`: this header is set as the request needs it",
         "GET /nameless: a parameter in `query` has no name",
-        "GET /text: it is no object",
+        "GET /text: it is not an object",
         "GET no/slash: its path does not begin with one `/`",
     ] {
         assert!(

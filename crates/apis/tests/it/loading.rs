@@ -41,10 +41,10 @@ async fn an_api_is_loaded_when_it_is_needed() {
     assert!(result.is_success(), "{}", result.text());
     assert!(server.last().starts_with("GET /x HTTP") && server.last().contains("x-key: k\r\n"));
     let ApiState::Ready(info) = apis.all()[0].state() else { panic!() };
-    assert_eq!(info.skipped, ["GET /y: it is no object"]);
+    assert_eq!(info.skipped, ["GET /y: it is not an object"]);
     let status = executor.tools().servers()[0].link.as_ref().unwrap().status();
     let expected = json!({"type": "openapi", "server": {"name": "T", "version": "1"}, "protocol": "3.0.0",
-        "skipped_tools": ["GET /y: it is no object"], "state": "ready"});
+        "skipped_tools": ["GET /y: it is not an object"], "state": "ready"});
     assert_eq!(status, expected);
 }
 

@@ -80,7 +80,7 @@ fn watched(server: &str, mut loaded: LoadedConfig) -> anyhow::Result<LoadedConfi
         bail!("server `{name}` is disabled; `switchboard enable {name}` enables it");
     }
     if config.kind() != Ok(TransportKind::Stdio) {
-        bail!("server `{name}` is no program: only a program has a sandbox");
+        bail!("server `{name}` is not a program: only a program has a sandbox");
     }
     config.sandbox = SandboxMode::Learn;
     config.start = Start::Eager;

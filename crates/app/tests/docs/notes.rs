@@ -69,7 +69,7 @@ impl Notes {
                 "parse" => notes.parse = Some(value),
                 other => {
                     return Err(format!(
-                        "`{other}` is no word of these comments; they are setup, before, file, append, then, output, \
+                        "`{other}` is not a word of these comments; they are setup, before, file, append, then, output, \
                          let, status, in and parse (docs/writing.md)"
                     ));
                 }

@@ -140,7 +140,7 @@ fn wrong_questions_are_told_what_is_wrong() {
     let place = TestFolder::new();
     place.call(&["echo"]);
     for (words, says) in [
-        (&["calls", "--since", "yesterday"][..], "`yesterday` is no time; write how long ago"),
+        (&["calls", "--since", "yesterday"][..], "`yesterday` is not a time; write how long ago"),
         (&["calls", "--tool", "a["], "`a[` is not a glob"),
         (&["calls", "--follow", "--tool", "a["], "`a[` is not a glob"),
         (&["calls", "--slow", "often"], "`often` is not a duration"),

@@ -149,7 +149,7 @@ fn what_a_definition_cannot_say_is_named_with_file_and_line() {
         ),
         (
             "implementation = { type = 'mock', mock_response = 1 }\narguments.coutn = { fixed = 1 }",
-            "switchboard.toml:2: tool `t`: `arguments.coutn`: it is no parameter; did you mean `count`?",
+            "switchboard.toml:2: tool `t`: `arguments.coutn`: it is not a parameter; did you mean `count`?",
         ),
         (
             "implementation = { type = 'mock', mock_response = 1 }\narguments.count = { fixd = 1 }",

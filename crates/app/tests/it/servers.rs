@@ -153,7 +153,7 @@ fn a_program_that_echoes_is_no_server() {
     let place =
         TestFolder::with_config(&format!("{NO_DELAY}[servers.echoes]\ncommand = \"cat\"\n"));
     let ran = place.run(&["tools", "--json"]);
-    let reason = "Reason: Connection to stdio server 'echoes' failed: it sends back what it is sent, so it is no MCP server";
+    let reason = "Reason: Connection to stdio server 'echoes' failed: it sends back what it is sent, so it is not an MCP server";
     assert!(ran.stderr.contains(reason), "{ran:?}");
 }
 

@@ -114,8 +114,8 @@ fn what_makes_no_sense_is_told() {
     let place = place().file("text.wav", "This is no sound.");
     let cases: [(&str, &[&str], &str); 13] = [
         ("", &[], "there is nothing to listen to; name an MQTT broker"),
-        ("", &["--source", "microphone"], "`microphone` is no source; it is one of mic"),
-        ("", &["--output", "loud"], "`loud` is no output; it is one of speaker"),
+        ("", &["--source", "microphone"], "`microphone` is not a source; it is one of mic"),
+        ("", &["--output", "loud"], "`loud` is not an output; it is one of speaker"),
         (
             "",
             &["--source", "wav:missing.wav"],
@@ -133,15 +133,15 @@ fn what_makes_no_sense_is_told() {
             &["--source", "wav:two.wav", "--output", "wav:no/a.wav"],
             "failed to write `no/a.wav`",
         ),
-        ("", &["--mqtt", "http://a"], "is no address of an MQTT broker"),
+        ("", &["--mqtt", "http://a"], "is not an address of an MQTT broker"),
         ("", &["--mqtt", "mqtt://a", "--prefix", "a/#"], "cannot begin an MQTT topic"),
         (
             "",
             &["--mqtt", "mqtt://a", "--stt", "whisper"],
-            "stt: 'whisper' is no address of a speech",
+            "stt: 'whisper' is not an address of a speech",
         ),
         ("[voice]\nmemori = 3\n", &[], "did you mean `memory`?"),
-        ("[voice]\nsource = \"mike\"\n", &[], "`mike` is no source"),
+        ("[voice]\nsource = \"mike\"\n", &[], "`mike` is not a source"),
     ];
     for (config, more, expected) in cases {
         std::fs::write(place.path().join("switchboard.toml"), config).unwrap();

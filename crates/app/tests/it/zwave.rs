@@ -300,8 +300,8 @@ fn it_ends_with_its_client() {
 fn settings_that_make_no_sense_are_told() {
     let both = "[zwave]\nmqtt = \"mqtt://a\"\nserver = \"ws://b\"\n";
     let cases: [(&str, &[&str], &str); 6] = [
-        ("", &["--mqtt", "http://a"], "is no address of an MQTT broker"),
-        ("", &["--server", "http://a"], "is no address of a zwave-js-server"),
+        ("", &["--mqtt", "http://a"], "is not an address of an MQTT broker"),
+        ("", &["--server", "http://a"], "is not an address of a zwave-js-server"),
         ("", &["--prefix", "a/#"], "cannot begin an MQTT topic"),
         ("", &["--mqtt", "mqtt://a", "--server", "ws://b"], "cannot be used with"),
         (both, &[], "only one of them can be set"),

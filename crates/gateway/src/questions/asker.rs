@@ -50,7 +50,7 @@ impl Answers {
                 "own-model" => answers.own_model = true,
                 other => {
                     return Err(format!(
-                        "the header X-Switchboard-Answers: '{other}' is none of `elicitation`, `sampling` and `own-model`"
+                        "the header X-Switchboard-Answers: '{other}' is not one of `elicitation`, `sampling` and `own-model`"
                     ));
                 }
             }
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(read(&["sampling", "elicitation"]), answers(true, true));
         let own = Answers { elicitation: true, sampling: false, own_model: true };
         assert_eq!(read(&["elicitation, own-model"]), Ok(own));
-        let text = "the header X-Switchboard-Answers: 'roots' is none of `elicitation`, `sampling` and \
+        let text = "the header X-Switchboard-Answers: 'roots' is not one of `elicitation`, `sampling` and \
                     `own-model`";
         assert_eq!(read(&["elicitation,roots"]), Err(text.to_owned()));
         assert_eq!(read(&[""]), Err(text.replace("roots", "")));

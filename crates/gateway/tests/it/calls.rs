@@ -87,7 +87,7 @@ async fn one_call_is_shown_to_those_who_may_see_its_tool() {
 async fn a_question_that_makes_no_sense_is_told_why() {
     let gateway = TestGateway::recording().await;
     for (question, says) in [
-        ("?since=yesterday", "`yesterday` is no time"),
+        ("?since=yesterday", "`yesterday` is not a time"),
         ("?slow=long", "`long` is not a duration"),
         ("?failed=maybe", "`maybe` is neither true nor false"),
         ("?limit=-1", "invalid digit"),

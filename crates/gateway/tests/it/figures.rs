@@ -84,7 +84,7 @@ async fn a_question_that_makes_no_sense_is_told_why() {
     for (question, says) in [
         ("?step=1s&since=1d", "1000 are the most"),
         ("?since=1h&until=2h", "before `until`"),
-        ("?since=yesterday", "is no time"),
+        ("?since=yesterday", "is not a time"),
         ("?by=colour", "unknown variant"),
         ("?sort=p42", "unknown variant"),
         ("?more=1", "more"),

@@ -46,7 +46,7 @@ impl CommandLine {
             let way_out = parameters.way_out(unknown, |name| format!("`{name}`"));
             return Err(DefinitionProblem::new(
                 "dashes",
-                format!("`{unknown}` is no parameter; {way_out}"),
+                format!("`{unknown}` is not a parameter; {way_out}"),
             ));
         }
         Ok(Self { parts, dashes: dashes.iter().cloned().collect() })

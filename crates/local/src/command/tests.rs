@@ -137,11 +137,11 @@ fn what_cannot_be_used_is_named() {
     }
     assert_eq!(wrong("", &|_| {}), "program: it is empty");
     let dashes = wrong("git", &|it| it.dashes = vec!["pat".to_owned()]);
-    assert_eq!(dashes, "dashes: `pat` is no parameter; did you mean `path`?");
+    assert_eq!(dashes, "dashes: `pat` is not a parameter; did you mean `path`?");
     let stdin = wrong("git", &|it| it.stdin = Some("{texts}".to_owned()));
     assert!(stdin.starts_with("stdin: "), "{stdin}");
     let env = wrong("git", &|it| drop(it.env.insert("A=B".to_owned(), String::new())));
-    assert_eq!(env, "env: `A=B` is no name of a variable");
+    assert_eq!(env, "env: `A=B` is not a valid variable name");
 }
 
 // TK-1: never through a shell.

@@ -25,7 +25,7 @@ impl ToolDefinition {
             Some(name) => {
                 let way_out = declared.way_out(name, |name| format!("`{name}`"));
                 let problem = format!(
-                    "it is no parameter; {way_out} What is fixed is declared in `parameters` too, but not shown"
+                    "it is not a parameter; {way_out} What is fixed is declared in `parameters` too, but not shown"
                 );
                 Err(DefinitionProblem::new(format!("arguments.{name}"), problem).of(&self.name))
             }

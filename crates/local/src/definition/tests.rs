@@ -165,7 +165,9 @@ fn what_is_fixed_is_not_shown() {
     let wrong =
         definition("parameters = { properties = { zones = {} } }").check().unwrap_err().to_string();
     assert!(
-        wrong.starts_with("tool `t`: `arguments.zone`: it is no parameter; did you mean `zones`?"),
+        wrong.starts_with(
+            "tool `t`: `arguments.zone`: it is not a parameter; did you mean `zones`?"
+        ),
         "{wrong}"
     );
     let unknown =

@@ -60,7 +60,7 @@ pub fn output(tool: &str, received: HttpResponse) -> Result<ToolOutput, ToolErro
         return json.map_err(|error| {
             let beginning: String = text.trim().chars().take(SHOWN).collect();
             ToolError::failed(format_args!(
-                "{service} answered with what is no JSON, though it says so: {error}; it begins: {beginning}"
+                "{service} answered with invalid JSON, although its type is JSON: {error}; it begins: {beginning}"
             ))
             .caused_by(error)
         });

@@ -110,7 +110,7 @@ fn read_method(text: &str) -> Result<Method, DefinitionProblem> {
     let method = Method::from_bytes(text.to_ascii_uppercase().as_bytes());
     match method.ok().filter(|method| *method != Method::CONNECT) {
         Some(method) => Ok(method),
-        None => Err(DefinitionProblem::new("method", format!("`{text}` is no method of HTTP"))),
+        None => Err(DefinitionProblem::new("method", format!("`{text}` is not an HTTP method"))),
     }
 }
 
@@ -137,7 +137,7 @@ fn header(
 /// It is no name of a header, or one that says how the request is sent.
 pub fn header_name(name: &str) -> Result<HeaderName, &'static str> {
     let header = HeaderName::from_bytes(name.as_bytes());
-    let header = header.map_err(|_| "this is no name of a header")?;
+    let header = header.map_err(|_| "this is not a valid header name")?;
     match OURS.contains(&header.as_str()) {
         true => Err("this header is set as the request needs it"),
         false => Ok(header),

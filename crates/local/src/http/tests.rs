@@ -204,8 +204,8 @@ fn what_cannot_be_used_is_named() {
         implementation[key] = value;
         wrong(implementation)
     };
-    assert_eq!(with("method", json!("GE T")), "method: `GE T` is no method of HTTP");
-    assert_eq!(with("method", json!("connect")), "method: `connect` is no method of HTTP");
+    assert_eq!(with("method", json!("GE T")), "method: `GE T` is not an HTTP method");
+    assert_eq!(with("method", json!("connect")), "method: `connect` is not an HTTP method");
     assert!(with("query", json!({"q": {"a": 1}})).starts_with("query.q: expected a text"));
     assert!(
         with("query", json!({"q": "{x}"})).starts_with("query.q: `{x}` stands for no parameter")
@@ -213,7 +213,7 @@ fn what_cannot_be_used_is_named() {
     assert!(with("form", json!({"q": null})).starts_with("form.q: expected a text"));
     assert!(with("json", json!({"a": ["{x}"]})).starts_with("json.a[0]: `{x}` stands for no"));
     assert!(with("text", json!("{x}")).starts_with("text: `{x}` stands for no parameter"));
-    assert_eq!(with("headers", json!({"a b": ""})), "headers.a b: this is no name of a header");
+    assert_eq!(with("headers", json!({"a b": ""})), "headers.a b: this is not a valid header name");
     assert!(
         with("headers", json!({"x": "a\nb"})).starts_with("headers.x: a header has no line breaks")
     );

@@ -72,7 +72,7 @@ async fn an_answer_that_cannot_be_used_is_told() {
     for (bytes, says) in [
         (
             response("200 OK", "application/json", "<html>"),
-            "answered with what is no JSON, though it says so: expected value at line 1 column 1; it begins: <html>",
+            "answered with invalid JSON, although its type is JSON: expected value at line 1 column 1; it begins: <html>",
         ),
         (
             "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx".to_owned(),

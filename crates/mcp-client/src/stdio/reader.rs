@@ -59,7 +59,7 @@ impl StdoutReader {
 
     fn garbage(&mut self, line: &[u8], error: &NotJsonRpc) {
         let name = &self.shared.name;
-        let text = "the server wrote a line that is no message";
+        let text = "the server wrote a line that is not a message";
         // One warning is enough; a chatty server must not fill the log.
         if std::mem::replace(&mut self.warned, true) {
             tracing::debug!(server = %name, %error, line = %excerpt(line, SHOWN), "{text}");

@@ -131,8 +131,9 @@ async fn garbage_is_warned_about_once() {
     test.servers.close().await;
     let lines = logs.lines();
     let about = |level: &str| {
-        let told =
-            |line: &&String| line.starts_with(level) && line.contains("a line that is no message");
+        let told = |line: &&String| {
+            line.starts_with(level) && line.contains("a line that is not a message")
+        };
         lines.iter().filter(told).count()
     };
     assert_eq!(about("WARN"), 1, "{lines:#?}");

@@ -177,6 +177,6 @@ fn unreadable(bytes: &[u8]) -> Response<McpBody> {
     }
     let any = serde_json::from_slice::<Any<'_>>(bytes).ok();
     let id = any.and_then(|any| any.id).filter(|id| is_id(id));
-    let error = RpcError::new(RpcError::INVALID_REQUEST, "the body is no JSON-RPC 2.0 message");
+    let error = RpcError::new(RpcError::INVALID_REQUEST, "the body is not a JSON-RPC 2.0 message");
     response::error(StatusCode::BAD_REQUEST, id, error)
 }

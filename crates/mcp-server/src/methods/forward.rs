@@ -22,7 +22,7 @@ impl ServerInner {
         let result = self.executor.execute(ToolCall::new(name, params), &cx).await;
         match &result.outcome {
             Ok(answer) => method.result(&answer.output).ok_or_else(|| {
-                let text = format!("the answer of '{}' is no result of MCP", result.tool_name);
+                let text = format!("the answer of '{}' is not an MCP result", result.tool_name);
                 RpcError::new(RpcError::INTERNAL, text)
             }),
             Err(_) => Err(rpc_error(&result)),

@@ -47,7 +47,7 @@ class Call {
       this.answers = JSON.parse(text);
     }
     for (const [key, answer] of Object.entries(params.inputResponses ?? {})) {
-      if (typeof answer !== 'object' || answer === null) throw new Failed(-32602, `the answer to ${key} is no object`);
+      if (typeof answer !== 'object' || answer === null) throw new Failed(-32602, `the answer to ${key} is not an object`);
       this.answers[key] = answer;
     }
   }

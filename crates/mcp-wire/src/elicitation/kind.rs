@@ -173,7 +173,7 @@ fn too_many(count: impl Display) -> String {
 
 impl FieldChoice {
     fn new(value: &Value, title: Option<&str>) -> Result<Self, String> {
-        let value = value.as_str().ok_or("has a choice that is no text")?;
+        let value = value.as_str().ok_or("has a choice that is not text")?;
         Ok(Self { value: value.to_owned(), title: title.unwrap_or(value).to_owned() })
     }
 }

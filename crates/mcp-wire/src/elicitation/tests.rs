@@ -139,13 +139,13 @@ fn what_cannot_be_asked_is_refused() {
         (property(json!({"type": "string", "enum": []})), "its field 'x' has no choices"),
         (
             property(json!({"type": "string", "enum": [1]})),
-            "its field 'x' has a choice that is no text",
+            "its field 'x' has a choice that is not text",
         ),
         (
             property(json!({"type": "string", "enum": choices})),
             "its field 'x' has 501 choices, and 500 at most can be shown",
         ),
-        (schema(json!({"properties": 7})), "its fields are no object"),
+        (schema(json!({"properties": 7})), "its fields are not an object"),
         (json!({"mode": "dance"}), "its mode 'dance' is not known"),
         (page("nowhere"), "its address is not a URL: relative URL without a base"),
         (

@@ -26,7 +26,7 @@ fn list_key(method: Method) -> Option<&'static str> {
 /// The result is no object.
 pub(super) fn output(method: Method, result: &RawValue) -> Result<ToolOutput, ToolError> {
     let mut fields: Fields = serde_json::from_str(result.get()).map_err(|_| {
-        ToolError::failed(format_args!("the server's answer to {} is no object", method.name()))
+        ToolError::failed(format_args!("the server's answer to {} is not an object", method.name()))
     })?;
     // This hop's own.
     fields.shift_remove("resultType");

@@ -16,7 +16,9 @@ pub(super) struct LoweredSchema {
 pub(super) fn lower(schema: &Value, provider: Provider, notes: &mut Vec<String>) -> LoweredSchema {
     let Value::Object(_) = schema else {
         if !schema.is_null() {
-            notes.push("parameters that are no schema were replaced by an empty object".to_owned());
+            notes.push(
+                "parameters that are not a schema were replaced by an empty object".to_owned(),
+            );
         }
         return LoweredSchema { schema: json!({"type": "object", "properties": {}}), hint: None };
     };

@@ -139,7 +139,7 @@ async fn what_cannot_be_used_says_so() {
     );
     std::fs::write(&scratch.0, "[]").unwrap();
     let other = Cassette::replay(&scratch.0, Scrub::default()).await.unwrap_err();
-    assert!(other.to_string().ends_with("is no cassette"), "{other}");
+    assert!(other.to_string().ends_with("is not a cassette"), "{other}");
     // Nobody is at the other end: the client is told, and nothing is kept.
     let recording =
         Cassette::record(&unused_address(), &scratch.0, Scrub::default()).await.unwrap();

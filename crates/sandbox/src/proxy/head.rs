@@ -51,7 +51,7 @@ impl RequestHead {
     }
 
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, ProxyError> {
-        let bad = || ProxyError::Bad("this is no request of HTTP/1.1");
+        let bad = || ProxyError::Bad("this is not an HTTP/1.1 request");
         let text = std::str::from_utf8(bytes).map_err(|_| bad())?;
         let mut lines = text.strip_suffix("\r\n\r\n").ok_or_else(bad)?.split("\r\n");
         let mut words = lines.next().unwrap_or_default().split(' ');
@@ -120,7 +120,7 @@ impl RequestHead {
             Some(length) => {
                 let is_number = length.bytes().all(|byte| byte.is_ascii_digit());
                 let length = is_number.then(|| length.parse().ok()).flatten();
-                length.ok_or(ProxyError::Bad("this is no length of a body"))?
+                length.ok_or(ProxyError::Bad("this is not the length of a body"))?
             }
         };
         if !self.is_for(host, port)? {
@@ -201,7 +201,7 @@ fn end_of_head(bytes: &[u8]) -> Option<usize> {
 
 /// Reads `host:port`.
 fn authority(text: &str, usual: Option<u16>) -> Result<(String, u16), ProxyError> {
-    let bad = || ProxyError::Bad("this is no host and port");
+    let bad = || ProxyError::Bad("this is not a host and port");
     let has_port = text.rsplit_once(':').filter(|(_, port)| !port.contains(']'));
     let (host, port) = match (has_port, usual) {
         (Some((host, port)), _) => (host, port.parse().map_err(|_| bad())?),

@@ -92,7 +92,7 @@ fn check_block(at: usize, block: &Value, broken: &mut BrokenRule) {
         "" => Some("a block without type"),
         "text" if text(block, "text").trim().is_empty() => Some("an empty text"),
         "thinking" if text(block, "signature").is_empty() => Some("a thought without signature"),
-        "tool_use" if !block["input"].is_object() => Some("a call whose input is no object"),
+        "tool_use" if !block["input"].is_object() => Some("a call whose input is not an object"),
         "tool_use" if !is_plain(text(block, "name")) => Some("a call with a name that cannot be"),
         "tool_result" if block.get("content").is_some_and(|content| content == "") => {
             Some("an empty result")

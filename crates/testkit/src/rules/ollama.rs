@@ -20,8 +20,9 @@ pub(super) fn check(body: &Value, broken: &mut BrokenRule) {
     // Qwen's templates render neither ids nor names: order is the only link.
     let mut waiting: Vec<&str> = Vec::new();
     for (at, message) in items(body, "messages").iter().enumerate() {
-        broken
-            .unless(message["content"].is_string(), || format!("message {at}: content is no text"));
+        broken.unless(message["content"].is_string(), || {
+            format!("message {at}: content is not text")
+        });
         match text(message, "role") {
             "tool" => {
                 let name = text(message, "tool_name");
@@ -42,7 +43,7 @@ pub(super) fn check(body: &Value, broken: &mut BrokenRule) {
         for call in items(message, "tool_calls") {
             // Text instead is HTTP 400.
             let fits = call["function"]["arguments"].is_object();
-            broken.unless(fits, || format!("message {at}: arguments that are no object"));
+            broken.unless(fits, || format!("message {at}: arguments that are not an object"));
         }
     }
     broken.unless(waiting.is_empty(), || format!("{waiting:?} have no result"));

@@ -26,7 +26,7 @@ pub(super) fn check(body: &Value, broken: &mut BrokenRule) {
                 format!("message {at}: a result of {id:?}, not of {expected:?}")
             });
             broken.unless(message["content"].is_string(), || {
-                format!("message {at}: a result that is no text")
+                format!("message {at}: a result that is not text")
             });
             continue;
         }
@@ -66,7 +66,7 @@ fn check_assistant<'a>(
         });
         let arguments = serde_json::from_str::<Value>(text(function, "arguments"));
         broken.unless(arguments.is_ok_and(|args| args.is_object()), || {
-            format!("message {at}: arguments that are no object")
+            format!("message {at}: arguments that are not an object")
         });
         waiting.push(id);
     }

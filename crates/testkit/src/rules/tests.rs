@@ -65,7 +65,7 @@ fn each_rule_of_anthropic_can_be_broken() {
         ("/messages/2/content/1/tool_use_id", json!("x"), "calls [\"a\", \"b\"]"),
         ("/messages/1/content/1/id", json!("a"), "call id \"a\""),
         ("/messages/1/content/1/id", json!("a.b"), "call id \"a.b\""),
-        ("/messages/1/content/0/input", json!("{}"), "input is no object"),
+        ("/messages/1/content/0/input", json!("{}"), "input is not an object"),
         ("/messages/0/content/0/text", json!(" "), "an empty text"),
         (
             "/messages/1",
@@ -107,7 +107,11 @@ fn each_rule_of_openai_can_be_broken() {
         ("/messages/2/tool_call_id", json!("b"), "a result of \"b\", not of Some(\"a\")"),
         ("/messages/3", json!({"role": "user", "content": "x"}), "[\"b\"] have no result"),
         ("/messages/2/content", json!([]), "no text"),
-        ("/messages/1/tool_calls/0/function/arguments", json!("{"), "arguments that are no object"),
+        (
+            "/messages/1/tool_calls/0/function/arguments",
+            json!("{"),
+            "arguments that are not an object",
+        ),
         ("/messages/0/role", json!("bot"), "role \"bot\""),
     ];
     assert_each_is_found("openai", table);
@@ -119,7 +123,7 @@ fn each_rule_of_ollama_can_be_broken() {
         (
             "/messages/1/tool_calls/0/function/arguments",
             json!("{}"),
-            "arguments that are no object",
+            "arguments that are not an object",
         ),
         ("/messages/2", Value::Null, "[\"f\"] have no result"),
         ("/messages/2/tool_name", json!("g"), "a result of \"g\""),

@@ -16,7 +16,8 @@ pub(super) fn check<'a>(
         let name = text(tool, "name");
         broken.unless(is_plain(name) && name.len() <= 64, || format!("tool name {name:?}"));
         broken.unless(names.insert(name), || format!("tool {name} twice"));
-        broken.unless(schema["type"] == "object", || format!("{name}: parameters are no object"));
+        broken
+            .unless(schema["type"] == "object", || format!("{name}: parameters are not an object"));
         for union in ["oneOf", "anyOf", "allOf", "enum", "not"] {
             broken.unless(schema.get(union).is_none(), || format!("{name}: {union} at the top"));
         }

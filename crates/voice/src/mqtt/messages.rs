@@ -64,7 +64,7 @@ fn request(payload: &[u8]) -> Result<String, String> {
         Value::String(text) if text.trim().is_empty() => Err(wrong("`text` is empty")),
         Value::String(text) => Ok(text.trim().to_owned()),
         Value::Null => Err(wrong("`text` is missing")),
-        _ => Err(wrong("`text` is no string")),
+        _ => Err(wrong("`text` is not a string")),
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
             ("", Err("it is not JSON")),
             (r#"{"txt":"a"}"#, Err("`text` is missing")),
             (r#""hello""#, Err("`text` is missing")),
-            (r#"{"text":5}"#, Err("`text` is no string")),
+            (r#"{"text":5}"#, Err("`text` is not a string")),
             (r#"{"text":"  "}"#, Err("`text` is empty")),
         ];
         for (payload, expected) in cases {

@@ -168,7 +168,7 @@ async fn what_is_no_wav_file_is_refused() {
     let cases = [
         (
             b"ID3\x04 an MP3 file, whatever was asked for".to_vec(),
-            "answered with something that is no WAV file",
+            "answered with something that is not a WAV file",
         ),
         (changed(20, 3), "sent a WAV file of kind 3"),
         (changed(34, 24), "24 bits"),

@@ -66,7 +66,7 @@ impl WavReader {
 fn head(bytes: &[u8]) -> Result<Option<(Sound, usize)>, WavError> {
     let unreadable = |reason: &str| Err(WavError(reason.to_owned()));
     if bytes.len() >= 12 && (&bytes[..4] != b"RIFF" || &bytes[8..12] != b"WAVE") {
-        return unreadable("answered with something that is no WAV file");
+        return unreadable("answered with something that is not a WAV file");
     }
     let mut at = 12;
     let mut format = None;

@@ -93,7 +93,7 @@ impl WyomingEvent {
         let frame = usize::from(format.channels) * 2;
         if !self.payload.len().is_multiple_of(frame) {
             let length = self.payload.len();
-            return Err(format!("sent {length} bytes of sound, which are no whole frames"));
+            return Err(format!("sent {length} bytes of sound, which are not whole frames"));
         }
         let pairs = self.payload.chunks_exact(2);
         let samples = pairs.map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect();
@@ -141,7 +141,7 @@ impl WyomingEvent {
         }
         let header: EventHeader = serde_json::from_slice(&line).map_err(|_| {
             let shown: String = String::from_utf8_lossy(&line).trim().chars().take(SHOWN).collect();
-            WyomingError::Nonsense(format!("sent what is no event of Wyoming: {shown:?}"))
+            WyomingError::Nonsense(format!("sent something that is not a Wyoming event: {shown:?}"))
         })?;
         let more = bytes(stream, "data", header.data_length, MOST_DATA).await?;
         let payload = bytes(stream, "payload", header.payload_length, MOST_PAYLOAD).await?;
@@ -149,7 +149,7 @@ impl WyomingEvent {
         if !more.is_empty() {
             let more: Map<String, Value> = serde_json::from_slice(&more).map_err(|_| {
                 WyomingError::Nonsense(format!(
-                    "sent data of `{}` that is no JSON object",
+                    "sent data of `{}` that is not a JSON object",
                     header.kind
                 ))
             })?;

@@ -182,15 +182,18 @@ fn hostile() -> Vec<(Vec<u8>, &'static str)> {
     vec![
         (
             line("HTTP/1.1 400 Bad Request"),
-            r#"sent what is no event of Wyoming: "HTTP/1.1 400 Bad Request""#,
+            r#"sent something that is not a Wyoming event: "HTTP/1.1 400 Bad Request""#,
         ),
-        (line("\u{1}\u{0}\u{ff}"), "sent what is no event of Wyoming"),
-        (line("[1]"), "sent what is no event of Wyoming"),
-        (line(r#"{"kind":"transcript"}"#), "sent what is no event of Wyoming"),
-        (line(r#"{"type":"transcript","data_length":-1}"#), "sent what is no event of Wyoming"),
+        (line("\u{1}\u{0}\u{ff}"), "sent something that is not a Wyoming event"),
+        (line("[1]"), "sent something that is not a Wyoming event"),
+        (line(r#"{"kind":"transcript"}"#), "sent something that is not a Wyoming event"),
+        (
+            line(r#"{"type":"transcript","data_length":-1}"#),
+            "sent something that is not a Wyoming event",
+        ),
         (
             line(r#"{"type":"x","data_length":2}"#).into_iter().chain(*b"[]").collect(),
-            "sent data of `x` that is no JSON object",
+            "sent data of `x` that is not a JSON object",
         ),
         (vec![b'x'; 1 << 20], "sent a line of more than 65536 bytes"),
         (
@@ -259,10 +262,13 @@ async fn sound_that_cannot_be_played_is_refused() {
             "samples of 2 bytes are needed",
         ),
         (chunk("{}", &[0; 4]), "samples of 2 bytes are needed"),
-        (chunk(SOUND, &[0; 3]), "sent 3 bytes of sound, which are no whole frames"),
-        (chunk(&stereo, &[0; 6]), "sent 6 bytes of sound, which are no whole frames"),
+        (chunk(SOUND, &[0; 3]), "sent 3 bytes of sound, which are not whole frames"),
+        (chunk(&stereo, &[0; 6]), "sent 6 bytes of sound, which are not whole frames"),
         ([good.clone(), other].concat(), "changed the format in the middle of its speech"),
-        ([good.clone(), b"garbage\n".to_vec()].concat(), "sent what is no event of Wyoming"),
+        (
+            [good.clone(), b"garbage\n".to_vec()].concat(),
+            "sent something that is not a Wyoming event",
+        ),
         (good, "closed the connection before it had answered"),
     ];
     for (answer, reason) in cases {

@@ -97,7 +97,7 @@ fn place_of_keys(issuer: &str, text: &[u8]) -> Result<Url, String> {
 
 /// Parses a URL that nobody on the network can tamper with.
 pub(crate) fn guarded(address: &str) -> Result<Url, String> {
-    let url: Url = address.parse().map_err(|error| format!("is no address: {error}"))?;
+    let url: Url = address.parse().map_err(|error| format!("is not a URL: {error}"))?;
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_local(&url) => Ok(url),

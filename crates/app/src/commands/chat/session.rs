@@ -315,7 +315,7 @@ impl<'a> ChatSession<'a> {
         let stored = self.deps.app.executor.artifacts().get(&id).await;
         let stored = stored.map_err(|error| anyhow!("the artifact cannot be read: {error}"))?;
         let stored = stored.context("its artifact has given way to newer ones")?;
-        let whole = String::from_utf8(stored.bytes.to_vec()).context("the artifact is no text")?;
+        let whole = String::from_utf8(stored.bytes.to_vec()).context("the artifact is not text")?;
         if !self.transcript.messages.expand(&id, &whole) {
             bail!("the artifact is not what was shortened");
         }

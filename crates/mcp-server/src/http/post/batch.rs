@@ -77,7 +77,7 @@ pub(super) async fn batch(
                 return wrong("a request of the batch is not usable", RpcError::INVALID_PARAMS);
             }
             Err(UnreadableMessage::NotJsonRpc(_)) => {
-                return wrong("a message of the batch is no JSON-RPC", RpcError::INVALID_REQUEST);
+                return wrong("a message of the batch is not JSON-RPC", RpcError::INVALID_REQUEST);
             }
         }
     }

@@ -29,7 +29,7 @@ pub async fn installed(config: &ModelConfig) -> Result<Vec<InstalledModel>, Mode
     let answer = ProviderEndpoint::new(config, "/api/tags", bearer(config))?.get().await?;
     let answer = parse(&answer.whole().await?)?;
     if !answer.get("models").is_some_and(|models| models.is_array()) {
-        return Err(ModelError::new(FailureKind::Unreadable, "what answered is no Ollama"));
+        return Err(ModelError::new(FailureKind::Unreadable, "what answered is not Ollama"));
     }
     let models = json::items(&answer, "models").iter().filter_map(|model| {
         let capabilities = model.get("capabilities").and_then(|list| list.as_array());
