@@ -1,4 +1,4 @@
-//! What a model said of a turn that never came to its end.
+//! The text of a model turn that did not complete.
 
 use std::{
     mem,
@@ -16,23 +16,23 @@ use crate::{
 /// The text of a turn as it is streamed. Dropped before the turn is complete, it is written down with the run: so it is known
 /// how far the model came, whatever ended it.
 pub(crate) struct PartialTurn {
-    said: Mutex<String>,
+    text: Mutex<String>,
     live: Option<Arc<LiveRun>>,
 }
 
 impl PartialTurn {
     /// Begins a turn; `live` is the file of its run, if it is recorded.
     pub(crate) fn new(live: Option<Arc<LiveRun>>) -> Self {
-        Self { said: Mutex::default(), live }
+        Self { text: Mutex::default(), live }
     }
 
     /// Adds what was streamed.
     pub(crate) fn push(&self, text: &str) {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+        self.text.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.text.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// The turn is complete, and is recorded as a whole.
@@ -43,14 +43,14 @@ impl PartialTurn {
     /// Keeps what the user has read of a turn that was stopped, so that both remember the same. Every provider takes a message
     /// of plain text before the user's next one; a call that had begun is not in it, nor are thoughts without their signature.
     pub(crate) fn keep(self, conversation: &mut Conversation) {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if !said.trim().is_empty() {
-            conversation.append(AiMessage::text(&*said));
+        let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        if !text.trim().is_empty() {
+            conversation.append(AiMessage::text(&*text));
         }
     }
 
     fn take(&mut self) -> String {
-        mem::take(self.said.get_mut().unwrap_or_else(PoisonError::into_inner))
+        mem::take(self.text.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

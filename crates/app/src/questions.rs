@@ -99,13 +99,13 @@ impl TerminalAnswers {
             Elicitation::Page(page) => page::ask(&screen, &page).await,
         };
         let answer = answer.map_err(gone)?;
-        terminal::tell(&format!("  {}", said(&answer, screen.paint)));
+        terminal::tell(&format!("  {}", outcome_text(&answer, screen.paint)));
         Ok(answer.into_json())
     }
 }
 
 /// Says how a question was answered.
-fn said(answer: &ElicitResult, paint: Paint) -> String {
+fn outcome_text(answer: &ElicitResult, paint: Paint) -> String {
     match answer {
         ElicitResult::Accept(_) => paint.green("answered"),
         ElicitResult::Decline => paint.red("declined"),

@@ -134,17 +134,17 @@ impl ClusterSessions {
         server: Server,
     ) -> Result<impl Future<Output = ()> + use<>, Error> {
         let own = self.gateways.call(server.name());
-        let told = self.listen(self.cluster.names().subject(&["session", "tell"])).await?;
-        let asked = self.listen(self.asked(server.name())).await?;
+        let notices = self.listen(self.cluster.names().subject(&["session", "tell"])).await?;
+        let requests = self.listen(self.request_subject(server.name())).await?;
         let cluster = self.cluster.clone();
         let answering = server.clone();
-        let answer = asked.for_each(move |message| {
+        let answer = requests.for_each(move |message| {
             // A call may take long, and other requests must not wait for it.
             tokio::spawn(answer(cluster.clone(), answering.clone(), message));
             std::future::ready(())
         });
         let cluster = self.cluster.clone();
-        let hear = told.for_each(move |message| {
+        let hear = notices.for_each(move |message| {
             if let Some(body) = opened(&cluster, &message) {
                 hear(&server, &own, &body);
             }
@@ -185,7 +185,7 @@ impl ClusterSessions {
     }
 
     /// Returns the subject of requests to the gateway with this name.
-    fn asked(&self, gateway: &str) -> String {
+    fn request_subject(&self, gateway: &str) -> String {
         self.cluster.names().subject(&["session", "ask", gateway])
     }
 
@@ -225,7 +225,7 @@ impl SessionPeers for ClusterSessions {
     ) -> BoxFuture<'a, Result<Bytes, BoxError>> {
         Box::pin(async move {
             // Waits as long as the call takes; meanwhile the presence of the gateway is checked.
-            let (signer, subject) = (self.cluster.signer(), self.asked(gateway));
+            let (signer, subject) = (self.cluster.signer(), self.request_subject(gateway));
             let request = signer.sign(Purpose::Session, &[&subject], &request);
             tokio::select! {
                 answer = self.cluster.request(subject, request) => {

@@ -53,7 +53,7 @@ pub(crate) fn routes() -> Router<Arc<Parts>> {
 async fn page(uri: Uri, headers: HeaderMap) -> Response {
     let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     if accepts.is_some_and(|accepts| accepts.contains("text/html")) {
-        return shown(&INDEX, &headers);
+        return file_response(&INDEX, &headers);
     }
     match uri.path() {
         "/" => FOR_PROGRAMS.into_response(),
@@ -63,13 +63,13 @@ async fn page(uri: Uri, headers: HeaderMap) -> Response {
 
 async fn file(uri: Uri, Path(name): Path<String>, headers: HeaderMap) -> Response {
     match files::find(&name) {
-        Some(file) => shown(file, &headers),
+        Some(file) => file_response(file, &headers),
         None => rest::nothing_here(uri).await,
     }
 }
 
 /// Returns a file, or 304 if the browser has it already.
-fn shown(file: &ConsoleFile, headers: &HeaderMap) -> Response {
+fn file_response(file: &ConsoleFile, headers: &HeaderMap) -> Response {
     let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| *known == *file.tag());
     let mut response = match is_known {
         true => StatusCode::NOT_MODIFIED.into_response(),

@@ -52,7 +52,7 @@ impl AllowedOrigin {
         *response.status_mut() = StatusCode::NO_CONTENT;
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, sent(&request.headers));
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed_headers(&request.headers));
         headers.insert(header::ACCESS_CONTROL_MAX_AGE, REMEMBERED);
         Some(response)
     }
@@ -68,10 +68,10 @@ impl AllowedOrigin {
 }
 
 /// Returns the headers that may be sent: the usual ones, and those of MCP that the browser asks for.
-fn sent(headers: &HeaderMap) -> HeaderValue {
-    let asked = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
-    let asked = asked.and_then(|asked| asked.to_str().ok()).unwrap_or_default();
-    let more = asked.split(',').map(|name| name.trim().to_ascii_lowercase()).filter(|name| {
+fn allowed_headers(headers: &HeaderMap) -> HeaderValue {
+    let requested = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
+    let requested = requested.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let more = requested.split(',').map(|name| name.trim().to_ascii_lowercase()).filter(|name| {
         let is_name = name.parse::<HeaderName>().is_ok();
         is_name && name.starts_with("mcp-") && !SENT.contains(&&**name)
     });

@@ -218,7 +218,7 @@ impl ToolDefinition {
     }
 
     pub(crate) fn spec(&self) -> ToolSpec {
-        let (parameters, fixed) = self.shown();
+        let (parameters, fixed) = self.split_fixed();
         let as_usize = |HumanSize(size)| usize::try_from(size).unwrap_or(usize::MAX);
         ToolSpec {
             annotations: self.annotations,

@@ -278,7 +278,7 @@ impl ServerGate {
             return;
         }
         let server = &*self.server;
-        let shown = log_line::shown(&pending);
+        let shown = log_line::summary(&pending);
         let done = match mode {
             LockMode::Enforce => "skipped until trusted",
             LockMode::Warn | LockMode::Off => "used all the same",

@@ -65,7 +65,7 @@ impl CallQuestions {
     }
 
     /// Waits until a question is added.
-    pub(crate) async fn asked(&self) {
+    pub(crate) async fn question_added(&self) {
         self.added.notified().await;
     }
 

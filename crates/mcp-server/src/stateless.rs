@@ -64,7 +64,7 @@ impl ServerInner {
             tokio::select! {
                 biased;
                 outcome = &mut call.work => return outcome,
-                () = call.exchange.questions.asked() => {}
+                () = call.exchange.questions.question_added() => {}
             }
         }
         self.ask_for_input(call)

@@ -83,12 +83,12 @@ impl ModelExchange {
         let messages = self.images.fitted(request.messages, events);
         let request = Request { messages: &messages, ..request.clone() };
         let asked = self.attempts(self.retries, &request, lowered, events).await;
-        let FailedAttempt { error, shown } = match asked {
+        let FailedAttempt { error, has_emitted } = match asked {
             Ok(turn) => return Ok(turn),
             Err(failed) => failed,
         };
         self.window.learn(&error);
-        if shown || !images::has_any(&messages) || !images::may_be_refused(&error) {
+        if has_emitted || !images::has_any(&messages) || !images::may_be_refused(&error) {
             return Err(error);
         }
         tracing::info!(%error, "the model is asked once more without images");
@@ -118,7 +118,7 @@ impl ModelExchange {
                 let mut sink = Sink::new(events, &lowered.names, live, wary);
                 match self.once(body, request, lowered, &mut sink).await {
                     Ok(turn) => Ok(turn),
-                    Err(error) => Err(FailedAttempt { error, shown: sink.shown() }),
+                    Err(error) => Err(FailedAttempt { error, has_emitted: sink.has_emitted() }),
                 }
             })
         })

@@ -119,8 +119,11 @@ mod tests {
         ];
         let content = Content { parts, ..Content::default() };
         let shown = ToolOutput::Value("[image]".into());
-        let answer =
-            BoundedOutput { output: ToolOutput::Content(content), shown: Some(shown), text: None };
+        let answer = BoundedOutput {
+            output: ToolOutput::Content(content),
+            for_programs: Some(shown),
+            text: None,
+        };
         let result = ToolResult {
             call_id: CallId::generate(),
             tool_call_id: "call_1".to_owned(),

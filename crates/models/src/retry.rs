@@ -31,7 +31,7 @@ impl Default for Retries {
 pub(crate) struct FailedAttempt {
     pub(crate) error: ModelError,
     /// Whether the user has seen a part of it, so that a second one would not fit.
-    pub(crate) shown: bool,
+    pub(crate) has_emitted: bool,
 }
 
 /// Repeats `attempt` until it succeeds, shows something or fails for good.
@@ -42,7 +42,7 @@ pub(crate) async fn run<'a, T>(
 ) -> Result<T, FailedAttempt> {
     let mut failures = 0;
     loop {
-        let FailedAttempt { error, shown } = match attempt().await {
+        let FailedAttempt { error, has_emitted } = match attempt().await {
             Ok(done) => return Ok(done),
             Err(failed) => failed,
         };
@@ -54,8 +54,8 @@ pub(crate) async fn run<'a, T>(
             _ => u32::MAX,
         });
         let too_long = error.retry_after.is_some_and(|wait| wait > LONGEST_WAIT);
-        if shown || too_long || failures >= most || !error.is_passing() {
-            return Err(FailedAttempt { error, shown });
+        if has_emitted || too_long || failures >= most || !error.is_passing() {
+            return Err(FailedAttempt { error, has_emitted });
         }
         let after = error.retry_after.unwrap_or_else(|| backoff(&retries, failures));
         tracing::warn!(?after, error = %error, "the model is asked again");
@@ -106,10 +106,10 @@ mod tests {
             let failure = failures.get(*count).copied();
             *count += 1;
             Box::pin(async move {
-                let Some((kind, wait, shown)) = failure else { return Ok(()) };
+                let Some((kind, wait, has_emitted)) = failure else { return Ok(()) };
                 let mut error = ModelError::new(kind, "no");
                 error.retry_after = wait.map(Duration::from_secs);
-                Err(FailedAttempt { error, shown })
+                Err(FailedAttempt { error, has_emitted })
             })
         })
         .await;

@@ -25,7 +25,7 @@ pub(crate) struct Sink<'a> {
     answer: usize,
     /// How far the end of thoughts was looked for.
     searched: usize,
-    shown: bool,
+    has_emitted: bool,
 }
 
 impl<'a> Sink<'a> {
@@ -39,13 +39,13 @@ impl<'a> Sink<'a> {
             passed: 0,
             answer: 0,
             searched: 0,
-            shown: false,
+            has_emitted: false,
         }
     }
 
-    /// Whether anything was passed on.
-    pub(crate) fn shown(&self) -> bool {
-        self.shown
+    /// Returns whether any event was passed on.
+    pub(crate) fn has_emitted(&self) -> bool {
+        self.has_emitted
     }
 
     /// More of the answer.
@@ -126,7 +126,7 @@ impl<'a> Sink<'a> {
     }
 
     fn emit(&mut self, event: ModelEvent) {
-        self.shown = true;
+        self.has_emitted = true;
         (self.events)(event);
     }
 }

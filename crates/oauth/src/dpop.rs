@@ -10,7 +10,7 @@ use switchboard_toolcall::time::unix_seconds;
 use switchboard_vault::Secret;
 use url::Url;
 
-use super::{error::Error, http::shown, jwt::JwtSigningKey, random};
+use super::{error::Error, http::redacted_url, jwt::JwtSigningKey, random};
 
 /// The header of a proof.
 pub(super) const PROOF: &str = "DPoP";
@@ -59,7 +59,7 @@ impl DpopKey {
     ) -> Result<String, Error> {
         let key = self.signing()?;
         let mut claims = json!({
-            "jti": random::text()?, "htm": method, "htu": shown(url), "iat": unix_seconds(),
+            "jti": random::text()?, "htm": method, "htu": redacted_url(url), "iat": unix_seconds(),
         });
         if let Some(token) = token {
             claims["ath"] = json!(hash(token.expose()));

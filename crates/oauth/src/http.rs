@@ -282,7 +282,7 @@ impl HttpClient {
             false if !is_private_literal(url) => Ok(&self.public),
             // The proxy resolves the name itself, so it is not told one that is known to be private.
             true if host_network(url).await == HostNetwork::Public => Ok(&self.proxied),
-            _ => Err(Error::Private { url: shown(url) }),
+            _ => Err(Error::Private { url: redacted_url(url) }),
         }
     }
 }
@@ -323,7 +323,7 @@ async fn whole(
         let length = bytes.len() + piece.len();
         if length > MAX_BYTES {
             let reason = format!("the answer has more than {MAX_BYTES} bytes");
-            return Err(Error::Request { what, url: shown(url), reason });
+            return Err(Error::Request { what, url: redacted_url(url), reason });
         }
         if length > bytes.capacity() {
             // What a growing `Vec` leaves behind is not overwritten.
@@ -341,11 +341,11 @@ fn failed(url: &Url, what: &'static str, error: &reqwest::Error) -> Error {
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    Error::Request { what, url: shown(url), reason: cause.to_string() }
+    Error::Request { what, url: redacted_url(url), reason: cause.to_string() }
 }
 
 /// An address without what may be secret in it.
-pub(super) fn shown(url: &Url) -> String {
+pub(super) fn redacted_url(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
@@ -362,7 +362,7 @@ pub(super) fn trusted(text: &str, server: &Url) -> Result<Url, Error> {
     if (url.scheme() == "https" || is_plain) && url.has_host() {
         Ok(url)
     } else {
-        Err(Error::Insecure { url: shown(&url) })
+        Err(Error::Insecure { url: redacted_url(&url) })
     }
 }
 

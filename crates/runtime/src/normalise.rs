@@ -93,7 +93,7 @@ impl ResultShaper<'_> {
         match output {
             ToolOutput::Value(value) => {
                 let output = ToolOutput::Value(self.value(value).await);
-                BoundedOutput { output, shown: None, text: None }
+                BoundedOutput { output, for_programs: None, text: None }
             }
             ToolOutput::Content(content) => self.content(content).await,
         }
@@ -101,11 +101,11 @@ impl ResultShaper<'_> {
 
     async fn value(&mut self, value: Value) -> Value {
         match value {
-            Value::String(text) => Value::String(self.text(text, "text/plain").await.shown),
+            Value::String(text) => Value::String(self.text(text, "text/plain").await.text),
             value if fits(&value, self.limit) => value,
             value => {
                 let json = self.text(value.to_string(), "application/json").await;
-                Value::String(json.shown)
+                Value::String(json.text)
             }
         }
     }
@@ -125,7 +125,7 @@ impl ResultShaper<'_> {
                     None => None,
                 };
                 self.cut_parts(&mut content, &binaries, bounded.as_ref());
-                let cut = bounded.map(|bounded| ToolOutput::Value(Value::String(bounded.shown)));
+                let cut = bounded.map(|bounded| ToolOutput::Value(Value::String(bounded.text)));
                 (cut.or(without_binaries.map(ToolOutput::Content)), None)
             }
             None => {
@@ -135,7 +135,7 @@ impl ResultShaper<'_> {
                 if is_whole && content.parts.iter().all(is_text) {
                     return BoundedOutput {
                         output: ToolOutput::Content(content),
-                        shown: None,
+                        for_programs: None,
                         text: None,
                     };
                 }
@@ -144,7 +144,7 @@ impl ResultShaper<'_> {
                     false => {
                         let json = serde_json::to_string(result).unwrap_or_default();
                         let json = self.text(json, "application/json").await;
-                        Some(ToolOutput::Value(Value::String(json.shown)))
+                        Some(ToolOutput::Value(Value::String(json.text)))
                     }
                 };
                 let text = self.text_of(&mut content, &binaries, !is_whole).await;
@@ -152,7 +152,7 @@ impl ResultShaper<'_> {
             }
         };
         self.artifacts.rotate_left(before);
-        BoundedOutput { output: ToolOutput::Content(content), shown, text }
+        BoundedOutput { output: ToolOutput::Content(content), for_programs: shown, text }
     }
 
     /// Returns what models and people read of the content, and truncates its parts. With `keeps`, the whole text is
@@ -165,7 +165,7 @@ impl ResultShaper<'_> {
         }
         let bounded = self.text(text, "text/plain").await;
         self.cut_parts(content, binaries, Some(&bounded));
-        bounded.shown
+        bounded.text
     }
 
     /// Stores each binary part as an artifact. Returns the lines that name them.
@@ -204,7 +204,7 @@ impl ResultShaper<'_> {
     /// Truncates an error. Models and people read the text of the tool's own error content, if it has any (RS-4).
     async fn error(&mut self, mut error: ToolError, tool: &str) -> ToolError {
         let Some(mut output) = error.output.take() else {
-            error.for_model = self.text(error.for_model, "text/plain").await.shown;
+            error.for_model = self.text(error.for_model, "text/plain").await.text;
             return error;
         };
         let content = match &mut *output {
@@ -226,7 +226,7 @@ impl ResultShaper<'_> {
         if let Some(content) = content {
             self.cut_parts(content, &binaries, Some(&bounded));
         }
-        error.for_model = bounded.shown;
+        error.for_model = bounded.text;
         error.output = Some(output);
         error
     }
@@ -234,13 +234,13 @@ impl ResultShaper<'_> {
     /// Returns the text; if it is too long, its head and tail, with the whole stored as an artifact.
     async fn text(&mut self, text: String, media_type: &str) -> BoundedText {
         let Some(cut) = TruncatedText::of(&text, self.limit) else {
-            return BoundedText { shown: text, whole: None };
+            return BoundedText { text: text, whole: None };
         };
         self.truncated = true;
         let kept = self.artifacts.len();
         self.keep("text", media_type, Bytes::copy_from_slice(text.as_bytes())).await;
         let whole = self.artifacts.get(kept).map(|artifact| artifact.id.clone());
-        BoundedText { shown: cut.shown(0, whole.as_deref(), self.limit), whole }
+        BoundedText { text: cut.with_note(0, whole.as_deref(), self.limit), whole }
     }
 
     /// Truncates the text parts for MCP clients; `bounded` is the whole text, which is stored.
@@ -265,7 +265,7 @@ impl ResultShaper<'_> {
             else {
                 continue;
             };
-            let shown = cut.shown(start, bounded.whole.as_deref(), self.limit);
+            let shown = cut.with_note(start, bounded.whole.as_deref(), self.limit);
             self.truncated = true;
             part.0.insert("text".to_owned(), Value::String(shown));
         }
@@ -288,7 +288,7 @@ fn named(content: &Content, binaries: &[String]) -> Option<Content> {
 
 /// A text of at most `limit` characters, not counting the note about what is missing.
 struct BoundedText {
-    shown: String,
+    text: String,
     /// The artifact that holds the whole, if it was truncated and could be stored.
     whole: Option<String>,
 }

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     /// Of 64 traces whose ids lie evenly.
-    fn kept(share: f64) -> usize {
+    fn kept_count(share: f64) -> usize {
         let sampling = Sampling::of(share).expect("a share");
         (0..64).filter(|step| sampling.keeps(step * (RANDOM / 64))).count()
     }
@@ -57,7 +57,7 @@ mod tests {
     fn a_share_of_the_traces_is_kept() {
         let shares = [(1.0, 64), (0.5, 32), (0.25, 16), (0.0, 0)];
         for (share, expected) in shares {
-            assert_eq!(kept(share), expected, "{share}");
+            assert_eq!(kept_count(share), expected, "{share}");
         }
         for wrong in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
             assert!(Sampling::of(wrong).is_none(), "{wrong}");

@@ -61,20 +61,20 @@ pub struct BoundedOutput {
     /// The output for MCP clients, which take every kind of content; only its text is truncated.
     pub output: ToolOutput,
     /// What programs get instead (envelope, records), if that differs: truncated, and without binaries.
-    pub shown: Option<ToolOutput>,
+    pub for_programs: Option<ToolOutput>,
     /// What models and people read, if it is not the text of what programs get.
     pub text: Option<String>,
 }
 
 impl BoundedOutput {
     /// Returns the output as programs get it, in the envelope and in records: truncated, and without binaries.
-    pub fn shown(&self) -> &ToolOutput {
-        self.shown.as_ref().unwrap_or(&self.output)
+    pub fn for_programs(&self) -> &ToolOutput {
+        self.for_programs.as_ref().unwrap_or(&self.output)
     }
 
     /// Returns what models and people read (SPEC RS-3): the text, truncated.
     pub fn text(&self) -> String {
-        self.text.clone().unwrap_or_else(|| self.shown().text())
+        self.text.clone().unwrap_or_else(|| self.for_programs().text())
     }
 }
 
@@ -107,7 +107,7 @@ impl ToolResult {
     /// value that is not an MCP result.
     pub fn text_beside_result(&self) -> Option<String> {
         let answer = self.outcome.as_ref().ok()?;
-        let is_result = match answer.shown() {
+        let is_result = match answer.for_programs() {
             ToolOutput::Value(_) => answer.text.is_none(),
             ToolOutput::Content(content) => content.only_text().is_some(),
         };
@@ -143,7 +143,7 @@ impl ToolResult {
     /// Returns the envelope's `result`, if the call succeeded.
     pub fn value(&self) -> Option<Cow<'_, Value>> {
         let answer = self.outcome.as_ref().ok()?;
-        Some(match answer.shown() {
+        Some(match answer.for_programs() {
             ToolOutput::Value(value) => Cow::Borrowed(value),
             ToolOutput::Content(content) => Cow::Owned(match content.only_text() {
                 Some(text) => Value::String(text.into_owned()),
@@ -158,7 +158,9 @@ impl Serialize for ToolResult {
         let mut envelope = serializer.serialize_map(None)?;
         envelope.serialize_entry("success", &self.is_success())?;
         match &self.outcome {
-            Ok(answer) => envelope.serialize_entry("result", &EnvelopeOutput(answer.shown()))?,
+            Ok(answer) => {
+                envelope.serialize_entry("result", &EnvelopeOutput(answer.for_programs()))?
+            }
             Err(error) => envelope.serialize_entry("error", &error.for_model)?,
         }
         envelope.serialize_entry("tool_name", &*self.tool_name)?;

@@ -19,7 +19,7 @@ pub(crate) struct Notifier {
 struct NotifierState {
     is_recording: bool,
     turn: Option<VoiceState>,
-    shown: Option<VoiceState>,
+    last_state: Option<VoiceState>,
     /// How many answers were lost.
     failures: usize,
 }
@@ -73,10 +73,10 @@ impl Notifier {
             let idle =
                 if board.is_recording { VoiceState::Recording } else { VoiceState::Listening };
             let state = board.turn.clone().unwrap_or(idle);
-            if board.shown.as_ref() == Some(&state) {
+            if board.last_state.as_ref() == Some(&state) {
                 return;
             }
-            board.shown = Some(state.clone());
+            board.last_state = Some(state.clone());
             state
         };
         self.notify(VoiceEvent::State(state));

@@ -150,7 +150,7 @@ fn place(config: &SpeechConfig, port: u16, possible: &str) -> Result<ServiceAddr
         }
         "unix" => Err(wrong("it names no file; write three slashes: unix:///run/piper.sock")),
         "http" | "https" => Ok(ServiceAddress::OpenAi(openai::SpeechEndpoint {
-            name: format!("OpenAI-compatible {}", shown(&config.url)),
+            name: format!("OpenAI-compatible {}", without_credentials(&config.url)),
             base: url,
             api_key: config.api_key.clone(),
             connect_timeout: config.connect_timeout(),
@@ -162,11 +162,11 @@ fn place(config: &SpeechConfig, port: u16, possible: &str) -> Result<ServiceAddr
 }
 
 fn wrong(address: &str, reason: &str) -> SpeechError {
-    SpeechError::Address { address: shown(address), reason: reason.to_owned() }
+    SpeechError::Address { address: without_credentials(address), reason: reason.to_owned() }
 }
 
 /// Returns the URL without user and password, even if it is invalid.
-fn shown(address: &str) -> String {
+fn without_credentials(address: &str) -> String {
     let (scheme, rest) = address.trim().split_once("://").unwrap_or(("", address.trim()));
     let separator = if scheme.is_empty() { "" } else { "://" };
     let rest = rest.rsplit_once('@').map_or(rest, |(_, place)| place);

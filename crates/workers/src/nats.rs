@@ -47,7 +47,7 @@ pub struct NatsTransport {
 impl NatsTransport {
     pub(crate) async fn connect(config: &Config, names: &ClusterNames) -> Result<Self, Error> {
         let addresses = options::addresses(config)?;
-        let address = options::shown(&addresses);
+        let address = options::without_credentials(&addresses);
         let unreachable = |reason: async_nats::ConnectError| Error::Unreachable {
             address: address.clone(),
             reason: reason.into(),

@@ -220,7 +220,7 @@ fn report(
     within: Duration,
 ) -> ToolText {
     let path = device.path();
-    let now = seen.map(device::shown);
+    let now = seen.map(device::describe_value);
     let seconds = within.as_secs_f64();
     let last = now.as_ref().map_or_else(|| "nothing".to_owned(), Clone::clone);
     let (is_confirmed, status, text) = match &outcome {

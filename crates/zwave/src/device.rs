@@ -178,12 +178,12 @@ impl<'a> Device<'a> {
     }
 
     fn shown_state(&self) -> Option<String> {
-        self.control()?.value.as_ref().map(shown)
+        self.control()?.value.as_ref().map(describe_value)
     }
 }
 
 /// Describes the value of a switch or a dimmer.
-pub(crate) fn shown(value: &Value) -> String {
+pub(crate) fn describe_value(value: &Value) -> String {
     match (value.as_bool(), value.as_f64()) {
         (Some(true), _) => "on".to_owned(),
         (Some(false), _) => "off".to_owned(),
@@ -221,12 +221,12 @@ mod tests {
         }
         let back = [(1, "on at 1%"), (74, "on at 75%"), (98, "on at 99%"), (99, "on at 100%")];
         for (level, word) in back {
-            assert_eq!(shown(&json!(level)), word);
+            assert_eq!(describe_value(&json!(level)), word);
         }
         let words =
             [(json!(true), "on"), (json!(false), "off"), (json!(0), "off"), (json!(255), "on")];
         for (value, word) in words {
-            assert_eq!(shown(&value), word);
+            assert_eq!(describe_value(&value), word);
         }
     }
 }

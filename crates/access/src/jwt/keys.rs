@@ -157,7 +157,7 @@ impl JwtKeys {
         if looked.is_some_and(|looked| looked.elapsed() < self.pause) {
             return;
         }
-        let outcome = address.fetch().await.and_then(|text| set::keys(address.shown(), &text));
+        let outcome = address.fetch().await.and_then(|text| set::keys(address.url(), &text));
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.looked = Some(Instant::now());
         match outcome {

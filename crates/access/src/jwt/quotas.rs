@@ -15,7 +15,7 @@ const FEW: usize = 1024;
 pub(super) struct CallerQuotas {
     rate: Option<Rate>,
     concurrent: usize,
-    kept: Mutex<CallerQuotasState>,
+    state: Mutex<CallerQuotasState>,
 }
 
 struct CallerQuotasState {
@@ -26,23 +26,23 @@ struct CallerQuotasState {
 
 impl CallerQuotas {
     pub(super) fn new(config: &JwtConfig) -> Self {
-        let kept = CallerQuotasState { by_name: HashMap::new(), look_at: FEW };
-        Self { rate: config.rate, concurrent: config.concurrent, kept: Mutex::new(kept) }
+        let state = CallerQuotasState { by_name: HashMap::new(), look_at: FEW };
+        Self { rate: config.rate, concurrent: config.concurrent, state: Mutex::new(state) }
     }
 
     /// Returns the quota of the caller.
     pub(super) fn of(&self, name: &Arc<str>) -> Arc<Quota> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(quota) = kept.by_name.get(name) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(quota) = state.by_name.get(name) {
             return quota.clone();
         }
-        if kept.by_name.len() >= kept.look_at {
+        if state.by_name.len() >= state.look_at {
             // A full one is as good as a new one.
-            kept.by_name.retain(|_, quota| !quota.is_whole());
-            kept.look_at = FEW.max(2 * kept.by_name.len());
+            state.by_name.retain(|_, quota| !quota.is_whole());
+            state.look_at = FEW.max(2 * state.by_name.len());
         }
         let quota = Arc::new(Quota::new(self.rate, Some(self.concurrent)));
-        kept.by_name.insert(name.clone(), quota.clone());
+        state.by_name.insert(name.clone(), quota.clone());
         quota
     }
 }
@@ -61,8 +61,8 @@ mod tests {
         CallerQuotas::new(&serde_json::from_value(config).unwrap())
     }
 
-    fn kept(shares: &CallerQuotas) -> usize {
-        shares.kept.lock().unwrap().by_name.len()
+    fn quota_count(shares: &CallerQuotas) -> usize {
+        shares.state.lock().unwrap().by_name.len()
     }
 
     // GW-2
@@ -81,8 +81,8 @@ mod tests {
         for number in 5000..20_000 {
             shares.of(&format!("jwt:{number}").into());
         }
-        assert!(kept(&shares) < 12_000, "{}", kept(&shares));
-        let kept = shares.kept.lock().unwrap().by_name.contains_key(&name);
+        assert!(quota_count(&shares) < 12_000, "{}", quota_count(&shares));
+        let kept = shares.state.lock().unwrap().by_name.contains_key(&name);
         assert!(kept, "one of its requests still runs");
         drop(held);
         assert!(shares.of(&name).take(&name).is_ok());

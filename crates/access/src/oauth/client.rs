@@ -55,7 +55,7 @@ impl ClientMetadata {
             }
             redirect::check(address).map_err(wrong)?;
         }
-        let name = shown(self.client_name.as_deref().unwrap_or_default());
+        let name = safe_name(self.client_name.as_deref().unwrap_or_default());
         let name = if name.is_empty() { "a client without a name".to_owned() } else { name };
         Ok(Client { id, name, redirect_uris: self.redirect_uris })
     }
@@ -90,7 +90,7 @@ pub(super) fn is_document(id: &str) -> bool {
 }
 
 /// Returns a name without anything that could deceive who reads it.
-fn shown(name: &str) -> String {
+fn safe_name(name: &str) -> String {
     let is_hidden = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Runs an agent recorded in `folder`; returns what is shown of its run.
-async fn shown(stage: &mut TestAgent, agent: Agent, folder: &Path) -> (RunState, Value) {
+async fn recorded_run(stage: &mut TestAgent, agent: Agent, folder: &Path) -> (RunState, Value) {
     let agent = agent.with_recording(recording(folder));
     let (events, cx) = (stage.watcher(), stage.cx.clone());
     // One that hangs is dropped, as when its client hangs up.
@@ -39,7 +39,7 @@ async fn what_was_said_of_a_turn_that_broke_off_is_recorded() {
     for (mut stage, expected) in cases {
         let folder = tempfile::tempdir().unwrap();
         let agent = stage.agent();
-        let (state, shown) = shown(&mut stage, agent, folder.path()).await;
+        let (state, shown) = recorded_run(&mut stage, agent, folder.path()).await;
         assert_eq!(state, expected, "{shown}");
         let said = SAID.replace("password=hunter2", "password=[redacted]");
         assert_eq!(shown["partial"], said, "{shown}");
@@ -51,7 +51,7 @@ async fn what_was_said_of_a_turn_that_broke_off_is_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let mut stage = TestAgent::new([says("Done.")]);
     let agent = stage.agent();
-    let (state, shown) = shown(&mut stage, agent, folder.path()).await;
+    let (state, shown) = recorded_run(&mut stage, agent, folder.path()).await;
     assert_eq!((state, shown.get("partial")), (RunState::Ended, None));
 }
 
@@ -64,7 +64,7 @@ async fn what_the_model_was_told_of_its_answer_is_recorded() {
         json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let answer = Some(AnswerSchema::new(schema).unwrap());
     let agent = stage.agent().with_options(RequestOptions { answer, ..Default::default() });
-    let (state, shown) = shown(&mut stage, agent, folder.path()).await;
+    let (state, shown) = recorded_run(&mut stage, agent, folder.path()).await;
     assert_eq!(state, RunState::Ended);
     let expected = serde_json::to_value(&stage.conversation).unwrap();
     assert_eq!(shown["messages"], expected);
@@ -86,7 +86,7 @@ async fn the_offered_tools_and_the_number_of_images_are_recorded() {
     let messages = [Message::User(UserMessage { images: vec![image], .."Go".into() })];
     stage.conversation = messages.to_vec().into();
     let agent = stage.agent().offering_where(|name| name.starts_with('w'));
-    let (_, shown) = shown(&mut stage, agent, folder.path()).await;
+    let (_, shown) = recorded_run(&mut stage, agent, folder.path()).await;
     let offered = &shown["settings"]["offered"];
     assert_eq!((&offered["count"], &offered["names"]), (&json!(2), &json!(["wait", "write"])));
     let store = RunStore::within(folder.path());

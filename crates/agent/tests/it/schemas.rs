@@ -19,7 +19,7 @@ async fn ask(script: Vec<ScriptedReply>) -> (TestAgent, AgentOutcome) {
     (stage, outcome)
 }
 
-fn shown(stage: &TestAgent) -> String {
+fn streamed_text(stage: &TestAgent) -> String {
     let events = stage.events.lock().unwrap();
     let text = events.iter().filter_map(|event| match event {
         AgentEvent::Text(text) => Some(&**text),
@@ -35,7 +35,7 @@ async fn an_answer_that_fits_is_the_answer() {
     for said in [RIGHT, &fenced] {
         let (stage, outcome) = ask(vec![calls(&[("echo", "{}")]), says(said)]).await;
         assert_eq!(outcome.answer.as_deref(), Some(RIGHT));
-        assert_eq!((outcome.stop, shown(&stage).as_str()), (StopCause::Answer, RIGHT));
+        assert_eq!((outcome.stop, streamed_text(&stage).as_str()), (StopCause::Answer, RIGHT));
         // The model is told before, and the conversation does not have it.
         let Message::System(told) = &stage.requests()[0][1] else { panic!() };
         assert!(told.contains(r#""required":["city","temp"]"#), "{told}");
@@ -48,7 +48,7 @@ async fn an_answer_that_fits_is_the_answer() {
 async fn a_wrong_answer_is_asked_for_once_more() {
     let (stage, outcome) = ask(vec![says("It is warm."), says(RIGHT)]).await;
     assert_eq!(outcome.answer.as_deref(), Some(RIGHT));
-    assert_eq!(shown(&stage), RIGHT);
+    assert_eq!(streamed_text(&stage), RIGHT);
     let asked = stage.asked();
     assert_eq!((asked.len(), &asked[1].2), (2, &ToolChoice::Never));
     let Some(Message::User(told)) = stage.requests()[1].last().cloned() else { panic!() };
@@ -61,7 +61,7 @@ async fn two_wrong_answers_are_none() {
     let (stage, outcome) = ask(vec![says("It is warm."), says(r#"{"city":"Bonn"}"#)]).await;
     assert_eq!((outcome.stop, &outcome.answer), (StopCause::InvalidAnswer, &None));
     assert_eq!(outcome.invalid_answer.as_deref(), Some("missing 'temp'"));
-    assert_eq!(shown(&stage), "");
+    assert_eq!(streamed_text(&stage), "");
 }
 
 // RN-4

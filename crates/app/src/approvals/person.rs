@@ -44,7 +44,7 @@ impl TerminalApprover {
         // Opened before the question is shown, so that every key pressed after it counts as the answer.
         let mut keys = KeyPresses::open()?;
         let note = self.queue.find(id).ok().and_then(|pending| pending.note);
-        terminal::tell(&asked(shown, note.as_deref(), paint));
+        terminal::tell(&question_text(shown, note.as_deref(), paint));
         let verdict = loop {
             if let Some(verdict) = meant(keys.next().await) {
                 break verdict;
@@ -128,7 +128,7 @@ impl<'a> CallToDecide<'a> {
     }
 }
 
-fn asked(shown: &CallToDecide<'_>, note: Option<&str>, paint: Paint) -> String {
+fn question_text(shown: &CallToDecide<'_>, note: Option<&str>, paint: Paint) -> String {
     let tool = visible(shown.tool);
     let arguments = arguments::indented(shown.arguments, "    ");
     let rule = paint.dim(&format!("({})", visible(shown.rule)));

@@ -37,12 +37,12 @@ use crate::{
 use queued::SubmittedCall;
 
 pub(super) fn run(call: &CallArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let asked = Instant::now();
+    let started_at = Instant::now();
     let loaded = Arc::new(overrides::load(cli)?);
     profiles::check(&loaded, call.profile.as_deref())?;
     match OwnGateway::find(cli, &loaded) {
         Some(gateway) => through_gateway::run(call, &loaded, &gateway)?.print(call, cli, &loaded),
-        None => run_alone(call, cli, &loaded, asked),
+        None => run_alone(call, cli, &loaded, started_at),
     }
 }
 
@@ -51,7 +51,7 @@ fn run_alone(
     call: &CallArgs,
     cli: &Cli,
     loaded: &Arc<LoadedConfig>,
-    asked: Instant,
+    started_at: Instant,
 ) -> anyhow::Result<ExitCode> {
     let app = App::build(loaded)?;
     let seen = app.visibility(loaded, call.profile.as_deref());
@@ -75,7 +75,7 @@ fn run_alone(
             loaded,
             call,
             seen: &seen,
-            asked,
+            started_at,
             needs,
             has_cluster,
             connections,
@@ -137,7 +137,7 @@ struct CallCommand<'a> {
     /// What its caller sees of the tools.
     seen: &'a Visibility,
     /// When the command began: waiting for servers is part of the call's time (EX-7).
-    asked: Instant,
+    started_at: Instant,
     needs: Needs<'a>,
     /// Whether the config names a cluster.
     has_cluster: bool,
@@ -153,7 +153,7 @@ impl CallCommand<'_> {
         let (executor, name) = (&self.app.executor, &self.call.name);
         let mut cx = CallContext::for_owner("command line").with_client("cli");
         cx.visibility = self.seen.clone();
-        cx.asked = Some(self.asked);
+        cx.asked = Some(self.started_at);
         cx.caller_channel = questions::here(Sampler::Usual(self.loaded.clone()));
         cx.progress = self.label.listener();
         cx.timeout = self.call.timeout.map(|timeout| timeout.0);
@@ -204,7 +204,7 @@ impl CallCommand<'_> {
             () = cancel.cancelled() => {
                 Err(ToolError::new(ErrorKind::Cancelled, format!("Tool '{name}' was cancelled")))
             }
-            () = sleep(limit.saturating_sub(self.asked.elapsed())) => {
+            () = sleep(limit.saturating_sub(self.started_at.elapsed())) => {
                 let text = format!("Tool '{name}' timed out after {}", HumanDuration(limit));
                 Err(ToolError::new(ErrorKind::Timeout, text))
             }

@@ -52,7 +52,7 @@ fn list(all: &[ListEntry], prompts: &PromptsArgs, cli: &Cli) -> anyhow::Result<(
         [
             text::one_line(entry.text("name")),
             entry.server.to_string(),
-            declared(entry).into_iter().map(Argument::shown).collect::<Vec<_>>().join(" "),
+            declared(entry).into_iter().map(Argument::render).collect::<Vec<_>>().join(" "),
             text::one_line(entry.text("description")),
         ]
     });
@@ -71,7 +71,7 @@ struct Argument<'a> {
 }
 
 impl Argument<'_> {
-    fn shown(self) -> String {
+    fn render(self) -> String {
         let Self { name, is_required } = self;
         let name = text::one_line(name);
         if is_required { format!("{name}=…") } else { format!("[{name}=…]") }

@@ -138,6 +138,6 @@ fn show(server: &str, answered: &MethodResult, resources: &ResourcesArgs) -> any
     let parts = answered.result["contents"].as_array().map(Vec::as_slice).unwrap_or_default();
     match &resources.output {
         Some(file) => content::save(parts, file),
-        None => Ok(terminal::print(&content::shown(parts))?),
+        None => Ok(terminal::print(&content::render(parts))?),
     }
 }

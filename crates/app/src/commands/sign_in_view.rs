@@ -8,14 +8,14 @@ use switchboard_toolcall::Principal;
 
 /// `signed in as ada@example.com at https://auth.example, scopes read write, until 2026-11-18T03:00:00Z, then renewed`
 pub(super) fn sentence(status: &SignInStatus) -> String {
-    of_json(&shown(status)).unwrap_or_default()
+    of_json(&to_json(status)).unwrap_or_default()
 }
 
 /// What is shown of a server's sign-in, as the gateway's REST does.
 pub(super) async fn of(server: &Server) -> Option<Value> {
     if server.is_per_user() {
         let mut own = match server.sign_in_of(&Principal::Owner).await {
-            Some(status) => shown(&status),
+            Some(status) => to_json(&status),
             None => json!({"state": "needed", "reason": "each caller signs in itself"}),
         };
         own["auth"] = server.config().auth.name().into();
@@ -24,7 +24,7 @@ pub(super) async fn of(server: &Server) -> Option<Value> {
     }
     match (server.needs_sign_in(), server.signed_in()) {
         (Some(needed), _) => Some(json!({"state": "needed", "reason": needed.to_string()})),
-        (None, Some(status)) => Some(shown(&status)),
+        (None, Some(status)) => Some(to_json(&status)),
         (None, None) => None,
     }
 }
@@ -34,7 +34,7 @@ pub(super) async fn of_api(api: &Api) -> Option<Value> {
     let account = api.account(&Principal::Owner).await?;
     let mut own = match (account.status, account.needed) {
         (_, Some(needed)) => json!({"state": "needed", "reason": needed.to_string()}),
-        (Some(status), None) => shown(&status),
+        (Some(status), None) => to_json(&status),
         (None, None) => json!({"state": "needed", "reason": "nobody has signed in"}),
     };
     own["auth"] = api.config().auth.name().into();
@@ -78,7 +78,7 @@ fn own(shown: &Value) -> Option<String> {
     Some(format!("signed in{account} at {}{scopes}{until}{then}", shown["issuer"].as_str()?))
 }
 
-fn shown(status: &SignInStatus) -> Value {
+fn to_json(status: &SignInStatus) -> Value {
     let until = status.until.and_then(|until| Timestamp::try_from(until).ok());
     json!({
         "state": "signed_in",

@@ -114,7 +114,7 @@ async fn create(tokens: &TokenStores, new: &NewTokenArgs) -> anyhow::Result<()> 
 fn list(tokens: &TokenStores, json: bool) -> anyhow::Result<()> {
     let all = tokens.all();
     if json {
-        let entries: Vec<_> = all.iter().map(shown).collect();
+        let entries: Vec<_> = all.iter().map(to_json).collect();
         terminal::print(&serde_json::Value::from(entries).to_string())?;
     } else if all.is_empty() {
         terminal::tell("there are no tokens; `switchboard token new --name NAME` makes one");
@@ -189,7 +189,7 @@ async fn sign(tokens: &TokenStores, names: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn shown(entry: &TokenEntry) -> serde_json::Value {
+fn to_json(entry: &TokenEntry) -> serde_json::Value {
     let mut shown = json!({
         "name": entry.name,
         "tools": entry.tools,

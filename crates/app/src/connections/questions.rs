@@ -44,13 +44,13 @@ impl<'a> InputAnswers<'a> {
         }
         let unknown = ConfigInput { id: id.to_owned(), ..ConfigInput::default() };
         let input = self.inputs.iter().find(|input| input.id == id).unwrap_or(&unknown);
-        let answer = asked(input).with_context(|| format!("no answer to `${{input:{id}}}`"))?;
+        let answer = ask(input).with_context(|| format!("no answer to `${{input:{id}}}`"))?;
         self.given.insert(id.to_owned(), answer.clone());
         Ok(answer)
     }
 }
 
-fn asked(input: &ConfigInput) -> anyhow::Result<String> {
+fn ask(input: &ConfigInput) -> anyhow::Result<String> {
     let ConfigInput { id, description, default, password, options } = input;
     let mut question = description.clone().unwrap_or_else(|| id.clone());
     if !options.is_empty() {

@@ -30,7 +30,7 @@ impl Connections {
             if let Err(error) = groups {
                 tracing::warn!("tools of workers are missing: {error}");
             }
-            self.told().await;
+            self.failures_reported().await;
             tell_missing(&missing, &self.apis, limit);
         };
         if is_watched { spinner::watch(|| self.waiting(), work).await } else { work.await }
@@ -76,7 +76,7 @@ impl Connections {
     }
 
     /// Waits until every failure is reported: a server's state is `Failed` a moment before its failure is reported.
-    async fn told(&self) {
+    async fn failures_reported(&self) {
         let has_failed = |server: &Arc<Server>| matches!(server.state(), ServerState::Failed(_));
         for server in self.all().into_iter().filter(has_failed) {
             let name = &**server.name();

@@ -28,7 +28,7 @@ pub(super) async fn ask(
         ))
     })?;
     terminal::tell(&screen.opening("wants to ask your model", ""));
-    terminal::tell(shown(screen, &request).trim_end());
+    terminal::tell(render(screen, &request).trim_end());
     let name = screen.paint.bold(&text::one_line(&chosen.name));
     let keys = [('y', "es"), ('n', "o")];
     match screen.key(&format!("  Ask {name} this, and give the answer to the server?"), &keys).await
@@ -55,7 +55,7 @@ impl Sampler {
 }
 
 /// The whole request, because the person is responsible for sending it.
-fn shown(screen: &QuestionScreen<'_>, request: &SamplingRequest) -> String {
+fn render(screen: &QuestionScreen<'_>, request: &SamplingRequest) -> String {
     let part = |who: &str, said: &str| {
         let said = if said.is_empty() { String::new() } else { screen.quoted(said) };
         format!("  {who}:\n{said}")

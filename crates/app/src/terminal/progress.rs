@@ -31,7 +31,7 @@ impl ProgressLabel {
     }
 
     pub(crate) fn set(&self, update: &ProgressUpdate) {
-        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = shown(update);
+        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = render(update);
     }
 
     /// Where a call reports its progress to.
@@ -42,7 +42,7 @@ impl ProgressLabel {
 }
 
 /// `40% half-way there`; the number itself if there is nothing else to say.
-pub(crate) fn shown(update: &ProgressUpdate) -> String {
+pub(crate) fn render(update: &ProgressUpdate) -> String {
     let said = update.message.as_deref().unwrap_or_default();
     let done = match update.total {
         Some(total) if total > 0.0 => format!("{:.0}%", 100.0 * update.progress / total),

@@ -56,13 +56,13 @@ impl TurnStatus {
     pub(super) fn follow(&mut self, event: AgentEvent) {
         match event {
             AgentEvent::CallStarted { id, name, args } => {
-                let arguments = shown(&args);
+                let arguments = short_arguments(&args);
                 let (started, progress) = (Instant::now(), String::new());
                 self.running.push(RunningCallLine { id, name, arguments, started, progress });
             }
             AgentEvent::Progress { id, update } => {
                 if let Some(call) = self.running.iter_mut().find(|call| call.id == id) {
-                    call.progress = progress::shown(&update);
+                    call.progress = progress::render(&update);
                 }
             }
             AgentEvent::CallFinished { id, name, outcome, content, elapsed, .. } => {
@@ -127,7 +127,7 @@ impl TurnStatus {
 }
 
 /// The arguments in few words.
-fn shown(args: &Map<String, Value>) -> String {
+fn short_arguments(args: &Map<String, Value>) -> String {
     if args.is_empty() {
         return String::new();
     }

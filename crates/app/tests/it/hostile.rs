@@ -106,7 +106,7 @@ fn place(more: &str) -> TestFolder {
 }
 
 /// Runs a command whose output goes to a terminal; nobody types.
-fn shown(place: &TestFolder, words: &[&str]) -> Shown {
+fn output_of(place: &TestFolder, words: &[&str]) -> Shown {
     let mut command = place.command(words);
     command.env("RUST_LOG", "debug");
     pty::run_without_keyboard(command)
@@ -293,7 +293,7 @@ fn walk(stt: &str) {
         let words: Vec<&str> = command.split(' ').chain(more).collect();
         let seen = match command {
             "chat" => talk(&place, &words),
-            _ => shown(&place, &words),
+            _ => output_of(&place, &words),
         };
         check(&format!("{words:?}"), &seen.text);
         if hostile_text == Required {
@@ -303,15 +303,15 @@ fn walk(stt: &str) {
         }
     }
     assert!(silent.is_empty(), "these show nothing of it:\n{}", silent.join("\n"));
-    let wrong = shown(&place, &["tools", "--config", "bad.toml"]);
+    let wrong = output_of(&place, &["tools", "--config", "bad.toml"]);
     check("a wrong config", &wrong.text);
 
     // All about every call that there was.
     let calls = place.run(&["calls", "--json"]).json();
     for call in calls.as_array().unwrap() {
         let id = call["id"].as_str().unwrap();
-        check("calls show", &shown(&place, &["calls", "show", id]).text);
-        check("calls show --json", &shown(&place, &["calls", "show", id, "--json"]).text);
+        check("calls show", &output_of(&place, &["calls", "show", id]).text);
+        check("calls show --json", &output_of(&place, &["calls", "show", id, "--json"]).text);
     }
 }
 
@@ -344,10 +344,10 @@ fn a_person_is_asked_in_harmless_words() {
     wait_until("the call waits", || !list().as_array().unwrap().is_empty());
     let id = list()[0]["id"].as_str().unwrap().to_owned();
     for words in [&["approve"][..], &["approve", "--json"], &["approve", &id, "--always"]] {
-        let seen = shown(&place, words);
+        let seen = output_of(&place, words);
         check(&format!("{words:?}"), &seen.text);
     }
-    check("the rules", &shown(&place, &["approve", "--rules"]).text);
+    check("the rules", &output_of(&place, &["approve", "--rules"]).text);
 }
 
 #[test]

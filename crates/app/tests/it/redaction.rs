@@ -38,7 +38,7 @@ fn corpus(file: &str) -> Vec<Value> {
     lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn shown(value: &Value) -> String {
+fn json_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -46,7 +46,7 @@ fn shown(value: &Value) -> String {
 fn filled(value: &Value, secret: &Value) -> Value {
     match value {
         Value::String(text) if text == "§" => secret.clone(),
-        Value::String(text) => text.replace('§', &shown(secret)).into(),
+        Value::String(text) => text.replace('§', &json_text(secret)).into(),
         Value::Array(items) => items.iter().map(|item| filled(item, secret)).collect(),
         Value::Object(fields) => {
             fields.iter().map(|(key, field)| (key.clone(), filled(field, secret))).collect()
@@ -127,7 +127,8 @@ fn no_secret_of_the_corpus_is_found_after_its_calls() {
         let (status, answer) = call("echo", json!({"case": given}));
         // The caller gets what the tool said: only what is kept is redacted.
         assert_eq!((status, &answer["result"]["echo"]["case"]), (200, &given));
-        let (_, failed) = call("srv__fail", json!({"text": format!("{}\nTHE END", shown(&given))}));
+        let (_, failed) =
+            call("srv__fail", json!({"text": format!("{}\nTHE END", json_text(&given))}));
         assert_eq!(failed["error_kind"], "tool_error", "{failed}");
     }
     for given in &harmless {
@@ -153,7 +154,7 @@ fn no_secret_of_the_corpus_is_found_after_its_calls() {
     for (name, text) in places {
         assert!(has(text, "[redacted]") && has(text, "srv__fail"), "nothing in the {name}");
         for case in &secrets {
-            let secret = shown(&case["secret"]);
+            let secret = json_text(&case["secret"]);
             let escaped = Value::String(secret.clone()).to_string();
             let is_found = has(text, &secret) || has(text, escaped.trim_matches('"'));
             assert!(!is_found, "{secret} of {case} is in the {name}");

@@ -165,7 +165,7 @@ fn with_result(
     let mut kept = None;
     let body = match &result.outcome {
         Ok(answer) => {
-            let is_content = matches!(answer.shown(), ToolOutput::Content(_));
+            let is_content = matches!(answer.for_programs(), ToolOutput::Content(_));
             let json = redacted.json();
             let body = body.with("bytes", json.len());
             // A plain string says the same; only objects must come back as what they were.

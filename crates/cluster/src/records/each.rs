@@ -47,14 +47,19 @@ impl Records {
             false => ControlFlow::Continue(()),
         };
         let mut flow = ControlFlow::Continue(());
-        window::read(&stream, from, state.last_sequence, |StreamRecord { told, .. }| {
-            read += 1;
-            watch(ReadProgress { read, all });
-            if let Some(detail) = told.and_then(|told| calls.ended(told)) {
-                flow = pass(detail);
-            }
-            flow.is_continue()
-        })
+        window::read(
+            &stream,
+            from,
+            state.last_sequence,
+            |StreamRecord { received_update, .. }| {
+                read += 1;
+                watch(ReadProgress { read, all });
+                if let Some(detail) = received_update.and_then(|update| calls.ended(update)) {
+                    flow = pass(detail);
+                }
+                flow.is_continue()
+            },
+        )
         .await?;
         for detail in calls.rest() {
             if flow.is_break() {
@@ -76,25 +81,26 @@ struct EndedCalls {
 
 impl EndedCalls {
     /// Returns the call if it has ended and was not returned before.
-    fn ended(&mut self, told: CallUpdate) -> Option<CallDetail> {
-        if self.ended.contains(&told.id) {
+    fn ended(&mut self, update: CallUpdate) -> Option<CallDetail> {
+        if self.ended.contains(&update.id) {
             return None;
         }
-        if told.stage == CallStage::Ended {
-            self.open.remove(&told.id);
-            let detail = told.detail()?;
-            self.ended.insert(told.id);
+        if update.stage == CallStage::Ended {
+            self.open.remove(&update.id);
+            let detail = update.detail()?;
+            self.ended.insert(update.id);
             return Some(detail);
         }
-        if self.open.get(&told.id).is_none_or(|known| known.stage < told.stage) {
-            self.open.insert(told.id, told);
+        if self.open.get(&update.id).is_none_or(|known| known.stage < update.stage) {
+            self.open.insert(update.id, update);
         }
         None
     }
 
     /// Returns the calls that have not ended, in the order in which they began.
     fn rest(self) -> Vec<CallDetail> {
-        let mut rest: Vec<_> = self.open.into_values().filter_map(|told| told.detail()).collect();
+        let mut rest: Vec<_> =
+            self.open.into_values().filter_map(|update| update.detail()).collect();
         rest.sort_by_key(|detail| detail.record.id);
         rest
     }

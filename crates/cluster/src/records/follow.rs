@@ -86,12 +86,14 @@ impl ClusterFollower {
                 Some(Ok(message)) => {
                     let Ok((seen, _)) = seen(&message) else { continue };
                     self.next = seen.sequence + 1;
-                    let Some(told) = seen.told.filter(|told| self.is_new((told.id, told.stage)))
+                    let Some(update) = seen
+                        .received_update
+                        .filter(|update| self.is_new((update.id, update.stage)))
                     else {
                         continue;
                     };
-                    if let Some(detail) = told.detail() {
-                        return (told.stage, detail);
+                    if let Some(detail) = update.detail() {
+                        return (update.stage, detail);
                     }
                 }
                 Some(Err(error)) => {

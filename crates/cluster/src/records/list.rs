@@ -84,13 +84,18 @@ impl Records {
             let from = first.max((last + 1).saturating_sub(size));
             let mut oldest = None;
             let begin = DeliverPolicy::ByStartSequence { start_sequence: from };
-            window::read(&stream, begin, last, |StreamRecord { published, told, .. }| {
-                oldest = oldest.or(Some(published));
-                calls.take(told, passes);
-                read += 1;
-                watch(ReadProgress { read, all });
-                true
-            })
+            window::read(
+                &stream,
+                begin,
+                last,
+                |StreamRecord { published, received_update, .. }| {
+                    oldest = oldest.or(Some(published));
+                    calls.take(received_update, passes);
+                    read += 1;
+                    watch(ReadProgress { read, all });
+                    true
+                },
+            )
             .await?;
             last = from.saturating_sub(1);
             let Some(oldest) = oldest else { continue };
@@ -131,23 +136,23 @@ impl Records {
         let from = DeliverPolicy::ByStartTime { start_time: instant(lowest) };
         let last = state.last_sequence;
         let mut read = 0;
-        window::read(&stream, from, last, |StreamRecord { told, .. }| {
+        window::read(&stream, from, last, |StreamRecord { received_update, .. }| {
             read += 1;
             if read > self.most_read {
                 return false;
             }
-            let Some(told) = told else { return true };
-            if told.id.to_string().starts_with(&beginning) {
-                keep(&mut found, told.id, told, |told| told.stage);
+            let Some(update) = received_update else { return true };
+            if update.id.to_string().starts_with(&beginning) {
+                keep(&mut found, update.id, update, |update| update.stage);
             }
             let is_all = only.and_then(|only| found.get(&only));
-            is_all.is_none_or(|told| told.stage != CallStage::Ended)
+            is_all.is_none_or(|update| update.stage != CallStage::Ended)
         })
         .await?;
         if read > self.most_read {
             return Err(Error::TooManyRecords { most: self.most_read });
         }
-        let mut found: Vec<_> = found.into_values().filter_map(|told| told.detail()).collect();
+        let mut found: Vec<_> = found.into_values().filter_map(|update| update.detail()).collect();
         found.sort_by_key(|detail| detail.record.id);
         found.truncate(most);
         Ok(found)
@@ -172,19 +177,19 @@ pub(super) struct QueuedCalls {
 }
 
 impl QueuedCalls {
-    fn take(&mut self, told: Option<CallUpdate>, passes: impl Fn(&Record) -> bool) {
-        let Some(told) = told else { return };
-        if told.stage == CallStage::Started {
-            let began = began(told.id);
-            let oldest = self.begun.entry(told.node.id.clone()).or_insert(began);
+    fn take(&mut self, update: Option<CallUpdate>, passes: impl Fn(&Record) -> bool) {
+        let Some(update) = update else { return };
+        if update.stage == CallStage::Started {
+            let began = began(update.id);
+            let oldest = self.begun.entry(update.node.id.clone()).or_insert(began);
             *oldest = began.min(*oldest);
         }
-        if self.calls.get(&told.id).is_some_and(|(stage, _)| *stage >= told.stage) {
+        if self.calls.get(&update.id).is_some_and(|(stage, _)| *stage >= update.stage) {
             return;
         }
-        if let Some(detail) = told.detail() {
+        if let Some(detail) = update.detail() {
             let record = Some(detail.record).filter(passes);
-            self.calls.insert(told.id, (told.stage, record));
+            self.calls.insert(update.id, (update.stage, record));
         }
     }
 

@@ -69,8 +69,8 @@ impl Nodes {
             let subject = subject(&self.cluster, &node, CallStage::Started);
             // A message that was dropped meanwhile need not be read.
             let message = stream.direct_get_last_for_subject(subject).await.ok()?;
-            let told = serde_json::from_slice::<CallUpdate>(&message.payload).ok()?;
-            Some((node, began(told.id)))
+            let update = serde_json::from_slice::<CallUpdate>(&message.payload).ok()?;
+            Some((node, began(update.id)))
         };
         let asked = stream::iter(found.into_iter().filter_map(node)).map(ask);
         let asked: Vec<_> = asked.buffer_unordered(AT_ONCE).collect().await;

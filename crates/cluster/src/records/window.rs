@@ -22,7 +22,7 @@ pub(super) struct StreamRecord {
     /// When the servers received it.
     pub(super) published: SystemTime,
     /// The update that it carries; `None` if it cannot be parsed.
-    pub(super) told: Option<CallUpdate>,
+    pub(super) received_update: Option<CallUpdate>,
 }
 
 /// Reads from a message on until the message `last`, or until `take` returns `false`.
@@ -68,14 +68,14 @@ pub(super) fn seen(
     message: &async_nats::jetstream::Message,
 ) -> Result<(StreamRecord, u64), BoxError> {
     let about = message.info()?;
-    let told = serde_json::from_slice::<CallUpdate>(&message.payload);
-    if let Err(error) = &told {
+    let update = serde_json::from_slice::<CallUpdate>(&message.payload);
+    if let Err(error) = &update {
         debug!(%error, sequence = about.stream_sequence, "a record cannot be parsed");
     }
     let seen = StreamRecord {
         sequence: about.stream_sequence,
         published: about.published.into(),
-        told: told.ok(),
+        received_update: update.ok(),
     };
     Ok((seen, about.pending))
 }

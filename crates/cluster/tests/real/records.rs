@@ -100,11 +100,11 @@ impl Node {
 
     /// What its own store says: id and outcome, newest first.
     fn own(&self) -> Vec<(CallId, &'static str)> {
-        shown(&Reader::open(self.path()).unwrap().list(&Filter::default()).unwrap())
+        ids_and_outcomes(&Reader::open(self.path()).unwrap().list(&Filter::default()).unwrap())
     }
 }
 
-fn shown(records: &[Record]) -> Vec<(CallId, &'static str)> {
+fn ids_and_outcomes(records: &[Record]) -> Vec<(CallId, &'static str)> {
     records.iter().map(|record| (record.id, record.outcome.code())).collect()
 }
 
@@ -125,12 +125,12 @@ async fn until(records: &Records, expected: &[(CallId, &'static str)]) {
             found = records
                 .list(&filter, &passes, |_| {})
                 .await
-                .map_or_else(|_| vec![], |all| shown(&all));
+                .map_or_else(|_| vec![], |all| ids_and_outcomes(&all));
         }
     };
     let waited = tokio::time::timeout(LIMIT, same).await;
     if waited.is_err() {
-        assert_eq!(shown(&all(records, Filter::default()).await), expected);
+        assert_eq!(ids_and_outcomes(&all(records, Filter::default()).await), expected);
     }
 }
 
@@ -146,7 +146,7 @@ async fn two_nodes_are_read_from_one_place_whatever_becomes_of_nats() {
     let mut own = TestNats::start();
     let (one, other) = (Node::new(), Node::new());
     let records = own.records().await;
-    assert_eq!(shown(&all(&records, Filter::default()).await), []);
+    assert_eq!(ids_and_outcomes(&all(&records, Filter::default()).await), []);
     one.call(1).await;
     let (shipping, others) = (one.ship(&own).await, other.ship(&own).await);
     for n in 10..15 {
@@ -191,7 +191,7 @@ async fn questions_are_answered_as_a_store_answers_them() {
     let expected = node.own();
     for limit in [1, 3, 200, 699, 700, 5000] {
         let filter = Filter { limit: Some(limit), ..Filter::default() };
-        let found = shown(&all(&records, filter).await);
+        let found = ids_and_outcomes(&all(&records, filter).await);
         assert_eq!(found, expected[..limit.min(700)], "{limit}");
     }
     // They were shipped long after they began, as after a time without NATS; still only the end is read.
@@ -202,7 +202,7 @@ async fn questions_are_answered_as_a_store_answers_them() {
     assert!(read < 1400, "{read}");
     let since = all(&records, Filter { limit: Some(10), ..Filter::default() }).await[9].started;
     let filter = Filter { since: Some(since), ..Filter::default() };
-    assert_eq!(shown(&all(&records, filter).await), expected[..10]);
+    assert_eq!(ids_and_outcomes(&all(&records, filter).await), expected[..10]);
     let filter = Filter { tool: Some("nob*".to_owned()), ..Filter::default() };
     assert_eq!(all(&records, filter).await.len(), 0);
 
@@ -244,7 +244,7 @@ async fn a_gateway_shows_follows_and_sums_the_calls_of_all_nodes() {
     }
     let expected = both(&one, &other);
     let found = shared.list(&Filter::default(), &any).await.unwrap();
-    assert_eq!(shown(&found), expected);
+    assert_eq!(ids_and_outcomes(&found), expected);
     let failed = Filter { failed: true, limit: Some(1), ..Filter::default() };
     assert_eq!(shared.list(&failed, &any).await.unwrap()[0].outcome.code(), "tool_error");
     let detail = shared.show(expected[0].0).await.unwrap().unwrap();

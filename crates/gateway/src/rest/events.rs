@@ -126,7 +126,7 @@ fn visible_events(
     let events = stream::iter(missed.into_iter().chain(past)).chain(live);
     events.filter_map(move |event| {
         future::ready(match event {
-            WatchedEvent::Event(event, _) => shown(event, &caller, &tools),
+            WatchedEvent::Event(event, _) => visible_to(event, &caller, &tools),
             missed @ WatchedEvent::Missed(_) => Some(missed),
         })
     })
@@ -134,7 +134,7 @@ fn visible_events(
 
 /// Returns the event as the caller may see it. Events about held calls also go to callers that may decide about them;
 /// questions go only to the caller of the call.
-fn shown(event: Arc<FeedEvent>, caller: &Caller, tools: &ToolManager) -> Option<WatchedEvent> {
+fn visible_to(event: Arc<FeedEvent>, caller: &Caller, tools: &ToolManager) -> Option<WatchedEvent> {
     let Some(names) = event.names() else {
         let knows = knows_turn(caller, event.caller.as_ref());
         return knows.then_some(WatchedEvent::Event(event, None));

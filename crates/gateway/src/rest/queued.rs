@@ -154,14 +154,14 @@ pub(super) async fn find(
         ApiError::Unavailable(format!("the queue cannot be asked: {error}"))
     };
     let Some(call) = queue.look(id).await.map_err(away)? else { return Ok(QueuedLookup::Unknown) };
-    Ok(match shown(parts, caller, call) {
+    Ok(match visible_to(parts, caller, call) {
         Some(call) => QueuedLookup::Own(Box::new(call)),
         None => QueuedLookup::Foreign,
     })
 }
 
 /// Returns the call with the name that the caller has for its tool. `None` if the caller may not know of it.
-fn shown(parts: &Parts, caller: &Caller, mut call: QueuedCall) -> Option<QueuedCall> {
+fn visible_to(parts: &Parts, caller: &Caller, mut call: QueuedCall) -> Option<QueuedCall> {
     let asked_by = call.caller.as_deref();
     let names = CallNames { tool: &call.tool, caller: asked_by, ..CallNames::default() };
     let name: Arc<str> = caller.shown_call(&names, parts.executor.tools())?.into();
@@ -218,6 +218,6 @@ pub(crate) async fn cancel(
         return Err(ApiError::Conflict(text));
     }
     let now = queue.look(call).await.map_err(away)?.ok_or_else(unknown)?;
-    let now = shown(&parts, &caller, now).ok_or_else(unknown)?;
+    let now = visible_to(&parts, &caller, now).ok_or_else(unknown)?;
     Ok(Json(now.into()))
 }

@@ -176,7 +176,7 @@ impl ShownServer {
             error_at: setback.map(|setback| timestamp(setback.at)),
             tools: of_server.filter(|tool| caller.sees(tool)).count(),
             skipped_tools: if sees_skipped_tools { server.skipped_tools() } else { Vec::new() },
-            waiting: waiting::shown(server, caller),
+            waiting: waiting::visible_pending(server, caller),
             clients: if sees_errors { server.copies() } else { 0 },
             stderr: sees_stderr.then(|| {
                 let lines = server.stderr().lines();

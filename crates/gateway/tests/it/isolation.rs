@@ -45,7 +45,7 @@ impl Right {
         let tools = self.tools.clone().unwrap_or_else(|| TOOLS.to_vec());
         let change = |tool: &&'static str| {
             let fixed = json!({"fixed": "fixed-by-the-profile"});
-            let change = json!({"name": self.shown(tool), "arguments": {"zone": fixed}});
+            let change = json!({"name": self.name_for(tool), "arguments": {"zone": fixed}});
             (tool.to_string(), change)
         };
         let config = json!({
@@ -57,7 +57,7 @@ impl Right {
     }
 
     /// What it calls the tool.
-    fn shown(&self, tool: &'static str) -> &'static str {
+    fn name_for(&self, tool: &'static str) -> &'static str {
         let is_renamed = self.profile.as_ref().is_some_and(|renamed| renamed.contains(&tool));
         match TOOLS.iter().position(|other| *other == tool) {
             Some(at) if is_renamed && self.sees(tool) => SHOWN[at],
@@ -68,7 +68,7 @@ impl Right {
     /// The names of tools that it must never hear.
     fn unheard(&self) -> Vec<&'static str> {
         let all = TOOLS.into_iter();
-        all.filter(|tool| !self.sees(tool) || self.shown(tool) != *tool).collect()
+        all.filter(|tool| !self.sees(tool) || self.name_for(tool) != *tool).collect()
     }
 
     fn sees(&self, tool: &str) -> bool {
@@ -169,7 +169,7 @@ async fn check(rights: [Right; 2], plan: &[(usize, usize)], records: bool) {
     let mut calls = Vec::new();
     for (number, (who, tool)) in plan.iter().enumerate() {
         let (tool, marker) = (TOOLS[*tool], format!("marker-{number}-of-{who}"));
-        let shown = rights.get(*who).map_or(tool, |right| right.shown(tool));
+        let shown = rights.get(*who).map_or(tool, |right| right.name_for(tool));
         if shown != tool {
             // Its old name finds nothing, and is not told of afterwards.
             let marker = format!("by-the-old-name-of-{}", rights[*who].name);
@@ -574,16 +574,16 @@ async fn alike(gateway: &TestGateway, token: &str, right: &Right) {
         (status, body["error"].to_string().replace(tool, "NAME"), body["hint"].is_null())
     };
     let nothing = failure("zzzzzzzzzzzz").await;
-    let shown = async |tool: &str| {
+    let definition = async |tool: &str| {
         let (status, body) =
             answer(gateway.get(&format!("/api/tools/{tool}")).bearer_auth(token)).await;
         (status, body.to_string().replace(tool, "NAME"))
     };
-    let nowhere = shown("zzzzzzzzzzzz").await;
+    let nowhere = definition("zzzzzzzzzzzz").await;
     for tool in right.unheard() {
         let (status, error, _) = failure(tool).await;
         assert_eq!((status, &error), (nothing.0, &nothing.1), "{tool}");
-        assert_eq!(shown(tool).await, nowhere, "{tool}");
+        assert_eq!(definition(tool).await, nowhere, "{tool}");
     }
 }
 

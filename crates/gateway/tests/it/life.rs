@@ -102,7 +102,7 @@ async fn what_does_not_finish_is_cancelled_and_recorded() {
 }
 
 #[tokio::test]
-async fn slow_clients_are_shown_the_door() {
+async fn slow_clients_are_disconnected() {
     let header_timeout = HumanDuration(Duration::from_millis(50));
     let gateway = TestGateway::configured(Config { header_timeout, ..Config::default() }).await;
     let mut slow = TcpStream::connect(gateway.address).await.unwrap();

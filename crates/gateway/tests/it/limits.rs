@@ -118,7 +118,7 @@ async fn a_body_that_does_not_come_does_not_hold_a_place() {
 }
 
 #[tokio::test]
-async fn who_does_not_read_is_shown_the_door() {
+async fn clients_that_do_not_read_are_disconnected() {
     let gateway =
         TestGateway::configured(Config { write_timeout: millis(100), ..Config::default() }).await;
     let mut stream = TcpStream::connect(gateway.address).await.unwrap();

@@ -97,7 +97,7 @@ impl ManualQueue {
         }
     }
 
-    async fn shown(&self, id: CallId) -> Result<Option<QueuedCall>, BoxError> {
+    async fn lookup(&self, id: CallId) -> Result<Option<QueuedCall>, BoxError> {
         self.asked()?;
         let Some(call) = self.calls.lock().unwrap().get(&id).cloned() else { return Ok(None) };
         let ran = RemoteOutcome {
@@ -129,7 +129,7 @@ impl ManualQueue {
 
 impl DurableCalls for ManualQueue {
     fn look(&self, id: CallId) -> BoxFuture<'_, Result<Option<QueuedCall>, BoxError>> {
-        Box::pin(self.shown(id))
+        Box::pin(self.lookup(id))
     }
 
     fn cancel(&self, id: CallId) -> BoxFuture<'_, Result<bool, BoxError>> {

@@ -110,7 +110,7 @@ async fn another_user_needs_a_token_over_tls_too() {
 }
 
 #[tokio::test]
-async fn who_does_not_agree_on_tls_is_shown_the_door() {
+async fn clients_that_fail_the_tls_handshake_are_disconnected() {
     let files = Files::new();
     let header_timeout = HumanDuration(Duration::from_millis(50));
     let gateway = TestGateway::configured(Config { header_timeout, ..files.settings() }).await;

@@ -33,8 +33,8 @@ impl ToolDefinition {
         }
     }
 
-    /// The schema that is shown, and the arguments that are taken out of it.
-    pub(super) fn shown(&self) -> (Value, Vec<(String, FixedArgument)>) {
+    /// Returns the schema that callers see, and the arguments that are taken out of it.
+    pub(super) fn split_fixed(&self) -> (Value, Vec<(String, FixedArgument)>) {
         let mut schema = self.parameters.clone();
         let fixed = self.arguments.iter().map(|(name, argument)| {
             let own = take_out(&mut schema, name).unwrap_or(Value::Bool(true));

@@ -15,7 +15,7 @@ const MOST_DETAILS: usize = 3;
 const LONGEST: usize = 300;
 
 /// Names the definitions, each with what differs and what matters most about it.
-pub(super) fn shown(pending: &[PendingDefinition]) -> String {
+pub(super) fn summary(pending: &[PendingDefinition]) -> String {
     let shown: Vec<_> = pending.iter().take(MOST_NAMED).map(one).collect();
     let more = match pending.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),

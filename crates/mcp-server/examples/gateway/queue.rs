@@ -142,7 +142,9 @@ impl Entry {
             elapsed: self.changed.duration_since(self.queued).unwrap_or_default(),
             waited: std::time::Duration::ZERO,
             outcome: match outcome {
-                Ok(output) => Ok(BoundedOutput { output: output.clone(), shown: None, text: None }),
+                Ok(output) => {
+                    Ok(BoundedOutput { output: output.clone(), for_programs: None, text: None })
+                }
                 Err(error) => Err(again(error)),
             },
             truncated: false,

@@ -66,7 +66,7 @@ fn answer(provider: Provider, text: &str) -> Reply {
 }
 
 /// What an Ollama says of a model.
-fn shown(capabilities: Value) -> Reply {
+fn show_reply(capabilities: Value) -> Reply {
     Reply::json(200, &json!({"details": {"family": "llama"}, "capabilities": capabilities}))
 }
 
@@ -179,8 +179,8 @@ async fn ollama_is_asked_which_models_see() {
     };
     let said = || answer(Provider::Ollama, "Fine.");
     for (show, sees) in [
-        (shown(json!(["completion", "tools"])), false),
-        (shown(json!(["completion", "vision"])), true),
+        (show_reply(json!(["completion", "tools"])), false),
+        (show_reply(json!(["completion", "vision"])), true),
         // Old builds do not say.
         (Reply::json(200, &json!({"details": {}})), true),
         (Reply::json(404, &json!({"error": "model 'm' not found"})), true),
@@ -197,7 +197,7 @@ async fn ollama_is_asked_which_models_see() {
         assert_eq!(warnings(&events).contains(&&expected.to_owned()), is_told, "{events:?}");
     }
     // Asked once; not at all for text, or where the config says it.
-    let replies = [shown(json!(["tools"])), said(), said()];
+    let replies = [show_reply(json!(["tools"])), said(), said()];
     let setup = Setup::new(Provider::Ollama, replies).await;
     for _ in 0..2 {
         assert!(ask(&setup, false).await.0.is_ok());

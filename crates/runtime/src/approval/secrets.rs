@@ -12,7 +12,11 @@ use switchboard_toolcall::{ToolPatterns, json};
 use search::SecretSearch;
 
 /// Returns the arguments as compact JSON for people.
-pub(super) fn shown(args: &Value, schema: &Value, secret_names: &ToolPatterns) -> String {
+pub(super) fn arguments_for_people(
+    args: &Value,
+    schema: &Value,
+    secret_names: &ToolPatterns,
+) -> String {
     let paths = SecretSearch::new(schema).secrets(args);
     let mut out = String::with_capacity(256);
     match paths.is_empty() && secret_names.is_empty() {

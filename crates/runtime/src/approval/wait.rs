@@ -38,7 +38,11 @@ pub(crate) async fn until_allowed(
         call: record.id(),
         tool: original.name().clone(),
         server: tool.spec().server().cloned(),
-        arguments: secrets::shown(args, &original.spec().parameters, &asking.secret_arguments),
+        arguments: secrets::arguments_for_people(
+            args,
+            &original.spec().parameters,
+            &asking.secret_arguments,
+        ),
         fingerprint: reuse::fingerprint(original.name(), args),
         definition: definition::hash(tool),
         four_eyes: asking.four_eyes,

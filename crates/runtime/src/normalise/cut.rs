@@ -44,7 +44,7 @@ impl<'a> TruncatedText<'a> {
 
     /// Returns the text with a note of what is missing and how to read on in the artifact `whole`, in which the text
     /// begins at the character `start`.
-    pub(super) fn shown(&self, start: usize, whole: Option<&str>, limit: usize) -> String {
+    pub(super) fn with_note(&self, start: usize, whole: Option<&str>, limit: usize) -> String {
         let Self { head, tail, offset, missing, total } = self;
         let way = match whole {
             Some(id) => format!(

@@ -272,7 +272,7 @@ fn list(executor: &ToolExecutor, server: &str, tools: &[&str]) {
     executor.tools().set_server_tools(server, tools.iter().map(tool).collect());
 }
 
-fn shown(executor: &ToolExecutor) -> Vec<String> {
+fn listed_names(executor: &ToolExecutor) -> Vec<String> {
     executor.tools().all().iter().map(|tool| tool.name().to_string()).collect()
 }
 
@@ -314,12 +314,12 @@ async fn no_server_is_found_under_a_name_of_another() {
 async fn a_server_that_comes_later_takes_its_names_back() {
     let executor = servers(&[("weather", Some(""))]);
     list(&executor, "weather", &["gpu__resize", "files__read_file"]);
-    assert_eq!(shown(&executor), ["gpu__resize", "files__read_file"]);
+    assert_eq!(listed_names(&executor), ["gpu__resize", "files__read_file"]);
     assert_eq!(executor.call("gpu__resize", json!({})).await.text(), "weather's gpu__resize");
     let version = executor.tools().version();
     executor.tools().add_server("gpu", ServerSettings::default()).unwrap();
     assert!(version.has_changed().unwrap(), "clients are told");
-    assert_eq!(shown(&executor), ["weather__gpu__resize", "files__read_file"]);
+    assert_eq!(listed_names(&executor), ["weather__gpu__resize", "files__read_file"]);
     let result = executor.call("gpu__resize", json!({})).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::NotFound));
 
@@ -340,7 +340,7 @@ async fn a_prefix_that_is_anothers_is_not_used() {
     for server in ["one", "files", "a", "b"] {
         list(&executor, server, &["read"]);
     }
-    assert_eq!(shown(&executor), ["one__read", "files__read", "x__read", "b__read"]);
+    assert_eq!(listed_names(&executor), ["one__read", "files__read", "x__read", "b__read"]);
     assert_eq!(executor.call("files__read", json!({})).await.text(), "files's read");
     assert_eq!(executor.call("x__read", json!({})).await.text(), "a's read");
     list(&executor, "files", &[]);
@@ -364,7 +364,7 @@ async fn a_prefix_that_is_anothers_is_not_used() {
 fn a_name_is_anothers_wherever_its_separator_stands() {
     let executor = servers(&[("weather", Some("")), ("files_", None), ("local", None)]);
     list(&executor, "weather", &["files___read", "my__files___read", "__read"]);
-    assert_eq!(shown(&executor), ["weather__files___read", "my__files___read", "__read"]);
+    assert_eq!(listed_names(&executor), ["weather__files___read", "my__files___read", "__read"]);
 }
 
 /// Nobody has looked yet which groups of workers there are.

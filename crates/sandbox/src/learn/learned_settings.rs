@@ -178,7 +178,7 @@ pub(super) fn make(
         ));
     }
     let named = |paths: &BTreeSet<PathBuf>| {
-        paths.iter().map(|path| shown(strace_run, path)).collect::<Vec<_>>()
+        paths.iter().map(|path| path_pattern(strace_run, path)).collect::<Vec<_>>()
     };
     let sockets = needs.unix.iter().map(|path| format!("unix:{}", path.display()));
     let mut connect: Vec<_> = hosts.into_iter().chain(sockets).collect();
@@ -237,7 +237,7 @@ fn collect(
         let is_listed =
             matches!(event, TraceEvent::Read(_)) && strace_run.own_folders.contains(&real);
         if is_listed {
-            let text = shown(strace_run, &real);
+            let text = path_pattern(strace_run, &real);
             let note = format!(
                 "{text} is left out, although it was listed: interpreters do that to find modules"
             );
@@ -282,7 +282,7 @@ fn widen_writes(
     for path in paths {
         let whole = cache(strace_run, path).unwrap_or_else(|| path.clone());
         if whole.is_dir() {
-            let text = shown(strace_run, &whole);
+            let text = path_pattern(strace_run, &whole);
             let note =
                 format!("all of {text}, because entries of it were created, moved or removed");
             if !profile.guessed.contains(&note) {
@@ -317,7 +317,7 @@ fn widen_reads(
             None if is_many && !is_broad(strace_run, parent) => {
                 let note = format!(
                     "all of {}, because {} of its entries were read",
-                    shown(strace_run, parent),
+                    path_pattern(strace_run, parent),
                     of_folder[parent]
                 );
                 if !profile.guessed.contains(&note) {
@@ -330,7 +330,7 @@ fn widen_reads(
         if is_broad(strace_run, &whole) {
             profile.dangerous.push(format!(
                 "it lists {}, below which is all that the user has",
-                shown(strace_run, &whole)
+                path_pattern(strace_run, &whole)
             ));
         }
         wide.insert(whole);
@@ -361,7 +361,7 @@ fn outermost(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
 }
 
 /// A path as people write it: `~/notes/**` for all of a folder.
-fn shown(strace_run: &StraceRun, path: &Path) -> String {
+fn path_pattern(strace_run: &StraceRun, path: &Path) -> String {
     let end = if path.is_dir() { "/**" } else { "" };
     let of_home = strace_run.places.home().and_then(|home| path.strip_prefix(home).ok());
     match of_home {

@@ -15,7 +15,7 @@ pub(super) fn between(recorded: &RecordedRequest, asked: &RecordedRequest) -> St
     match of_values("", &recorded.body, &asked.body) {
         Some((place, recorded, asked)) => {
             let place = if place.is_empty() { "/" } else { &place };
-            format!("the body at `{place}` was {}, now {}", shown(recorded), shown(asked))
+            format!("the body at `{place}` was {}, now {}", value_text(recorded), value_text(asked))
         }
         None => "no difference".to_owned(),
     }
@@ -52,7 +52,7 @@ fn of_places<'a>(
     }
 }
 
-fn shown(value: Option<&Value>) -> String {
+fn value_text(value: Option<&Value>) -> String {
     let Some(value) = value else { return "not there".to_owned() };
     let text = value.to_string();
     let start: String = text.chars().take(120).collect();

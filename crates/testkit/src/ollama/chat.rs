@@ -13,7 +13,7 @@ pub(super) fn answer(body: &Value, model: &OllamaModel) -> OllamaAnswer {
     if let Some(refused) = refused(body, model) {
         return refused;
     }
-    let (message, is_slow) = said(body, model);
+    let (message, is_slow) = next_message(body, model);
     let prompt_tokens = tokens(&body["messages"]) + tokens(&body["tools"]);
     let words = words(&message);
     let most = body["options"]["num_predict"].as_u64().unwrap_or(u64::MAX);
@@ -74,7 +74,7 @@ fn refused(body: &Value, model: &OllamaModel) -> Option<OllamaAnswer> {
 }
 
 /// What the model says, and whether it takes its time.
-fn said(body: &Value, model: &OllamaModel) -> (Value, bool) {
+fn next_message(body: &Value, model: &OllamaModel) -> (Value, bool) {
     let text = |content: String| json!({"role": "assistant", "content": content});
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let last = messages.last().unwrap_or(&Value::Null);

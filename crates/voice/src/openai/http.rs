@@ -108,19 +108,19 @@ impl SpeechEndpoint {
         {
             bytes.extend_from_slice(&piece);
         }
-        let mut said = said(&bytes);
+        let mut reason = reason_of(&bytes);
         // Some services quote unknown keys in their errors.
         if let Some(key) = self.api_key.as_ref().filter(|key| !key.reveal().is_empty()) {
-            said = said.replace(key.reveal(), "…");
+            reason = reason.replace(key.reveal(), "…");
         }
-        let said: String = said.chars().take(SHOWN).collect();
-        let separator = if said.is_empty() { "" } else { ": " };
-        self.refused(format!("answered {status}{separator}{said}"))
+        let reason: String = reason.chars().take(SHOWN).collect();
+        let separator = if reason.is_empty() { "" } else { ": " };
+        self.refused(format!("answered {status}{separator}{reason}"))
     }
 }
 
 /// Returns the reason of an error body: `{"error":{"message":…}}`, FastAPI's `{"detail":…}`, or its text.
-fn said(body: &[u8]) -> String {
+fn reason_of(body: &[u8]) -> String {
     let text = || String::from_utf8_lossy(body).trim().to_owned();
     let Ok(body) = serde_json::from_slice::<Value>(body) else { return text() };
     [&body["error"]["message"], &body["error"], &body["detail"], &body["message"]]

@@ -42,7 +42,7 @@ pub fn warnings(config: &Config) -> Result<Vec<String>, Error> {
         warnings.push(format!(
             "`[cluster] key` is not set: whoever can write to NATS at {} can run every worker's tools as any caller, make tokens \
              with all rights and answer approvals; set the same key on all nodes (`openssl rand -base64 32` makes one)",
-            shown(&addresses)
+            without_credentials(&addresses)
         ));
     }
     let is_open = |address: &&ServerAddr| !address.tls_required() && !is_loopback(address.host());
@@ -50,7 +50,7 @@ pub fn warnings(config: &Config) -> Result<Vec<String>, Error> {
     if !open.is_empty() {
         warnings.push(format!(
             "NATS at {} is reached without TLS: whoever is on the way can read calls and results; write `tls://…`",
-            shown(&open)
+            without_credentials(&open)
         ));
     }
     let has_credentials = config.credentials.is_some()
@@ -63,7 +63,7 @@ pub fn warnings(config: &Config) -> Result<Vec<String>, Error> {
         warnings.push(format!(
             "NATS at {} is reached without credentials: whoever reaches it can read calls and results, and delete what is kept \
              there; have the servers ask for credentials, and set `credentials`, `nkey`, `token` or `user` in [cluster]",
-            shown(&addresses)
+            without_credentials(&addresses)
         ));
     }
     Ok(warnings)
@@ -75,7 +75,7 @@ fn is_loopback(host: &str) -> bool {
 }
 
 /// Returns the addresses without secrets.
-pub(super) fn shown(addresses: &[ServerAddr]) -> String {
+pub(super) fn without_credentials(addresses: &[ServerAddr]) -> String {
     let one = |address: &ServerAddr| {
         let scheme = if address.tls_required() { "tls" } else { "nats" };
         format!("{scheme}://{}:{}", address.host(), address.port())

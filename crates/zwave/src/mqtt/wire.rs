@@ -53,20 +53,20 @@ pub(super) fn node(node: &Value) -> Option<ZwaveNode> {
 
 fn reading(value: &Value) -> Option<ValueReading> {
     let text = |key: &str| value[key].as_str().map(str::to_owned);
-    let given = |key: &str| value.get(key).filter(|given| !given.is_null()).cloned();
+    let non_null = |key: &str| value.get(key).filter(|given| !given.is_null()).cloned();
     let states = value["states"].as_array().into_iter().flatten();
     let state = |state: &Value| Some((state["value"].clone(), state["text"].as_str()?.to_owned()));
     Some(ValueReading {
         id: ValueId {
             command_class: value["commandClass"].as_u64()?,
             endpoint: value["endpoint"].as_u64().unwrap_or_default(),
-            property: given("property")?,
-            property_key: given("propertyKey"),
+            property: non_null("property")?,
+            property_key: non_null("propertyKey"),
         },
         label: text("label").or_else(|| text("propertyName")).unwrap_or_default(),
         unit: text("unit"),
         readable: value["readable"] == true,
-        value: given("value"),
+        value: non_null("value"),
         states: states.filter_map(state).collect(),
         updated: value["lastUpdate"].as_u64(),
     })

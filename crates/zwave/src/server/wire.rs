@@ -74,7 +74,7 @@ fn reading(value: &Value) -> Option<ValueReading> {
             .unwrap_or_default(),
         unit: text(&metadata["unit"]),
         readable: metadata["readable"] == true,
-        value: given(value, "value"),
+        value: non_null(value, "value"),
         states: states.filter_map(|(name, word)| Some((key(name), text(word)?))).collect(),
         updated: None,
     })
@@ -84,12 +84,12 @@ fn value_id(value: &Value) -> Option<ValueId> {
     Some(ValueId {
         command_class: value["commandClass"].as_u64()?,
         endpoint: value["endpoint"].as_u64().unwrap_or_default(),
-        property: given(value, "property")?,
-        property_key: given(value, "propertyKey"),
+        property: non_null(value, "property")?,
+        property_key: non_null(value, "propertyKey"),
     })
 }
 
-fn given(value: &Value, key: &str) -> Option<Value> {
+fn non_null(value: &Value, key: &str) -> Option<Value> {
     value.get(key).filter(|given| !given.is_null()).cloned()
 }
 

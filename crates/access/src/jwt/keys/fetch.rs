@@ -44,7 +44,7 @@ impl KeySetUrl {
         Ok(Self { url, client, issuer })
     }
 
-    pub(super) fn shown(&self) -> &str {
+    pub(super) fn url(&self) -> &str {
         self.url.as_str()
     }
 
@@ -74,7 +74,7 @@ impl KeySetUrl {
     }
 
     fn wrong(&self, reason: String) -> KeysError {
-        KeysError::Format { from: self.shown().to_owned(), reason }
+        KeysError::Format { from: self.url().to_owned(), reason }
     }
 }
 

@@ -114,7 +114,7 @@ impl LineFormat {
     fn record(&self, record: &Record) -> anyhow::Result<String> {
         Ok(match (self.json, self.is_terminal) {
             (true, _) => serde_json::to_string(record)?,
-            (false, true) => shown(record, self.paint),
+            (false, true) => render(record, self.paint),
             (false, false) => list::between_tabs(record),
         })
     }
@@ -128,7 +128,7 @@ impl LineFormat {
     }
 }
 
-fn shown(record: &Record, paint: Paint) -> String {
+fn render(record: &Record, paint: Paint) -> String {
     let name = (terminal::width() / 3).clamp(16, 28);
     let code = text::pad(record.outcome.code(), 7);
     let outcome = format::coloured(&code, record.outcome, paint);

@@ -134,7 +134,7 @@ fn page(detail: &CallDetail, run: Option<String>, paint: Paint) -> String {
         ("run", run),
         ("answer", record.reused.map(|reused| format!("not run: {}", reused.code()))),
         ("size", record.bytes.map(format::size)),
-        ("approval", detail.approval.as_ref().map(said)),
+        ("approval", detail.approval.as_ref().map(decision_text)),
         ("cut", detail.truncated.then(|| "what the caller saw was cut".to_owned())),
     ];
     page.push('\n');
@@ -190,7 +190,7 @@ fn page(detail: &CallDetail, run: Option<String>, paint: Paint) -> String {
 }
 
 /// The decision of a person about the call, in a few words.
-fn said(approval: &Approval) -> String {
+fn decision_text(approval: &Approval) -> String {
     let by = approval.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
     let held = match approval.id {
         Some(_) => format!(" after {}", format::took(approval.held)),

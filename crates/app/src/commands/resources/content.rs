@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::terminal::{self, text};
 
 /// The parts for people: text, and a line for each binary part. Invisible characters become escapes only on a terminal.
-pub(super) fn shown(parts: &[Value]) -> String {
+pub(super) fn render(parts: &[Value]) -> String {
     let is_terminal = io::stdout().is_terminal();
     let shown = parts.iter().map(|part| match part["text"].as_str() {
         Some(text) if is_terminal => text::lines(text),

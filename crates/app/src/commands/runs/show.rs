@@ -111,7 +111,7 @@ fn page(run: &RunDetail, paint: Paint) -> String {
         }
     }
     let said = [
-        ("asked", asked(run)),
+        ("asked", last_question(run)),
         ("answer", run.answer.as_deref()),
         ("said before it was stopped", run.partial.as_deref()),
     ];
@@ -159,7 +159,7 @@ fn settings(settings: &RunSettings) -> Option<String> {
 }
 
 /// The last thing that the user said before the run.
-fn asked(run: &RunDetail) -> Option<&str> {
-    let said = |message: &&Value| message["role"] == "user";
-    run.parts().0.iter().rev().find(said)?["content"].as_str()
+fn last_question(run: &RunDetail) -> Option<&str> {
+    let is_question = |message: &&Value| message["role"] == "user";
+    run.parts().0.iter().rev().find(is_question)?["content"].as_str()
 }

@@ -123,7 +123,7 @@ mod tests {
         Entrances::new(listen.parse().unwrap(), config)
     }
 
-    fn shown(listen: &str, config: &Config) -> String {
+    fn render(listen: &str, config: &Config) -> String {
         let entrances = entrances(listen, config);
         let stdio = json!({"command": "switchboard", "args": ["serve", "--stdio"]});
         format!("{}{}", entrances.addresses(Some("/a/switchboard.toml")), entrances.clients(&stdio))
@@ -133,14 +133,14 @@ mod tests {
     #[test]
     fn who_needs_a_token_is_told_how_to_make_one() {
         let plain = Config::default();
-        let local = shown("127.0.0.1:7300", &plain);
+        let local = render("127.0.0.1:7300", &plain);
         assert!(local.contains("/a/switchboard.toml") && !local.contains("TOKEN"), "{local}");
         assert!(!local.contains("elsewhere"), "{local}");
         let demanding = Config { require_token: true, ..Config::default() };
         for (listen, config) in
             [("127.0.0.1:7300", &demanding), ("0.0.0.0:7300", &plain), ("[::]:7300", &plain)]
         {
-            let shown = shown(listen, config);
+            let shown = render(listen, config);
             assert!(shown.contains("switchboard token new --name NAME"), "{shown}");
             let lines = |name: &str| shown.lines().find(|line| line.contains(name)).unwrap();
             for client in ["Cursor", "VS Code", "  curl "] {
@@ -158,7 +158,7 @@ mod tests {
             ("[::]:7300", "http://[::1]:7300/mcp"),
             ("192.168.1.5:80", "http://192.168.1.5:80/mcp"),
         ] {
-            let shown = shown(listen, &plain);
+            let shown = render(listen, &plain);
             assert!(shown.contains(own), "{shown}");
             assert!(!shown.contains("0.0.0.0") && !shown.contains("[::]"), "{shown}");
         }

@@ -44,7 +44,7 @@ impl ConfigServers {
         let config = self.open()?;
         let name = name_of(&add, &config).map_err(|error| wrong(&error))?;
         if config.get(&name).is_some() {
-            return Err(taken(&name));
+            return Err(name_conflict(&name));
         }
         let tried = blocking(move || try_server(&add, &config, SecretChoice::Vault)).await?;
         let tried =
@@ -55,7 +55,7 @@ impl ConfigServers {
         // It may have changed while the server was tried.
         let mut config = self.open()?;
         if config.get(&tried.name).is_some() {
-            return Err(taken(&tried.name));
+            return Err(name_conflict(&tried.name));
         }
         let (notes, TriedServer { name, tools, .. }) = blocking(move || {
             let notes = tried.write(&mut config)?;
@@ -156,7 +156,7 @@ fn wrong(error: &anyhow::Error) -> EditError {
     EditError::Wrong(format!("{error:#}"))
 }
 
-fn taken(name: &str) -> EditError {
+fn name_conflict(name: &str) -> EditError {
     EditError::Conflict(format!("server `{name}` is in the config already"))
 }
 

@@ -55,9 +55,9 @@ fn answer(envelope: &mut Map<String, Value>) -> BoundedOutput {
     };
     match content {
         Some(content) => {
-            BoundedOutput { output: ToolOutput::Content(content), shown: Some(shown), text }
+            BoundedOutput { output: ToolOutput::Content(content), for_programs: Some(shown), text }
         }
-        None => BoundedOutput { output: shown, shown: None, text },
+        None => BoundedOutput { output: shown, for_programs: None, text },
     }
 }
 

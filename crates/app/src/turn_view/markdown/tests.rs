@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// The text as it is shown, whole and letter by letter alike, with styles as tags.
-fn shown(text: &str) -> String {
+fn render(text: &str) -> String {
     let mut whole = Markdown::default();
     let at_once = whole.push(text) + &whole.finish();
     let mut pieces = Markdown::default();
@@ -40,7 +40,7 @@ fn text_is_laid_out() {
         ),
         ("````\n```\n````", "<d>````</>\n<c>```</c>\n<d>````</>"),
     ] {
-        assert_eq!(shown(text), expected);
+        assert_eq!(render(text), expected);
     }
 }
 
@@ -58,7 +58,7 @@ fn what_is_no_markdown_stays() {
         "",
         "\n\n",
     ] {
-        assert_eq!(shown(text), text);
+        assert_eq!(render(text), text);
     }
 }
 
@@ -91,7 +91,7 @@ fn a_line_without_an_end_is_shown_all_the_same() {
 proptest! {
     #[test]
     fn pieces_show_what_the_whole_shows(text in "([-*_`#>~+| ab1.\\n]|\\*\\*|```){0,60}", width in 1_usize..20) {
-        shown(&text);
+        render(&text);
         let mut whole = Markdown::for_width(width);
         let at_once = whole.push(&text) + &whole.finish();
         let mut pieces = Markdown::for_width(width);

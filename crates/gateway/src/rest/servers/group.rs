@@ -42,7 +42,8 @@ async fn chosen(
     let servers = parts.executor.tools().servers().into_iter();
     let servers = servers.filter(|server| is_meant(&server.name));
     let visible = servers.filter(|server| is_visible(&server.name, parts, caller));
-    let visible: Vec<_> = visible.filter_map(|server| shown(&server, parts, caller)).collect();
+    let visible: Vec<_> =
+        visible.filter_map(|server| describe_group(&server, parts, caller)).collect();
     join_all(visible.into_iter().map(|shown| async {
         let api = parts.apis.as_ref().and_then(|apis| apis.get(&shown.name));
         match api {
@@ -54,7 +55,7 @@ async fn chosen(
 }
 
 /// Returns the group or API, as its link describes it; `None` if it is an MCP server.
-fn shown(server: &KnownServer, parts: &Parts, caller: &Caller) -> Option<ShownServer> {
+fn describe_group(server: &KnownServer, parts: &Parts, caller: &Caller) -> Option<ShownServer> {
     let status = server.link.as_ref()?.status();
     let kind = match status["type"].as_str() {
         Some("workers") => "workers",

@@ -78,7 +78,7 @@ pub(crate) struct TrustedDefinitions {
 }
 
 /// Returns what waits of a server and the caller may know of.
-pub(super) fn shown(server: &Server, caller: &Caller) -> Vec<ShownPending> {
+pub(super) fn visible_pending(server: &Server, caller: &Caller) -> Vec<ShownPending> {
     if !sees_errors(caller) && !caller.may_approve {
         return Vec::new();
     }

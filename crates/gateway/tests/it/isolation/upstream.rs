@@ -72,7 +72,7 @@ impl UpstreamCaller {
     }
 
     /// What it has to find, or the test would pass if there were nothing to be seen.
-    fn shown(&self) -> Vec<&'static str> {
+    fn visible_texts(&self) -> Vec<&'static str> {
         let [tool, resources, prompts, completions] = self.sees;
         let texts = [
             (tool, "quxtool"),
@@ -212,7 +212,7 @@ async fn what_a_server_has_is_seen_only_by_who_may_use_it() {
                 assert!(!told.contains(text), "{} read {text} by {asked}: {told}", caller.name);
             }
         }
-        for text in caller.shown() {
+        for text in caller.visible_texts() {
             assert!(seen.iter().any(|(_, told)| told.contains(text)), "{}: {text}", caller.name);
         }
         // A hidden tool is answered for as one that does not exist.

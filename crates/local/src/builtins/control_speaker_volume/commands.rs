@@ -42,7 +42,7 @@ impl Commands {
         let answer = self.run(program, args).await?;
         read(&answer.stdout).ok_or_else(|| CommandProblem::Unreadable {
             program: program.to_owned(),
-            answer: told(&format!("{}\n{}", answer.stderr, answer.stdout)),
+            answer: last_line(&format!("{}\n{}", answer.stderr, answer.stdout)),
         })
     }
 
@@ -68,7 +68,7 @@ impl Commands {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         if !output.status.success() {
             let program = program.to_owned();
-            let reason = told(&stderr);
+            let reason = last_line(&stderr);
             return Err(CommandProblem::Failed { program, reason });
         }
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -90,7 +90,7 @@ fn not_started(program: &str, error: &io::Error) -> CommandProblem {
 }
 
 /// The last line of a program's account: the ones before it are the libraries'.
-fn told(text: &str) -> String {
+fn last_line(text: &str) -> String {
     const SHOWN: usize = 200;
     let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
     last.unwrap_or("no reason given").chars().take(SHOWN).collect()

@@ -39,7 +39,7 @@ pub(super) async fn ask(config: &ModelConfig) -> Option<u64> {
     if config.base_url().trim_end_matches('/') == INFO.default_base_url {
         return of_name(&config.model);
     }
-    match told(config).await {
+    match reported_window(config).await {
         Ok(window) => window,
         Err(error) => {
             tracing::debug!(%error, "the provider does not say how large the model's window is");
@@ -52,7 +52,7 @@ fn of_name(model: &str) -> Option<u64> {
     OF_NAMES.iter().find(|(start, _)| model.starts_with(start)).map(|(_, window)| *window)
 }
 
-async fn told(config: &ModelConfig) -> Result<Option<u64>, ModelError> {
+async fn reported_window(config: &ModelConfig) -> Result<Option<u64>, ModelError> {
     let listed = get(config, "/models").await?;
     let Some(model) = entry(&listed, &config.model) else { return Ok(None) };
     if let Some(window) = window::first_number(model, FIELDS) {

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn check(schema: &Value, args: &Value, names: &[&str], expected: &str) {
-    assert_eq!(shown(args, schema, &ToolPatterns::new(names).unwrap()), expected);
+    assert_eq!(arguments_for_people(args, schema, &ToolPatterns::new(names).unwrap()), expected);
 }
 
 // PO-2
