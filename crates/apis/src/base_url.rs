@@ -136,7 +136,7 @@ mod tests {
                 "a.yaml",
                 None,
                 "openapi: 3.0.0\npaths: {}\nservers: [{url: 'file:///etc/passwd'}]\n",
-                Err("no whole URL"),
+                Err("not a complete URL"),
             ),
         ] {
             let found = check(openapi, base, document);

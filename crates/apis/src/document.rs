@@ -157,7 +157,7 @@ mod tests {
         for (text, says) in [
             ("", "neither `openapi` nor"),
             ("<html>", "neither `openapi` nor"),
-            ("{\"openapi\":", "no JSON"),
+            ("{\"openapi\":", "not JSON"),
             ("openapi: 3.0.0\n", "no `paths`"),
             ("openapi: 4.0.0\npaths: {}\n", "`4.0.0`"),
             ("swagger: '1.2'\npaths: {}\n", "`1.2`"),

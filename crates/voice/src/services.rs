@@ -293,7 +293,7 @@ mod tests {
             assert_eq!(synthesiser(&config).err().unwrap().to_string(), expected);
         }
         let error = wake_word(&SpeechConfig::new("http://me:pw@x/v1")).err().unwrap().to_string();
-        assert!(error.starts_with("'http://x/v1' is no address"), "{error}");
+        assert!(error.starts_with("'http://x/v1' is not an address"), "{error}");
         assert!(error.ends_with(POSSIBLE_WAKE_WORD), "{error}");
     }
 }

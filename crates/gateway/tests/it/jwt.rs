@@ -371,7 +371,7 @@ async fn settings_that_cannot_be_used_are_told_at_the_start() {
         (empty, json!({}), "none is a public key"),
         (garbage, json!({}), "not a JSON Web Key Set"),
         ("http://login.example/keys", json!({}), "must be https"),
-        ("https://", json!({}), "is no address"),
+        ("https://", json!({}), "is not a URL"),
         ("ftp://login.example/keys", json!({}), "must be https"),
         ("", json!({"jwks": null, "issuer": "http://login.example"}), "must be https"),
     ];

@@ -106,7 +106,7 @@ fn each_rule_of_openai_can_be_broken() {
         ("/messages/3", Value::Null, "[\"b\"] have no result"),
         ("/messages/2/tool_call_id", json!("b"), "a result of \"b\", not of Some(\"a\")"),
         ("/messages/3", json!({"role": "user", "content": "x"}), "[\"b\"] have no result"),
-        ("/messages/2/content", json!([]), "no text"),
+        ("/messages/2/content", json!([]), "not text"),
         (
             "/messages/1/tool_calls/0/function/arguments",
             json!("{"),
