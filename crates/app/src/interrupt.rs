@@ -20,7 +20,7 @@ pub(crate) async fn unless_interrupted<T>(
 /// The exit status of what Ctrl-C ended, as shells report it.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Somebody pressed Ctrl-C.
+/// The user pressed Ctrl-C.
 #[derive(Debug)]
 pub(crate) struct Interrupted;
 

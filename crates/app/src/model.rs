@@ -52,7 +52,7 @@ impl ChosenModel {
     /// first response shows it as soon.
     ///
     /// # Errors
-    /// It cannot be used: the text says why, and what to do.
+    /// The model cannot be used: the text says why, and what to do.
     pub(crate) async fn check(&self, loaded: &LoadedConfig) -> anyhow::Result<()> {
         if !loaded.has_others() {
             return Ok(());

@@ -37,7 +37,7 @@ fn is_name(name: &str) -> bool {
 /// Checks that the config has the profile that `--profile` names.
 ///
 /// # Errors
-/// It has none of this name; the text says which is similar.
+/// There is no profile of this name; the text names a similar one.
 pub(crate) fn check(loaded: &LoadedConfig, name: Option<&str>) -> anyhow::Result<()> {
     let Some(name) = name else { return Ok(()) };
     let known = &loaded.settings.profiles;

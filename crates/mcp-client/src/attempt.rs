@@ -235,7 +235,7 @@ fn unless_echoed(failure: Failure) -> Failure {
 
 /// Why a server could not be connected to.
 enum AttemptError {
-    /// Nothing was tried: the settings name no program that can be started, or no address.
+    /// Nothing was tried: the settings name neither a program that can be started nor a URL.
     Unusable(String),
     /// The server was tried.
     Failed(Failure),

@@ -33,7 +33,7 @@ const LISTING: Duration = Duration::from_secs(5);
 /// How long changes of the stored sign-ins are collected.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// Whose instance of a server this is.
+/// The caller whose instance of a server this is.
 #[derive(Clone)]
 pub(super) struct ServerUser {
     pub(super) principal: Principal,

@@ -14,7 +14,7 @@ pub trait SessionPeers: Send + Sync {
     /// other one ([`Server::session_ended`]).
     ///
     /// # Errors
-    /// It cannot be recorded.
+    /// The end of the session cannot be recorded.
     fn end<'a>(&'a self, session: &'a str, keep: Duration) -> BoxFuture<'a, Result<(), BoxError>>;
 
     /// Returns whether the session is recorded as ended.

@@ -37,7 +37,7 @@ pub struct LineSplitter {
 pub enum WireLine<'a> {
     /// All of it.
     Whole(&'a [u8]),
-    /// It was longer than the limit and is gone.
+    /// The line was longer than the limit and is discarded.
     TooLong(TooLong),
 }
 

@@ -47,9 +47,9 @@ pub struct NotJsonRpc(pub String);
 /// The error of an invalid message, or one that cannot be answered.
 #[derive(Debug)]
 pub enum UnreadableMessage {
-    /// It is not JSON, or JSON of another kind.
+    /// The text is not JSON, or not a JSON-RPC message.
     NotJsonRpc(NotJsonRpc),
-    /// It is a request whose parameters cannot be read.
+    /// The text is a request whose parameters cannot be read.
     Params {
         /// The request's id.
         id: Box<RawValue>,

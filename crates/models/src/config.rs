@@ -11,7 +11,7 @@ use crate::{ContextManagement, Price, Provider};
 #[derive(Clone, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Whose wire it speaks.
+    /// The provider whose wire format the model speaks.
     pub provider: Provider,
     /// Its name at the provider.
     pub model: String,

@@ -26,7 +26,7 @@ pub struct ModelError {
 pub enum FailureKind {
     /// The settings cannot work.
     Config,
-    /// Nobody could be reached.
+    /// The provider could not be reached.
     Connect,
     /// The provider fell silent.
     Timeout,

@@ -92,7 +92,7 @@ impl ModelCall {
 /// What one provider sent with a message, replayed to it verbatim: thinking blocks, signatures, reasoning fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NativeContent {
-    /// Whose it is; the others never see it.
+    /// The provider that the part belongs to; others never see it.
     pub provider: Provider,
     /// As it came.
     pub content: Value,

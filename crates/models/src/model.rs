@@ -10,7 +10,7 @@ use crate::{AiMessage, ContextEdits, FoundTools, Message, ModelError, Price, Pro
 
 /// A model that can be asked.
 pub trait Model: Send + Sync {
-    /// Whose wire it speaks.
+    /// The provider whose wire format the model speaks.
     fn provider(&self) -> Provider;
 
     /// The model's name at its provider.
@@ -237,7 +237,7 @@ pub enum StopReason {
     Answer,
     /// There are calls to run.
     ToolUse,
-    /// It reached the most tokens it may have; calls in it may be cut and must not run.
+    /// The turn reached its limit of tokens; calls in it may be cut and must not run.
     MaxTokens,
     /// The model, or its provider, declined.
     Refusal,

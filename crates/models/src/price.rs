@@ -8,9 +8,9 @@ use crate::Usage;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Of those that are read.
+    /// The price of input tokens.
     pub input: f64,
-    /// Of those that are written.
+    /// The price of output tokens.
     pub output: f64,
 }
 

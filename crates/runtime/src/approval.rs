@@ -92,9 +92,9 @@ pub struct PersonDecision {
 pub enum Ruling {
     /// The call may run, once.
     Allow,
-    /// It must not run.
+    /// The call must not run.
     Deny,
-    /// Nobody decided in time.
+    /// There was no decision in time.
     Expired,
     /// The call ended before somebody decided.
     Withdrawn,

@@ -53,7 +53,7 @@ pub enum SchemaError {
     /// Checking against it would need too much stack.
     #[error("its subschemas and references are nested more than {} deep", cost::MOST_NESTED)]
     TooNested,
-    /// It is too large.
+    /// The schema is too large.
     #[error("it has more than {most} {what}")]
     TooLarge {
         /// The limit.
@@ -61,7 +61,7 @@ pub enum SchemaError {
         /// The unit.
         what: &'static str,
     },
-    /// It is too large in addition to those of the same server's other tools.
+    /// The schema is too large in addition to those of the same server's other tools.
     #[error("the schemas of its server's tools have more than {most} {what} in all")]
     ServerTooLarge {
         /// The limit.
@@ -69,7 +69,7 @@ pub enum SchemaError {
         /// The unit.
         what: &'static str,
     },
-    /// It does not compile.
+    /// The schema does not compile.
     #[error("{0}")]
     Invalid(String),
 }

@@ -20,7 +20,7 @@ pub enum Principal {
         /// What tells it from an earlier token of the same name.
         id: Arc<str>,
     },
-    /// Somebody whom a trusted issuer vouches for.
+    /// A subject that a trusted issuer has authenticated.
     Subject {
         /// The issuer.
         issuer: Arc<str>,

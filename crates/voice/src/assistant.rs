@@ -20,7 +20,7 @@ const SPOKEN: &str = "Your answer is spoken aloud. Answer in one or two short se
     no code, no links, no emoji. What people say reaches you through speech recognition, which mishears; act on what was most \
     likely meant.";
 
-/// Who asks, in records.
+/// The client's name in records.
 const CLIENT: &str = "voice";
 /// For how long somebody waits for the answer to a question.
 const STILL_AWAITED: Duration = Duration::from_secs(10 * 60);

@@ -9,7 +9,7 @@ use crate::{Clip, Error, Format, resample::Resampler};
 /// Reads a WAV of any common kind as 16 kHz mono.
 ///
 /// # Errors
-/// It is not a WAV, or of an unknown kind.
+/// The file is not a WAV file, or its format is not supported.
 pub(crate) fn read(wav: impl Read) -> Result<Vec<i16>, hound::Error> {
     let mut reader = WavReader::new(wav)?;
     let WavSpec { channels, sample_rate, bits_per_sample, sample_format } = reader.spec();
@@ -48,7 +48,7 @@ pub(crate) fn spec(format: Format) -> WavSpec {
 /// Encodes the clip as a WAV.
 ///
 /// # Errors
-/// It is too long for one.
+/// The sound is too long for a WAV file.
 pub(crate) fn written(clip: &Clip) -> Result<Vec<u8>, Error> {
     let mut bytes = Cursor::new(Vec::new());
     let mut writer = WavWriter::new(&mut bytes, spec(clip.format))?;

@@ -64,7 +64,7 @@ fn store_folder(loaded: &LoadedConfig) -> anyhow::Result<StoreFolder> {
 /// Opens the records.
 ///
 /// # Errors
-/// They cannot be read.
+/// The records cannot be read.
 pub(super) fn open(loaded: &LoadedConfig) -> anyhow::Result<Reader> {
     Reader::open(store_folder(loaded)?).map_err(failed)
 }

@@ -16,7 +16,7 @@ use crate::{
 /// Opens the config that a command writes: the one that is named, the folder's, or the user's own.
 ///
 /// # Errors
-/// It cannot be read, or there is no home folder.
+/// The config cannot be read, or there is no home folder.
 pub(super) fn open(place: &PlaceArgs, cli: &Cli) -> anyhow::Result<ConfigEditor> {
     let file = match (&cli.config, place.here) {
         (Some(_), true) => bail!("--here and --config name two configs; leave one out"),
@@ -33,7 +33,7 @@ pub(super) fn open(place: &PlaceArgs, cli: &Cli) -> anyhow::Result<ConfigEditor>
 /// Writes a config that a person has changed; one that was trusted still is.
 ///
 /// # Errors
-/// It cannot be written.
+/// The config cannot be written.
 pub(super) fn save(config: &ConfigEditor) -> anyhow::Result<()> {
     let was_trusted = !config.file().exists() || trust::is_trusted(config.file());
     config.save()?;

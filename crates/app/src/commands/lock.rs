@@ -66,7 +66,7 @@ pub(super) fn store(loaded: &LoadedConfig) -> anyhow::Result<LockStore> {
 /// Checks that the config has a server of this name, and uses it.
 ///
 /// # Errors
-/// It has none.
+/// The config has no server of this name.
 pub(super) fn known_server(loaded: &LoadedConfig, name: &str) -> anyhow::Result<()> {
     if let Some(advice) = loaded.advice_to_enable(name) {
         bail!("{advice}");
@@ -146,7 +146,7 @@ fn tool_names<'a>(
     now.chain(locked.filter(move |(name, _)| !is_observed(name)))
 }
 
-/// Who trusts something now.
+/// Returns the stamp of a decision to trust: the user and the time.
 pub(super) fn trust_stamp() -> TrustStamp {
     let now = jiff::Timestamp::now();
     let at = now.round(jiff::Unit::Second).unwrap_or(now).to_string();

@@ -79,7 +79,7 @@ pub(crate) fn open() -> anyhow::Result<Arc<Tokens>> {
 /// As [`open`]; but without a folder for tokens it returns an empty store.
 ///
 /// # Errors
-/// They cannot be read.
+/// The tokens cannot be read.
 pub(super) fn open_if_possible() -> anyhow::Result<Arc<Tokens>> {
     match environment::state_home() {
         Some(_) => open(),

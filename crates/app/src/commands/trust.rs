@@ -212,7 +212,7 @@ fn nothing_waits(
 /// Shows what would be trusted, and asks.
 ///
 /// # Errors
-/// Nobody can be asked, and `--yes` is missing.
+/// There is no terminal to ask on, and `--yes` is missing.
 fn is_confirmed(wanted: &TrustArgs, lines: &[String]) -> anyhow::Result<bool> {
     match wanted.json {
         true => lines.iter().for_each(|line| terminal::tell(line)),

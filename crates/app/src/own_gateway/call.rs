@@ -34,7 +34,7 @@ pub(crate) struct GatewayCall<'a> {
 /// How a call ended.
 pub(crate) enum GatewayCallOutcome {
     Ended(Box<ToolResult>),
-    /// It is in the queue.
+    /// The call is in the queue.
     Queued {
         id: CallId,
         state: String,

@@ -25,7 +25,7 @@ use folder::own_user;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct RunningGateway {
     pub(crate) pid: u32,
-    /// Where it listens, with its scheme.
+    /// The address on which the gateway listens, with its scheme.
     pub(crate) address: String,
 }
 
@@ -143,7 +143,7 @@ impl Drop for OwnSocket {
 /// Checks that the process that listens on a socket is one of this user.
 ///
 /// # Errors
-/// It is another user's, or its user cannot be determined.
+/// The process at the other end is another user's, or its user cannot be determined.
 pub(crate) fn check_peer(user: io::Result<u32>) -> io::Result<()> {
     match user? {
         user if user == own_user() => Ok(()),

@@ -30,7 +30,7 @@ impl ConfigEditor {
     /// Opens the config, which need not exist yet.
     ///
     /// # Errors
-    /// It cannot be read, or is not TOML.
+    /// The config cannot be read, or is not TOML.
     pub(crate) fn open(file: PathBuf) -> anyhow::Result<Self> {
         let shown = file.display();
         if file.extension().is_some_and(|end| end == "json" || end == "jsonc") {

@@ -47,7 +47,7 @@ pub(crate) struct ForeignServer {
 /// recognised.
 ///
 /// # Errors
-/// It cannot be read, or is not a config of a known program.
+/// The file cannot be read, or is not a config of a known program.
 pub(crate) fn servers_of(
     file: &Path,
     expected: Option<Dialect>,

@@ -106,7 +106,7 @@ fn is_allowed(file: &Path, effects: &Effects) -> bool {
 /// Trusts the current content of the config `file`, and returns its effects.
 ///
 /// # Errors
-/// It cannot be read, or there is no place to remember it.
+/// The config cannot be read, or there is no state folder for the trust in it.
 pub(crate) fn trust(file: &Path) -> anyhow::Result<Effects> {
     let (text, effects) = effects_of(file)?;
     if effects.is_empty() {

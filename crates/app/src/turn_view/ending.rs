@@ -15,7 +15,7 @@ use crate::{
 pub(crate) enum TurnEnding {
     /// There is an answer; the note says what is wrong with it, if anything.
     Answer { text: String, note: Option<Cow<'static, str>> },
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     Cancelled,
     /// There is no answer: the reason.
     Nothing(String),

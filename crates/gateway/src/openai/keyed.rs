@@ -77,13 +77,13 @@ enum Begun {
 
 /// What is there of a run.
 enum FoundRun {
-    /// It is under way, or has ended.
+    /// The run is under way, or has ended.
     Begun(Begun),
-    /// It was interrupted.
+    /// The run was interrupted.
     Unfinished(Box<UnfinishedRun>),
     /// The process stopped between the claim of the key and the begin of the run.
     Nothing,
-    /// It failed before it did anything, so that it can be tried again.
+    /// The run failed before it did anything, so that it can be tried again.
     Failed,
     /// Another process runs it.
     Elsewhere,

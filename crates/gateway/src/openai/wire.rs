@@ -249,9 +249,9 @@ pub(crate) struct AssistantMessage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FinishReason {
-    /// It is complete.
+    /// The answer is complete.
     Stop,
-    /// It was cut.
+    /// The answer was cut.
     Length,
     /// The model, or its provider, declined.
     ContentFilter,

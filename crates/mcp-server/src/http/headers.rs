@@ -70,7 +70,7 @@ pub(super) fn trace(headers: &HeaderMap) -> Option<Arc<TraceContext>> {
 /// Checks that the headers of a modern request repeat what its body says.
 ///
 /// # Errors
-/// They do not, or one is missing.
+/// The headers do not match the body, or one is missing.
 pub(super) fn check(headers: &HeaderMap, rpc: &RpcRequest) -> Result<(), RpcError> {
     let same = |name: HeaderName, expected| same(headers.get(&name), name.as_str(), expected);
     same(VERSION, rpc.version())?;

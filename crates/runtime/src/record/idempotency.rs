@@ -19,7 +19,7 @@ pub trait IdempotencyStore: Send + Sync {
 pub struct Claim {
     /// The id of the call.
     pub id: CallId,
-    /// Who makes the call; keys are separate for each caller.
+    /// The caller; keys are separate for each caller.
     pub caller: Option<Arc<str>>,
     /// The key, chosen by the caller.
     pub key: Arc<str>,
@@ -34,14 +34,14 @@ pub struct Claim {
 pub enum ClaimOutcome {
     /// There was none: this call may be dispatched.
     First,
-    /// It is running, in this process or another.
+    /// The call is running, in this process or another.
     Running(CallId),
-    /// It ended with this result.
+    /// The call ended with this result.
     Ended(CallId, Result<ToolOutput, ToolError>),
     /// It ended, but its result is not kept as it was: results are not recorded, or secrets in it are redacted.
     NotKept(CallId),
     /// Its process died while it ran.
     Unknown(CallId),
-    /// It was of another tool or had other arguments.
+    /// The key was used for another tool or other arguments.
     Other(CallId),
 }

@@ -24,7 +24,7 @@ pub trait Recorder: Send + Sync {
 
 /// The outcome of opening a record.
 pub enum RecordOpen<'a> {
-    /// It is written, or failed.
+    /// The record is written, or writing it failed.
     Done(Result<(), BoxError>),
     /// Written soon, together with other calls' records: needs no deadline.
     Batched(BoxFuture<'a, Result<(), BoxError>>),
@@ -34,7 +34,7 @@ pub enum RecordOpen<'a> {
 
 /// The outcome of closing a record.
 pub enum RecordClose<'a> {
-    /// It is written.
+    /// The record is written.
     Done,
     /// Written soon, together with other calls' records; immediately if the future is dropped.
     Batched(BoxFuture<'a, ()>),

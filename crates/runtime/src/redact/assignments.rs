@@ -13,9 +13,9 @@ use super::{
 
 /// A secret name in a text.
 pub(super) struct AssignedName {
-    /// Where it begins, including its dashes.
+    /// The offset at which the name begins, including its dashes.
     pub(super) from: usize,
-    /// Where it ends.
+    /// The offset at which the name ends.
     pub(super) to: usize,
     pub(super) secrecy: Secrecy,
     /// Whether it is a command-line flag.

@@ -21,7 +21,7 @@ impl CompiledSchema {
     /// Checks that the schema compiles.
     ///
     /// # Errors
-    /// It does not.
+    /// The schema does not compile.
     pub(super) fn new(schema: Value) -> Result<Self, SchemaError> {
         // The compiled schema is dropped: most tools that servers list are never called.
         if !plain::is_plain(&schema) {

@@ -62,7 +62,7 @@ impl SchemaCost {
     /// Counts what the schema expands to.
     ///
     /// # Errors
-    /// It is too much, or nested too deeply.
+    /// The schema costs too much, or is nested too deeply.
     pub(super) fn of(
         schema: &Value,
         document: &SchemaDocument<'_>,

@@ -81,7 +81,7 @@ async fn earlier(calls: &CallsArgs, loaded: &LoadedConfig) -> anyhow::Result<Vec
     Ok(records)
 }
 
-/// Whose calls are followed.
+/// Where the calls that are followed come from.
 enum FollowSource {
     Here(Box<audit::RecordFollower>),
     Cluster(Box<records::ClusterFollower>),

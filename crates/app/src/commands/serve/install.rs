@@ -234,7 +234,7 @@ fn running_by_hand(manager: ServiceManager, loaded: &LoadedConfig) -> Option<Run
 /// Returns the content of the service's file; `None` if it does not exist.
 ///
 /// # Errors
-/// It cannot be read, or we did not write it.
+/// The file cannot be read, or Switchboard did not write it.
 fn read(file: &Path) -> anyhow::Result<Option<String>> {
     let shown = file.display();
     match fs::read_to_string(file) {
@@ -250,7 +250,7 @@ fn read(file: &Path) -> anyhow::Result<Option<String>> {
 /// Writes the file, and returns whether its content has changed.
 ///
 /// # Errors
-/// It is somebody else's, or cannot be written.
+/// The file was not written by Switchboard, or cannot be written.
 fn write(file: &Path, text: &str) -> anyhow::Result<bool> {
     if read(file)?.as_deref() == Some(text) {
         return Ok(false);

@@ -7,7 +7,7 @@ use super::super::{
     node::{ConfigNode, NodeContent},
 };
 
-/// Whose shape a config has.
+/// The program whose format a config has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// `mcpServers`: Claude Desktop, Cursor, Windsurf and many more.

@@ -9,7 +9,7 @@ pub(super) const PLAIN: &str = "${literal:}";
 /// Returns the text with its variables written as `${NAME}`.
 ///
 /// # Errors
-/// It refers to a value that only the other program can find.
+/// The text refers to a value that only the other program can find.
 pub(super) fn ours(text: &str, dialect: Dialect) -> Result<String, String> {
     match dialect {
         Dialect::Codex | Dialect::Zed => Ok(text.replace("${", PLAIN)),

@@ -22,7 +22,7 @@ enum JsonState {
     Inside { depth: usize, string: bool, escaped: bool },
     /// After the last brace, and it is JSON.
     Whole,
-    /// It is something else.
+    /// The text is something else.
     Other,
 }
 
