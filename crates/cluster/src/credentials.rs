@@ -43,7 +43,7 @@ pub struct ClusterCredentials {
     _tasks: JoinSet<()>,
 }
 
-/// What locks have too.
+/// The state that the store of sign-ins shares with its locks.
 pub(crate) struct SharedCredentials {
     pub(crate) mirror: Arc<Mirror>,
     pub(crate) seal: ValueSeal,
@@ -58,14 +58,14 @@ struct CredentialEntry {
     /// A [`SealedCredential`], encrypted; `None` if nobody is signed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sealed: Option<String>,
-    /// Who changes it now: a random text.
+    /// The random text of the lock's holder; `None` if the entry is not locked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lock: Option<String>,
     /// When it was written.
     at: Timestamp,
 }
 
-/// What is encrypted of it.
+/// The encrypted part of an entry.
 #[derive(Serialize, Deserialize)]
 struct SealedCredential {
     name: String,

@@ -67,13 +67,13 @@ pub enum CreateOutcome {
     Before(Bytes),
 }
 
-/// What becomes of a value.
+/// A change of a value.
 pub(crate) enum ValueChange<T> {
-    /// It stays as it is.
+    /// The value stays as it is.
     Same,
-    /// It is replaced.
+    /// The value is replaced.
     Put(T),
-    /// It is removed.
+    /// The value is removed.
     Gone,
 }
 

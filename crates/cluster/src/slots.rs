@@ -26,9 +26,9 @@ use holders::SlotHolders;
 const KEEP: Duration = Duration::from_millis(200);
 /// How long a request waits for a slot: longer than others keep unused ones, which is twice `KEEP` at most.
 const WAIT: Duration = Duration::from_millis(600);
-/// How often it looks meanwhile.
+/// How often a waiting request looks for a free slot.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often it is checked whether others may have taken this gateway for gone.
+/// How often the gateway checks whether others may count it as dead.
 const COUNTED: Duration = Duration::from_secs(1);
 /// How long to wait for NATS.
 const PATIENCE: Duration = Duration::from_secs(1);

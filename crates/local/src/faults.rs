@@ -74,12 +74,12 @@ struct FaultyTool {
     tool: Arc<dyn Tool>,
     faults: Vec<(f64, Fault)>,
     seed: u64,
-    /// How often it was called.
+    /// How often the tool was called.
     calls: AtomicU64,
 }
 
 impl FaultyTool {
-    /// What goes wrong with the next call.
+    /// Returns the fault of the next call; `None` if it is passed on.
     fn next(&self) -> Option<Fault> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         // 53 bits are what a float holds; all of them together are a number from 0 to 100.

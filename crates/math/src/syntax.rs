@@ -50,7 +50,7 @@ pub(crate) enum SyntaxNode {
     Block(Vec<(Rc<SyntaxNode>, bool)>),
 }
 
-/// What stands between brackets or after a dot.
+/// An index: the text between brackets, or the name after a dot.
 #[derive(Debug, Clone)]
 pub(crate) enum IndexNode {
     Property(Rc<str>),

@@ -22,7 +22,7 @@ use super::{McpCaller, template};
 use lists::{Lists, ServerList};
 pub(crate) use tools::ListedTool;
 
-/// What can be listed.
+/// The lists of tools, prompts and resources.
 pub(crate) struct Catalog {
     tools: tools::ToolCatalog,
     upstreams: Option<Arc<dyn Upstreams>>,

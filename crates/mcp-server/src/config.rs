@@ -7,15 +7,15 @@ use switchboard_toolcall::{HumanDuration, HumanSize, ToolPatterns};
 
 use crate::DiscoveryMode;
 
-/// How we present ourselves, and how much we hold for clients.
+/// The settings of the MCP server: its `serverInfo`, and how much it stores for clients.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What clients know us by.
+    /// The `name` of `serverInfo`.
     pub name: String,
-    /// What people read.
+    /// The `title` of `serverInfo`, for people.
     pub title: String,
-    /// Our version.
+    /// The `version` of `serverInfo`.
     pub version: String,
     /// The `instructions` for clients.
     pub instructions: Option<String>,

@@ -24,7 +24,7 @@ const SERVER_NAME: usize = 40;
 /// What every caller may use if tools are searched for.
 const SHARED: &[&str] = &[SEARCH, READ_RESULT];
 
-/// What a `tools/call` asks for.
+/// The call that a `tools/call` requests.
 pub(crate) enum RequestedCall {
     /// The tool that the client names.
     Direct(ToolCall),

@@ -31,7 +31,7 @@ const STORE: Duration = Duration::from_secs(60);
 const FREE: Duration = Duration::from_secs(2);
 /// How long to wait before NATS is asked again, unless a change is noticed earlier.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long to wait at least.
+/// The shortest wait between two tries.
 const SHORT: Duration = Duration::from_millis(20);
 
 /// A lock that this process has.

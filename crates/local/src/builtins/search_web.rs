@@ -32,13 +32,13 @@ struct SearchArguments {
     max_results: Option<i64>,
 }
 
-/// What we ask of a provider.
+/// A query to a provider.
 struct WebSearch<'a> {
     query: &'a str,
     max_results: usize,
 }
 
-/// What a provider found.
+/// The results of a provider.
 #[derive(Debug, Default, PartialEq)]
 struct SearchResults {
     answer: Option<String>,

@@ -16,7 +16,7 @@ const WIDTH: usize = 500;
 /// How a program ends that could not be started, as in shells.
 const NOT_STARTED: ProcessEnd = ProcessEnd::Exited(127);
 
-/// What the call of a program answers.
+/// Returns the output of a program that has ended, or the error that it reports.
 pub(super) fn of(
     tool: &str,
     command: &CommandTemplate,

@@ -5,19 +5,19 @@ use switchboard_toolcall::{ErrorKind, HumanDuration, ToolError};
 
 use super::{Config, SearchProvider};
 
-/// What went wrong.
+/// Why a search failed.
 pub(super) enum SearchFailure {
-    /// The settings are of no use.
+    /// The settings are invalid.
     Settings(String),
     /// No connection.
     Unreachable(reqwest::Error),
-    /// Nothing within the time limit.
+    /// There was no answer within the time limit.
     TooSlow(reqwest::Error),
-    /// The answer ended before its end.
+    /// The connection closed before the answer was complete.
     BrokenOff(reqwest::Error),
-    /// More than anybody needs.
+    /// The answer exceeds the size limit.
     TooLong(usize),
-    /// An answer that says no.
+    /// The status of the answer is not a success.
     Status { status: StatusCode, retry_after: Option<String>, body: String },
     /// A page for people.
     WebPage,
