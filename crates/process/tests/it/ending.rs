@@ -72,7 +72,10 @@ async fn nothing_of_a_confined_program_is_left_that_has_left_its_group() {
     let daemon = "(trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & )";
     for (number, rest) in ["", "sleep 1000"].into_iter().enumerate() {
         let file = folder.path().join(number.to_string());
-        let script = format!("{daemon} > {}; {rest}", file.display());
+        let path = file.display();
+        // A program that ends before its daemon has begun would take it along.
+        let begun = format!("while [ ! -s {path} ]; do sleep 0.01; done");
+        let script = format!("{daemon} > {path}; {begun}; {rest}");
         let [mut program, _] = both("sh", &["-c", &script]);
         program.entry = vec!["env".into()];
         let running = tokio::spawn(async move { run(&program, b"").await });
