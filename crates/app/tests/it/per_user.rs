@@ -10,6 +10,7 @@ mod commands;
 mod exchange;
 mod jwt;
 mod leaks;
+mod oauth_clients;
 mod rounds;
 
 use std::{
