@@ -234,7 +234,7 @@ impl ResultShaper<'_> {
     /// Returns the text; if it is too long, its head and tail, with the whole stored as an artifact.
     async fn text(&mut self, text: String, media_type: &str) -> BoundedText {
         let Some(cut) = TruncatedText::of(&text, self.limit) else {
-            return BoundedText { text: text, whole: None };
+            return BoundedText { text, whole: None };
         };
         self.truncated = true;
         let kept = self.artifacts.len();
