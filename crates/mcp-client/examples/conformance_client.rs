@@ -121,6 +121,7 @@ fn oauth_config() -> OauthConfig {
             issuer,
             token_endpoint: text("idp_token_endpoint"),
             client_id: text("idp_client_id"),
+            client_secret: None,
             id_token: text("idp_id_token").map(Into::into),
         }),
         ..OauthConfig::default()

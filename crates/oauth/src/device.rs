@@ -38,9 +38,7 @@ impl SignIn {
         // Also a client that proves who it is in a header names itself here.
         form.push(("client_id", &client.id));
         let proof = client.proof(&self.issuer.issuer)?;
-        let form = proof.form(&form);
-        let answer =
-            self.http.form(&endpoint, &form, &proof.headers, "begin the device flow").await?;
+        let answer = self.http.form(&endpoint, &form, &proof, "begin the device flow").await?;
         if !answer.status.is_success() {
             return Err(token::refusal(&answer));
         }

@@ -272,8 +272,7 @@ async fn revoke_at(
     for (token, hint) in tokens.chain([(&credential.access_token, "access_token")]) {
         let form = [("token", token.expose()), ("token_type_hint", hint)];
         let proof = credential.client.proof(&credential.issuer)?;
-        let form = proof.form(&form);
-        let answer = http.form(endpoint, &form, &proof.headers, "revoke the sign-in").await;
+        let answer = http.form(endpoint, &form, &proof, "revoke the sign-in").await;
         is_revoked &= answer.is_ok_and(|answer| answer.status.is_success());
     }
     Ok(is_revoked)
