@@ -1,7 +1,7 @@
 //! Runs the MCP conformance suite and writes what it says into docs/conformance.md.
 //!
-//! The tests of `switchboard-mcp-client` and `switchboard-mcp-server` know how the suite is run, and `cargo xtask test` runs them too. Here they also leave
-//! what the suite printed in a folder, from which the tables are made. A failure that nobody expected fails the tests, and
+//! The tests of `switchboard-mcp-client`, `switchboard-mcp-server` and, for the authorization server, of `switchboard` know how the
+//! suite is run, and `cargo xtask test` runs them too. Here they also leave what the suite printed in a folder, from which the tables are made. A failure that nobody expected fails the tests, and
 //! so this task.
 
 mod requirements;
@@ -22,6 +22,12 @@ use crate::shell::{self, Run};
 use crate::{parts, test};
 
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+/// The revisions whose scenarios for authorization servers the suite runs.
+const AUTHORIZATION_REVISIONS: [&str; 4] = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
+/// The test that runs them.
+const AUTHORIZATION_TEST: &str = "oauth::the_conformance_suite_accepts_the_authorization_server";
 
 /// What the server behind the gateway is called by the tests, and the revision that it speaks.
 const UPSTREAMS: [(&str, &str); 2] = [("legacy", "2025-11-25"), ("modern", "2026-07-28")];
@@ -49,6 +55,12 @@ pub(crate) fn run(check: bool) -> Result<()> {
         let tables = table::write(&pairings(leg, &requirements, &kept.0)?)?;
         new = document::replace(&new, name, &tables)?;
     }
+    let scenarios = AUTHORIZATION_REVISIONS.map(|revision| {
+        let told = read(&kept.0.join(format!("authorization-{revision}.txt")))?;
+        Ok((revision, results::summary(&told)?))
+    });
+    let scenarios = scenarios.into_iter().collect::<Result<Vec<_>>>()?;
+    new = document::replace(&new, "authorization", &table::by_scenario(&scenarios))?;
     settle(&path, &old, &new, check)
 }
 
@@ -60,7 +72,12 @@ fn run_tests(parts: &Path, kept: &Path) -> Result<()> {
     let tests = ["--features", "real-parts", "--test", "conformance"];
     let tests = Run::cargo(["test"]).arguments(packages).arguments(tests);
     let tests = tests.environment(test::PARTS_VARIABLE, text(parts)?);
-    for mut run in [examples, tests.environment(KEPT_VARIABLE, text(kept)?)] {
+    let authorization = ["test", "-p", "switchboard", "--features", "real-parts", "--test", "real"];
+    let authorization = Run::cargo(authorization).arguments([AUTHORIZATION_TEST, "--", "--exact"]);
+    let tests = [tests, authorization.environment(test::PARTS_VARIABLE, text(parts)?)];
+    let kept = text(kept)?;
+    let tests = tests.map(|test| test.environment(KEPT_VARIABLE, kept));
+    for mut run in [examples].into_iter().chain(tests) {
         eprintln!("{}", shell::bold(&format!("$ {run}")));
         run.stream()?;
     }

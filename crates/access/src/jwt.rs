@@ -161,7 +161,7 @@ impl Jwt {
     }
 
     /// Returns the caller whom an ID token names, which was issued to this client for a sign-in with this nonce. It is no
-    /// token for calls: its audience is the client.
+    /// token for calls: its audience is the client. The nonce is no longer among the claims, which a grant stores.
     ///
     /// # Errors
     /// It is not such a token, or the issuer's keys cannot be fetched.
@@ -171,7 +171,7 @@ impl Jwt {
         client: &str,
         nonce: &str,
     ) -> Result<Caller, Rejection> {
-        let caller = self.verify(token, &[client.to_owned()]).await?.caller;
+        let mut caller = self.verify(token, &[client.to_owned()]).await?.caller;
         let claims = caller.claims.as_deref();
         let claim = |name: &str| claims.and_then(|claims| claims[name].as_str());
         let has_others = claims.is_some_and(|claims| {
@@ -186,7 +186,12 @@ impl Jwt {
                 Err(refused("it was made for another client".to_owned()))
             }
             None if has_others => Err(refused("it does not say for whom it was made".to_owned())),
-            _ => Ok(caller),
+            _ => {
+                if let Some(Value::Object(claims)) = caller.claims.as_mut().map(Arc::make_mut) {
+                    claims.remove("nonce");
+                }
+                Ok(caller)
+            }
         }
     }
 

@@ -97,7 +97,7 @@ async fn begin(
     let cookie = format!(
         "{}={}; Path=/sign-in; Max-Age=600; HttpOnly; SameSite=Lax{secure}",
         cookie_name(page.id()),
-        redirect.cookie
+        redirect.cookie.expose()
     );
     let (Ok(cookie), Ok(to)) =
         (HeaderValue::from_str(&cookie), HeaderValue::from_str(redirect.url.as_str()))

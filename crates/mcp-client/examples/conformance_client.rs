@@ -6,12 +6,14 @@
 //! docs/conformance.md.
 
 use std::{
+    collections::BTreeSet,
     env,
     error::Error,
+    fs,
     io::{self, Write},
     path::Path,
     process::ExitCode,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use futures_util::future::join_all;
@@ -22,9 +24,13 @@ use switchboard_mcp_client::{
     Servers, Session,
 };
 use switchboard_mcp_wire::{List, RpcError, ServerRequest, ServerRequestHandler};
-use switchboard_oauth::{HttpClient, IdpConfig, OauthConfig, SignIn, VaultCredentials};
+use switchboard_oauth::{
+    HttpClient, IdpConfig, OauthConfig, SecretObserver, SignIn, VaultCredentials,
+};
 use switchboard_runtime::{ToolExecutor, toolcall::BoxFuture};
+use switchboard_testkit::{Logs, secrets};
 use switchboard_vault::{SystemKeyring, Vault};
+use tracing::Level;
 
 /// What the server is called; the suite never sees it.
 const SERVER: &str = "suite";
@@ -51,9 +57,10 @@ async fn main() -> ExitCode {
 
 async fn run() -> Outcome {
     let url = env::args().next_back().ok_or("the last argument is the server's URL")?;
+    let logs = Logs::collect(Level::TRACE);
     let executor = ToolExecutor::default();
-    let folder = tempfile::tempdir()?;
-    let oauth = oauth(folder.path())?;
+    let (folder, occurred) = (tempfile::tempdir()?, Occurred::default());
+    let oauth = oauth(folder.path(), &occurred)?;
     let deps = ServerDeps {
         oauth: Some(oauth.clone()),
         mcp: McpConfig { retry_attempts: 1, ..McpConfig::default() },
@@ -65,13 +72,47 @@ async fn run() -> Outcome {
     let driver = Driver { executor, servers, oauth };
     let outcome = driver.play(&variable("MCP_CONFORMANCE_SCENARIO")).await;
     driver.servers.close().await;
+    fs::write(folder.path().join("log"), logs.lines().join("\n"))?;
+    occurred.are_nowhere_in(folder.path())?;
     outcome
 }
 
 /// A vault of this run's own.
-fn oauth(folder: &Path) -> Outcome<OauthDeps> {
+fn oauth(folder: &Path, occurred: &Occurred) -> Outcome<OauthDeps> {
     let vault = Vault::new(folder.join("vault"), Arc::new(SystemKeyring::new(None, folder)));
-    Ok(OauthDeps::new(HttpClient::new()?, VaultCredentials::new(vault), Arc::new(|_| Box::new(()))))
+    let http = HttpClient::new()?.observed_by(occurred.observer());
+    Ok(OauthDeps::new(http, VaultCredentials::new(vault), occurred.observer()))
+}
+
+/// Every secret that occurred in this run.
+#[derive(Clone, Default)]
+struct Occurred(Arc<Mutex<BTreeSet<String>>>);
+
+impl Occurred {
+    fn observer(&self) -> SecretObserver {
+        let occurred = self.0.clone();
+        Arc::new(move |secret| {
+            occurred.lock().unwrap_or_else(PoisonError::into_inner).insert(secret.expose().into());
+            Box::new(())
+        })
+    }
+
+    /// Checks that none is in the vault's files or in the log, which has every line that there could be.
+    fn are_nowhere_in(&self, folder: &Path) -> Outcome {
+        let secrets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A shorter one is a word of the suite's.
+        let secrets: Vec<_> =
+            secrets.iter().map(String::as_str).filter(|it| it.len() > 8).collect();
+        if folder.join("vault").exists() && secrets.is_empty() {
+            return Err("there is a sign-in, and no secret was observed".into());
+        }
+        let leaks = secrets::scan(folder, &[], &secrets);
+        let leaks: Vec<_> = leaks.iter().map(ToString::to_string).collect();
+        match leaks.is_empty() {
+            true => Ok(()),
+            false => Err(format!("secrets were written: {}", leaks.join("; ")).into()),
+        }
+    }
 }
 
 fn variable(name: &str) -> String {
@@ -121,6 +162,7 @@ fn oauth_config() -> OauthConfig {
             issuer,
             token_endpoint: text("idp_token_endpoint"),
             client_id: text("idp_client_id"),
+            client_secret: None,
             id_token: text("idp_id_token").map(Into::into),
         }),
         ..OauthConfig::default()

@@ -7,8 +7,10 @@ use serde_json::json;
 use switchboard_vault::Secret;
 use url::Url;
 
+pub(super) use proof::ClientProof;
+
 use super::{
-    config::OauthConfig,
+    config::{IdpConfig, OauthConfig},
     error::Error,
     http::{HttpClient, is_loopback},
     jwt::SigningAlgorithm,
@@ -115,7 +117,7 @@ pub(super) fn configured(config: &OauthConfig, issuer: &ServerMetadata) -> Clien
     let (secret, private_key) = (config.client_secret.clone(), config.private_key.clone());
     let method = match private_key {
         Some(_) => AuthMethod::PrivateKeyJwt,
-        None => method(issuer, secret.is_some()),
+        None => method(issuer.auth_methods(), secret.is_some()),
     };
     let id = config.client_id.clone().unwrap_or_default();
     ClientRegistration {
@@ -125,6 +127,14 @@ pub(super) fn configured(config: &OauthConfig, issuer: &ServerMetadata) -> Clien
         signing_algorithm: config.signing_algorithm,
         method,
     }
+}
+
+/// The client of the settings at an identity provider, which names these methods if its metadata were read.
+pub(super) fn at_provider(idp: &IdpConfig, methods: Option<&[String]>) -> ClientRegistration {
+    let secret = idp.client_secret.clone();
+    let method = method(methods.unwrap_or_default(), secret.is_some());
+    let id = idp.client_id.clone().unwrap_or_default();
+    ClientRegistration { secret, method, ..ClientRegistration::new(id) }
 }
 
 /// What an authorization server registered.
@@ -168,7 +178,7 @@ async fn register(
     })?;
     let secret = registered.client_secret;
     let named = registered.token_endpoint_auth_method.as_deref().and_then(AuthMethod::parse);
-    let method = named.unwrap_or_else(|| method(issuer, secret.is_some()));
+    let method = named.unwrap_or_else(|| method(issuer.auth_methods(), secret.is_some()));
     Ok(ClientRegistration { secret, method, ..ClientRegistration::new(id) })
 }
 
@@ -189,8 +199,7 @@ fn registered_method(issuer: &ServerMetadata) -> AuthMethod {
 }
 
 /// What a client that has a secret, or none, uses.
-fn method(issuer: &ServerMetadata, has_secret: bool) -> AuthMethod {
-    let supported = issuer.token_endpoint_auth_methods_supported.as_deref().unwrap_or_default();
+fn method(supported: &[String], has_secret: bool) -> AuthMethod {
     match has_secret {
         false => AuthMethod::None,
         true if supported.iter().any(|name| name == "client_secret_basic") => AuthMethod::Basic,

@@ -31,6 +31,8 @@ pub struct OauthConfig {
     /// For `auth = "client"`: the JWT of this workload, or the absolute path of a file that holds it, read for each token.
     #[schemars(with = "Option<String>")]
     pub assertion: Option<Secret>,
+    /// For `auth = "exchange"` without `idp`: what callers' tokens are said to be; by default access tokens.
+    pub subject_token_type: Option<SubjectTokenType>,
     /// For `auth = "exchange"`: the identity provider whose grants the authorization server takes (ID-JAG).
     pub idp: Option<IdpConfig>,
 }
@@ -45,9 +47,25 @@ pub struct IdpConfig {
     pub token_endpoint: Option<String>,
     /// Our client id there.
     pub client_id: Option<String>,
+    /// Its secret, if it has one; best as `${secret:NAME}`.
+    #[schemars(with = "Option<String>")]
+    pub client_secret: Option<Secret>,
     /// One ID token for all callers; by default each caller's own JWT is exchanged.
     #[schemars(with = "Option<String>")]
     pub id_token: Option<Secret>,
+}
+
+/// What a token that is exchanged is said to be (RFC 8693, section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SubjectTokenType {
+    /// An access token.
+    #[default]
+    AccessToken,
+    /// An ID token of OpenID Connect.
+    IdToken,
+    /// Any JWT.
+    Jwt,
 }
 
 /// How tokens are come by.
@@ -92,6 +110,14 @@ impl OauthConfig {
             {
                 "needs the address of the identity provider in `idp.issuer`"
             }
+            GrantKind::Exchange if self.idp.as_ref().is_some_and(IdpConfig::lacks_id) => {
+                "has an `idp.client_secret` and no `idp.client_id`"
+            }
+            _ if self.subject_token_type.is_some()
+                && (grant != GrantKind::Exchange || self.idp.is_some()) =>
+            {
+                "has a `subject_token_type`, which only `auth = \"exchange\"` without `idp` uses"
+            }
             GrantKind::Person | GrantKind::Exchange if self.assertion.is_some() => {
                 "has an `assertion`, which only `auth = \"client\"` uses"
             }
@@ -121,5 +147,22 @@ impl OauthConfig {
         })?;
         let text = Secret::from(text);
         Ok(Some(Secret::from(text.expose().trim())))
+    }
+}
+
+impl IdpConfig {
+    fn lacks_id(&self) -> bool {
+        self.client_secret.is_some() && self.client_id.is_none()
+    }
+}
+
+impl SubjectTokenType {
+    /// Returns its name in a request.
+    pub(super) fn urn(self) -> &'static str {
+        match self {
+            Self::AccessToken => "urn:ietf:params:oauth:token-type:access_token",
+            Self::IdToken => "urn:ietf:params:oauth:token-type:id_token",
+            Self::Jwt => "urn:ietf:params:oauth:token-type:jwt",
+        }
     }
 }

@@ -2,14 +2,33 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde_json::Value;
+use switchboard_vault::Secret;
 use tokio::time::sleep;
 
 use super::{
     client_issuer, credential::StoredSignIn, error::Error, http::trusted, sign_in::SignIn, token,
 };
 
-/// How often to ask if the authorization server does not say.
+/// How often to ask if the authorization server does not say, in seconds.
 const INTERVAL: u64 = 5;
+
+/// How long a person has if the authorization server does not say, in seconds.
+const LIFETIME: u64 = 600;
+
+/// What an authorization server gives.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DeviceResponse {
+    device_code: Option<Secret>,
+    user_code: Option<String>,
+    verification_uri: Option<String>,
+    verification_uri_complete: Option<String>,
+    // What is no number is as if it were not there.
+    expires_in: Value,
+    interval: Value,
+}
 
 /// What a person is to do on another device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,26 +57,23 @@ impl SignIn {
         // Also a client that proves who it is in a header names itself here.
         form.push(("client_id", &client.id));
         let proof = client.proof(&self.issuer.issuer)?;
-        let form = proof.form(&form);
-        let answer =
-            self.http.form(&endpoint, &form, &proof.headers, "begin the device flow").await?;
+        let answer = self.http.form(&endpoint, &form, &proof, "begin the device flow").await?;
         if !answer.status.is_success() {
             return Err(token::refusal(&answer));
         }
-        let body = answer.body();
-        let text = |name: &str| body[name].as_str().map(str::to_owned);
+        let given: DeviceResponse = answer.read().unwrap_or_default();
         let missing = |name: &str| Error::Metadata(format!("the device flow has no {name}"));
-        let device_code = text("device_code").ok_or_else(|| missing("device_code"))?;
-        let address = text("verification_uri").ok_or_else(|| missing("verification_uri"))?;
-        let complete = text("verification_uri_complete");
+        let device_code = given.device_code.ok_or_else(|| missing("device_code"))?;
+        let address = given.verification_uri.ok_or_else(|| missing("verification_uri"))?;
+        let complete = given.verification_uri_complete;
         let complete = complete.map(|address| trusted(&address, &self.key.url)).transpose()?;
         show(&DeviceCode {
             verification_uri: trusted(&address, &self.key.url)?.into(),
-            user_code: text("user_code").ok_or_else(|| missing("user_code"))?,
+            user_code: given.user_code.ok_or_else(|| missing("user_code"))?,
             verification_uri_complete: complete.map(Into::into),
         });
-        let lifetime = body["expires_in"].as_u64().unwrap_or(600);
-        let interval = body["interval"].as_u64().unwrap_or(INTERVAL).clamp(1, 60);
+        let lifetime = given.expires_in.as_u64().unwrap_or(LIFETIME);
+        let interval = given.interval.as_u64().unwrap_or(INTERVAL).clamp(1, 60);
         let waiting = self.poll(client, &device_code, Duration::from_secs(interval));
         let limit = Duration::from_secs(lifetime);
         tokio::time::timeout(limit, waiting).await.unwrap_or(Err(Error::TimedOut(lifetime)))
@@ -66,12 +82,12 @@ impl SignIn {
     async fn poll(
         &self,
         client: super::client::ClientRegistration,
-        device_code: &str,
+        device_code: &Secret,
         mut interval: Duration,
     ) -> Result<StoredSignIn, Error> {
         let grant = [
             ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
-            ("device_code", device_code),
+            ("device_code", device_code.expose()),
             ("resource", &self.resource),
         ];
         loop {

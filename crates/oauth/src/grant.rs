@@ -7,7 +7,7 @@ use tokio::task::spawn_blocking;
 
 use super::{
     client,
-    config::{GrantKind, IdpConfig},
+    config::{GrantKind, IdpConfig, SubjectTokenType},
     credential::StoredSignIn,
     error::Error,
     http::trusted,
@@ -18,8 +18,6 @@ use super::{
 
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
-const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
 /// What an identity provider gives: a grant, if it is of our type.
@@ -82,11 +80,12 @@ impl SignIn {
     }
 
     async fn by_exchange(&self, subject: &Secret) -> Result<StoredSignIn, Error> {
+        let subject_type = self.config.subject_token_type.unwrap_or_default();
         let grant = [
             ("grant_type", EXCHANGE),
             ("subject_token", subject.expose()),
-            ("subject_token_type", ACCESS_TOKEN),
-            ("requested_token_type", ACCESS_TOKEN),
+            ("subject_token_type", subject_type.urn()),
+            ("requested_token_type", SubjectTokenType::AccessToken.urn()),
         ];
         self.request_token(&grant).await
     }
@@ -110,12 +109,14 @@ impl SignIn {
     async fn identity_assertion(&self, idp: &IdpConfig, subject: &Secret) -> Result<Secret, Error> {
         // The settings name it, not the server.
         let http = self.http.allow_private();
-        let endpoint = match &idp.token_endpoint {
-            Some(endpoint) => trusted(endpoint, &self.key.url)?,
+        let (endpoint, methods) = match &idp.token_endpoint {
+            Some(endpoint) => (trusted(endpoint, &self.key.url)?, None),
             None => {
                 let found = metadata::authorization_server(&http, &idp.issuer, &self.key.url);
                 let found = found.await?;
-                found.endpoint("token endpoint", found.token_endpoint.as_ref(), &self.key.url)?
+                let endpoint = found.token_endpoint.as_ref();
+                let endpoint = found.endpoint("token endpoint", endpoint, &self.key.url)?;
+                (endpoint, found.token_endpoint_auth_methods_supported)
             }
         };
         let scopes = self.scopes_without_person();
@@ -123,14 +124,13 @@ impl SignIn {
             ("grant_type", EXCHANGE),
             ("requested_token_type", ID_JAG),
             ("subject_token", subject.expose()),
-            ("subject_token_type", ID_TOKEN),
+            ("subject_token_type", SubjectTokenType::IdToken.urn()),
             ("audience", &self.issuer.issuer),
             ("resource", &self.resource),
         ];
         form.extend((!scopes.is_empty()).then_some(("scope", scopes.as_str())));
-        form.extend(idp.client_id.as_deref().map(|id| ("client_id", id)));
-        let what = "exchange the ID token";
-        let answer = http.form(&endpoint, &form, &[], what).await?;
+        let proof = client::at_provider(idp, methods.as_deref()).proof(&idp.issuer)?;
+        let answer = http.form(&endpoint, &form, &proof, "exchange the ID token").await?;
         if !answer.status.is_success() {
             return Err(token::refusal(&answer));
         }

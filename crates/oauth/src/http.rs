@@ -18,6 +18,7 @@ use zeroize::Zeroizing;
 
 use super::{
     challenge::Challenge,
+    client::ClientProof,
     dpop::NONCE,
     error::Error,
     secret_observer::{SecretGuard, SecretObserver},
@@ -118,11 +119,11 @@ impl HttpClient {
     }
 
     /// Returns what says that the secrets of a request are in use.
-    fn secrets_of(&self, form: &[(&str, &str)], headers: &[(&str, Secret)]) -> Vec<SecretGuard> {
+    fn secrets_of(&self, form: &[(&str, &str)], proof: &ClientProof) -> Vec<SecretGuard> {
         let Some(observe) = &self.observe else { return Vec::new() };
         let fields = form.iter().filter(|(name, _)| SECRET_FIELDS.contains(name));
         let fields = fields.map(|(_, value)| observe(&Secret::from(*value)));
-        fields.chain(headers.iter().map(|(_, value)| observe(value))).collect()
+        fields.chain(proof.secrets().map(|secret| observe(secret))).collect()
     }
 
     /// Returns the client for what a server says of itself: a server of the public internet cannot make us reach into the
@@ -226,18 +227,19 @@ impl HttpClient {
         Ok(None)
     }
 
-    /// Posts a form, and reads the answer whatever its status.
+    /// Posts a form with what proves who sends it, and reads the answer whatever its status.
     pub(super) async fn form(
         &self,
         url: &Url,
         form: &[(&str, &str)],
-        headers: &[(&str, Secret)],
+        proof: &ClientProof,
         what: &'static str,
     ) -> Result<OAuthResponse, Error> {
-        let _in_use = self.secrets_of(form, headers);
-        let mut request = self.client(url).await?.post(url.clone()).form(form);
+        let form = proof.form(form);
+        let _in_use = self.secrets_of(&form, proof);
+        let mut request = self.client(url).await?.post(url.clone()).form(&form);
         request = request.header(header::ACCEPT, "application/json");
-        for (name, value) in headers {
+        for (name, value) in &proof.headers {
             let mut value = header::HeaderValue::from_str(value.expose()).map_err(|_| {
                 Error::Settings("a client id or secret cannot be sent in a header".to_owned())
             })?;

@@ -48,7 +48,7 @@ pub use authorizer::Authorizer;
 pub use caller_key::CallerKey;
 pub use caller_sign_in::{NotSignedIn, opens_pages, principal_of};
 pub use challenge::{Challenge, DpopDemand};
-pub use config::{GrantKind, IdpConfig, OauthConfig};
+pub use config::{GrantKind, IdpConfig, OauthConfig, SubjectTokenType};
 pub use credential::{CredentialKey, Owner, StoredSignIn};
 pub use credential_store::{CredentialLock, CredentialStore, StoreFuture, VaultCredentials};
 pub use deps::OauthDeps;

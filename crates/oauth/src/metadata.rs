@@ -131,6 +131,11 @@ impl ServerMetadata {
         trusted(address, server)
     }
 
+    /// How clients may prove who they are at the token endpoint; empty if that is not said.
+    pub(super) fn auth_methods(&self) -> &[String] {
+        self.token_endpoint_auth_methods_supported.as_deref().unwrap_or_default()
+    }
+
     /// Refuses an authorization server that does not say that it checks codes as PKCE does.
     pub(super) fn check_pkce(&self) -> Result<(), Error> {
         let methods = self.code_challenge_methods_supported.as_deref().unwrap_or_default();

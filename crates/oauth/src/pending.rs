@@ -25,7 +25,7 @@ pub struct OutgoingAuthorizationRequest {
     pub(super) client: ClientRegistration,
     pub(super) url: Url,
     pub(super) redirect: Url,
-    pub(super) state: String,
+    pub(super) state: Secret,
     pub(super) verifier: Secret,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct StoredRequest {
     client: ClientRegistration,
     url: String,
     redirect: String,
-    state: String,
+    state: Secret,
     verifier: Secret,
 }
 
@@ -123,7 +123,7 @@ impl OutgoingAuthorizationRequest {
 
     /// The text that the response must repeat; nobody can guess it.
     pub fn state(&self) -> &str {
-        &self.state
+        self.state.expose()
     }
 
     /// Gets the tokens, with the whole address that the browser came back to.
@@ -151,7 +151,7 @@ impl OutgoingAuthorizationRequest {
             found.next().filter(|_| found.next().is_none())
         };
         let Some(state) = parameter("state") else { return Ok(None) };
-        if ring_equal(&state, &self.state) {
+        if ring_equal(&state, self.state.expose()) {
             self.check_issuer(parameter("iss").as_deref())?;
         } else {
             return Err(Error::Response("its state belongs to another sign-in".to_owned()));

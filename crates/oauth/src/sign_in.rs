@@ -122,12 +122,14 @@ impl SignIn {
         let endpoint = self.issuer.authorization_endpoint.as_ref();
         let mut url = self.issuer.endpoint("authorization endpoint", endpoint, &self.key.url)?;
         let client = self.client(Some(redirect.as_str())).await?;
-        let (state, verifier) = (random::text()?, random::text()?);
+        let (state, verifier) = (Secret::from(random::text()?), Secret::from(random::text()?));
         {
             let mut query = url.query_pairs_mut();
             query.append_pair("response_type", "code").append_pair("client_id", &client.id);
-            query.append_pair("redirect_uri", redirect.as_str()).append_pair("state", &state);
-            query.append_pair("code_challenge", &random::challenge(&verifier));
+            query
+                .append_pair("redirect_uri", redirect.as_str())
+                .append_pair("state", state.expose());
+            query.append_pair("code_challenge", &random::challenge(verifier.expose()));
             query.append_pair("code_challenge_method", "S256");
             query.append_pair("resource", &self.resource);
             if let Some(key) = &self.dpop {
@@ -142,14 +144,7 @@ impl SignIn {
             }
         }
         let sign_in = self.clone();
-        Ok(OutgoingAuthorizationRequest {
-            sign_in,
-            client,
-            url,
-            redirect,
-            state,
-            verifier: verifier.into(),
-        })
+        Ok(OutgoingAuthorizationRequest { sign_in, client, url, redirect, state, verifier })
     }
 
     pub(super) async fn client(&self, redirect: Option<&str>) -> Result<ClientRegistration, Error> {
@@ -272,8 +267,7 @@ async fn revoke_at(
     for (token, hint) in tokens.chain([(&credential.access_token, "access_token")]) {
         let form = [("token", token.expose()), ("token_type_hint", hint)];
         let proof = credential.client.proof(&credential.issuer)?;
-        let form = proof.form(&form);
-        let answer = http.form(endpoint, &form, &proof.headers, "revoke the sign-in").await;
+        let answer = http.form(endpoint, &form, &proof, "revoke the sign-in").await;
         is_revoked &= answer.is_ok_and(|answer| answer.status.is_success());
     }
     Ok(is_revoked)

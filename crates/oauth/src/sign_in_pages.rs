@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::rand::{SecureRandom, SystemRandom};
 use switchboard_toolcall::{BoxFuture, Principal};
+use switchboard_vault::Secret;
 use tokio::{
     sync::watch,
     time::{Duration, Instant, timeout_at},
@@ -71,7 +72,7 @@ pub struct SignInPage {
 struct BrowserStep {
     request: OutgoingAuthorizationRequest,
     /// What the browser's cookie must be.
-    cookie: String,
+    cookie: Secret,
 }
 
 /// Where to send a browser.
@@ -79,7 +80,7 @@ pub struct BrowserRedirect {
     /// The authorization server's page.
     pub url: Url,
     /// The cookie that the browser must bring back.
-    pub cookie: String,
+    pub cookie: Secret,
 }
 
 impl SignInPages {
@@ -227,7 +228,9 @@ impl SignInPages {
         let at = open.iter().position(|page| {
             let step = page.browser();
             let step = step.as_ref().filter(|step| is_same(step.request.state(), state));
-            step.is_some_and(|step| cookies.iter().any(|cookie| is_same(cookie, &step.cookie)))
+            step.is_some_and(|step| {
+                cookies.iter().any(|cookie| is_same(cookie, step.cookie.expose()))
+            })
         })?;
         let page = open.remove(at);
         let step = page.browser().take()?;
@@ -279,7 +282,7 @@ impl SignInPage {
         let sign_in = authorizer.ok_or_else(unusable)?.prepare().await?;
         let request = sign_in.begin_at(self.redirect.clone()).await?;
         let url = request.url().clone();
-        let random = random();
+        let random = random().map(Secret::from);
         let cookie =
             random.ok_or_else(|| Error::Metadata("the system has no random numbers".to_owned()))?;
         *self.browser() = Some(BrowserStep { request, cookie: cookie.clone() });

@@ -86,7 +86,7 @@ impl TokenEndpoint<'_> {
             let text = key.proof("POST", self.url, None, nonce)?;
             proof.headers.push((dpop::PROOF, text.into()));
         }
-        http.form(self.url, &proof.form(grant), &proof.headers, "get a token").await
+        http.form(self.url, grant, &proof, "get a token").await
     }
 }
 

@@ -82,7 +82,7 @@ impl Pairing {
 }
 
 /// The lines between the heading of the summary and its total.
-fn summary(told: &str) -> Result<Vec<Scenario>> {
+pub(super) fn summary(told: &str) -> Result<Vec<Scenario>> {
     let (_, after) = told.split_once("SUMMARY ===").context("the suite printed no summary")?;
     let lines = after.lines().map(str::trim).take_while(|line| !line.starts_with("Total"));
     let scenarios: Option<Vec<_>> =

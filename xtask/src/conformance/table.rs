@@ -1,4 +1,5 @@
-//! Writes the tables of one leg: how many scenarios pass, why others do not, and what became of those that do not count.
+//! Writes the tables of one leg: how many scenarios pass, why others do not, and what became of those that do not count; and the
+//! one of the authorization server.
 
 use std::fmt::Write;
 
@@ -79,7 +80,7 @@ fn place(pairing: &Pairing) -> String {
 fn checks(scenario: &Scenario) -> String {
     match scenario.failed {
         0 => "a warning".to_owned(),
-        failed => format!("{} of {} checks", scenario.passed, scenario.passed + failed),
+        _ => share(scenario),
     }
 }
 
@@ -100,6 +101,24 @@ fn unscored(pairings: &[Pairing]) -> Option<String> {
         table.push('\n');
     }
     (!names.is_empty()).then_some(table)
+}
+
+/// One row per scenario, one column per revision in which the suite runs it.
+pub(super) fn by_scenario(runs: &[(&str, Vec<Scenario>)]) -> String {
+    let columns: Vec<_> = runs.iter().map(|(revision, _)| (*revision).to_owned()).collect();
+    let mut table = head("scenario", &columns);
+    for name in distinct(runs.iter().flat_map(|(_, scenarios)| scenarios)) {
+        let cells = runs.iter().map(|(_, scenarios)| {
+            let here = scenarios.iter().find(|scenario| scenario.name == name);
+            here.map_or(String::new(), |here| format!("{} ({})", verdict(here), share(here)))
+        });
+        let _ = writeln!(table, "| `{name}` | {} |", cells.collect::<Vec<_>>().join(" | "));
+    }
+    table
+}
+
+fn share(scenario: &Scenario) -> String {
+    format!("{} of {} checks", scenario.passed, scenario.passed + scenario.failed)
 }
 
 fn verdict(scenario: &Scenario) -> &'static str {

@@ -173,3 +173,18 @@ fn a_check_writes_nothing_and_names_the_line() {
     settle(&path, "a\nb\n", "a\nc\n", false).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "a\nc\n");
 }
+
+#[test]
+fn an_authorization_server_is_told_of_by_scenario_and_revision() {
+    let old = "=== SUMMARY ===\n✓ metadata: 7 passed, 0 failed\n\nTotal: 7 passed, 0 failed\n";
+    let new = "=== SUMMARY ===\n✓ metadata: 8 passed, 0 failed\n✗ code: 2 passed, 1 failed\n\nTotal: 10 passed, 1 failed\n";
+    let runs = [("2025-03-26", old), ("2026-07-28", new)];
+    let runs = runs.map(|(revision, told)| (revision, results::summary(told).unwrap()));
+    let expected = "\
+| scenario | 2025-03-26 | 2026-07-28 |
+| --- | --- | --- |
+| `metadata` | passes (7 of 7 checks) | passes (8 of 8 checks) |
+| `code` |  | fails (2 of 3 checks) |
+";
+    assert_eq!(table::by_scenario(&runs), expected);
+}

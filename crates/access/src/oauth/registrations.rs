@@ -24,7 +24,11 @@ const MOST: usize = 1000;
 /// The registered clients, in a file; in a cluster, shared with the other gateways.
 pub(super) struct Registrations {
     file: PathBuf,
+    now: Clock,
 }
+
+/// Says what time it is.
+type Clock = Box<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// A registered client.
 #[derive(Clone, Serialize, Deserialize)]
@@ -40,7 +44,7 @@ impl Registrations {
     pub(super) fn beside(tokens: &Path) -> Self {
         let folder = tokens.parent().map(|folder| folder.join("oauth-clients.json"));
         // Without a folder, nothing can be written.
-        Self { file: folder.unwrap_or_default() }
+        Self { file: folder.unwrap_or_default(), now: Box::new(Timestamp::now) }
     }
 
     /// Returns the client with this id.
@@ -63,7 +67,7 @@ impl Registrations {
             )
         };
         let found: Registration =
-            found.filter(|one: &Registration| one.until > Timestamp::now()).ok_or_else(unknown)?;
+            found.filter(|one: &Registration| one.until > (self.now)()).ok_or_else(unknown)?;
         Ok(found.client)
     }
 
@@ -75,7 +79,7 @@ impl Registrations {
         peers: Option<&dyn Peers>,
     ) -> Result<(), OAuthError> {
         let life = if is_used { USED } else { NEW };
-        let until = Timestamp::now().saturating_add(life).unwrap_or(Timestamp::MAX);
+        let until = (self.now)().saturating_add(life).unwrap_or(Timestamp::MAX);
         let new = Registration { client, until, is_used };
         let Some(peers) = peers else { return self.write(new) };
         let value = serde_json::to_value(&new).unwrap_or_default();
@@ -89,7 +93,7 @@ impl Registrations {
         let failed = |error: io::Error| self.failed(&error);
         let _lock = locked_file::lock(&self.file).map_err(failed)?;
         let mut all = self.read()?;
-        let now = Timestamp::now();
+        let now = (self.now)();
         all.retain(|one| one.until > now && one.client.id != new.client.id);
         while all.len() >= MOST {
             let first = all.iter().enumerate().min_by_key(|(_, one)| (one.is_used, one.until));
@@ -165,3 +169,6 @@ impl Access {
         Ok(response)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,27 +21,46 @@ use crate::{
 
 const ACCESS: &str = "opaque-access-value-of-ada";
 const REFRESH: &str = "opaque-refresh-value-of-ada";
+const CODE: &str = "one-time-code-value";
+const DEVICE: &str = "device-code-value-of-ada";
 
 /// An MCP server with one tool, which is its own authorization server.
 struct SignInServer {
     origin: String,
+    received: Arc<Mutex<Received>>,
+}
+
+/// What the server saw.
+#[derive(Default)]
+struct Received {
     /// The paths that were asked for.
-    asked: Arc<Mutex<Vec<String>>>,
+    paths: Vec<String>,
+    /// Arguments and environments of the program's processes, while it had a code or a token in its hands.
+    processes: Vec<String>,
 }
 
 impl SignInServer {
     fn start() -> Self {
+        Self::start_with("")
+    }
+
+    /// One at which people can sign in on another device, if they ever do.
+    fn with_devices() -> Self {
+        Self::start_with("device")
+    }
+
+    fn start_with(flow: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::<Mutex<Vec<String>>>::default();
-        let (of_thread, told) = (origin.clone(), asked.clone());
+        let received = Arc::<Mutex<Received>>::default();
+        let (of_thread, told) = (origin.clone(), received.clone());
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (origin, told) = (of_thread.clone(), told.clone());
-                thread::spawn(move || answer(stream.unwrap(), &origin, &told));
+                thread::spawn(move || answer(stream.unwrap(), &origin, flow, &told));
             }
         });
-        Self { origin, asked }
+        Self { origin, received }
     }
 
     fn place(&self) -> TestFolder {
@@ -55,12 +74,12 @@ impl SignInServer {
     }
 
     fn was_asked(&self, path: &str) -> bool {
-        self.asked.lock().unwrap().iter().any(|asked| asked == path)
+        self.received.lock().unwrap().paths.iter().any(|asked| asked == path)
     }
 }
 
 /// Answers one request.
-fn answer(stream: TcpStream, origin: &str, told: &Mutex<Vec<String>>) {
+fn answer(stream: TcpStream, origin: &str, flow: &str, received: &Mutex<Received>) {
     let mut reader = BufReader::new(stream);
     let (mut first, mut length, mut is_known) = (String::new(), 0, false);
     reader.read_line(&mut first).unwrap();
@@ -79,13 +98,66 @@ fn answer(stream: TcpStream, origin: &str, told: &Mutex<Vec<String>>) {
     reader.read_exact(&mut body).unwrap();
     let target = first.split(' ').nth(1).unwrap_or_default().to_owned();
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    told.lock().unwrap().push(path.to_owned());
-    let (status, headers, content) = respond(path, query, &body, is_known, origin);
+    let processes = if path == "/token" || is_known { processes() } else { Vec::new() };
+    {
+        let mut received = received.lock().unwrap();
+        received.paths.push(path.to_owned());
+        received.processes.extend(processes);
+    }
+    let (status, headers, content) = match flow {
+        "device" => respond_to_device(path, origin),
+        _ => None,
+    }
+    .unwrap_or_else(|| respond(path, query, &body, is_known, origin));
     let head = format!(
         "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
         content.len()
     );
     _ = reader.get_mut().write_all(format!("{head}{content}").as_bytes());
+}
+
+/// Arguments and environment of each process of the program, and of those that it has started.
+fn processes() -> Vec<String> {
+    let read = |pid: &str, what: &str| fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
+    let is_program = |pid: &str| {
+        let words = read(pid, "cmdline");
+        words.split(|byte| *byte == 0).next() == Some(env!("CARGO_BIN_EXE_switchboard").as_bytes())
+    };
+    let parent = |pid: &str| {
+        let status = String::from_utf8_lossy(&read(pid, "status")).into_owned();
+        status.lines().find_map(|line| Some(line.strip_prefix("PPid:")?.trim().to_owned()))
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let ours = pids
+        .filter(|pid| pid.parse::<u32>().is_ok())
+        .filter(|pid| is_program(pid) || parent(pid).is_some_and(|parent| is_program(&parent)));
+    let bytes = ours.map(|pid| [read(&pid, "cmdline"), read(&pid, "environ")].concat());
+    bytes.map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', "\n")).collect()
+}
+
+/// The device flow, of which nobody makes use.
+fn respond_to_device(path: &str, origin: &str) -> Option<(&'static str, String, String)> {
+    let (status, content) = match path {
+        "/.well-known/oauth-authorization-server" => (
+            "200 OK",
+            json!({
+                "issuer": origin, "token_endpoint": format!("{origin}/token"),
+                "registration_endpoint": format!("{origin}/register"),
+                "device_authorization_endpoint": format!("{origin}/device"),
+            }),
+        ),
+        "/device" => (
+            "200 OK",
+            json!({
+                "device_code": DEVICE, "user_code": "ABCD-EFGH", "verification_uri": format!("{origin}/activate"),
+                "expires_in": 600, "interval": 1,
+            }),
+        ),
+        "/token" => ("400 Bad Request", json!({"error": "authorization_pending"})),
+        _ => return None,
+    };
+    Some((status, "Content-Type: application/json\r\n".to_owned(), content.to_string()))
 }
 
 fn respond(
@@ -114,11 +186,8 @@ fn respond(
                     query.split('&').find_map(|pair| pair.strip_prefix(&format!("{name}=")));
                 found.unwrap().replace("%3A", ":").replace("%2F", "/")
             };
-            let to = format!(
-                "{}?code=one-time-code-value&state={}",
-                parameter("redirect_uri"),
-                parameter("state")
-            );
+            let to =
+                format!("{}?code={CODE}&state={}", parameter("redirect_uri"), parameter("state"));
             ("302 Found", format!("Location: {to}\r\n"), String::new())
         }
         "/token" => json(json!({
@@ -220,7 +289,13 @@ fn a_server_that_wants_a_sign_in_is_used_after_it() {
     let doctor = place.run(&["doctor"]);
     assert!(doctor.stdout.contains(", then renewed"), "{doctor:?}");
     // The config is trusted by name; nothing of the sign-in is anywhere, although the server repeats its token.
-    secrets::assert_none(place.path(), &[], &[ACCESS, REFRESH, "one-time-code-value"]);
+    secrets::assert_none(place.path(), &[], &[ACCESS, REFRESH, CODE]);
+    // Nor did any other user of the machine see it.
+    let processes = server.received.lock().unwrap().processes.join("\n");
+    assert!(processes.contains("\nlogin\ndocs\n"), "{processes}");
+    let leaks =
+        secrets::scan_text(&processes, "arguments or environment", &[ACCESS, REFRESH, CODE]);
+    assert_eq!(leaks, []);
 
     let out = place.run(&["logout", "docs"]);
     assert_eq!(out.stderr, format!("docs: signed out, and revoked at {}\n", server.origin));
@@ -276,6 +351,30 @@ fn an_interrupted_sign_in_leaves_nothing_open() {
         // And the next one works.
         assert_eq!(sign_in(&place).0.status, 0);
     }
+}
+
+// AU-1: nor while it waits for another device.
+#[test]
+fn an_interrupted_device_flow_leaves_nothing_open() {
+    let server = SignInServer::with_devices();
+    let place = server.place();
+    let mut child =
+        place.command(&["login", "docs", "--device"]).stdin(Stdio::null()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut told = String::new();
+    while !told.contains("ABCD-EFGH") {
+        assert!(stderr.read_line(&mut told).unwrap() > 0, "{told}");
+    }
+    wait_until("it asks whether the person is done", || server.was_asked("/token"));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert!(!child.wait().unwrap().success());
+    stderr.read_to_string(&mut told).unwrap();
+    // Whatever it had started would hold stderr open, and has ended too.
+    assert!(!place.path().join("state/switchboard/vault").exists());
+    assert!(place.run(&["logout", "docs"]).stderr.contains("nobody is signed in"));
+    assert_eq!(secrets::scan_text(&told, "what was printed", &[DEVICE]), []);
+    secrets::assert_none(place.path(), &[], &[DEVICE]);
 }
 
 // AU-1: 1 for what is refused, 2 for what is not there.

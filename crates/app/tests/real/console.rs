@@ -14,10 +14,13 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_testkit::{ProviderServer, Reply};
+use switchboard_testkit::{ProviderServer, Reply, secrets};
 use switchboard_toolcall::CallId;
 
-use crate::serving::{Serving, part, program, switchboard};
+use crate::{
+    serving::{Serving, part, program, switchboard},
+    sign_in,
+};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/console");
 
@@ -355,4 +358,31 @@ fn refusing_server() -> String {
 fn a_shared_sign_in_is_offered() {
     let url = refusing_server();
     look(&format!("[mcp]\nretry_attempts = 1\n[servers.docs]\nurl = '{url}'\n"), "shared", &[]);
+}
+
+// AU-3: one's own sign-in begins and ends in the console, at a certified authorization server.
+#[test]
+fn a_caller_signs_in_to_a_server_and_out() {
+    let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let told = outside.path().join("secrets");
+    let (_provider, issuer) = sign_in::node("provider.mjs", told.to_str().unwrap());
+    let (_resource, port) = sign_in::python(&issuer, "streamable-http");
+    let words = ["token", "new", "--name", "grace", "--json"];
+    let made = switchboard(folder.path(), &words).output().unwrap();
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let token = made["token"].as_str().unwrap();
+    // Who is signed in is known from the ID token.
+    let config = format!(
+        "[mcp]\nretry_attempts = 1\n[serve]\nrequire_token = true\n\
+         [servers.mail]\nurl = 'http://127.0.0.1:{port}/mcp'\nauth = 'user'\n\
+         oauth = {{ scopes = ['openid', 'offline_access', 'tools'] }}\n"
+    );
+    let serving = Serving::start(folder.path(), &config);
+    let url = format!("http://{}", serving.address);
+    run(folder.path(), "own_sign_in", &[&url, token, &issuer]);
+    serving.stop();
+    let told = fs::read_to_string(told).unwrap();
+    let known: Vec<&str> = told.lines().chain([token, sign_in::PASSWORD]).collect();
+    assert!(known.len() > 4, "{known:?}");
+    secrets::assert_none(&folder.path().join("state"), &[], &known);
 }

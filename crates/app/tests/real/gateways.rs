@@ -12,7 +12,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_testkit::nats::Nats;
+use switchboard_testkit::{nats::Nats, secrets};
 use tempfile::TempDir;
 
 use crate::{
@@ -59,6 +59,13 @@ impl TestCluster {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{words:?}: {errors}");
         serde_json::from_slice(&output.stdout).unwrap_or_default()
+    }
+
+    /// Checks that none of the secrets is in a file of a machine or of NATS.
+    fn has_none_of(&self, secrets: &[&str]) {
+        for folder in self.folders.iter().chain([&self._kept]) {
+            secrets::assert_none(folder.path(), &[], secrets);
+        }
     }
 
     /// A token that every gateway knows.

@@ -2,6 +2,8 @@
 //!
 //! The person before the browser is `oauth/browser.py`, and once Chromium. Afterwards nothing that was secret is found in the state folder or in the log.
 
+mod recorder;
+
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
@@ -13,6 +15,8 @@ use std::{
 use serde_json::{Value, json};
 use switchboard_testkit::secrets;
 
+use recorder::TrafficRecorder;
+
 use crate::serving::{Ending, free_port, part, program, switchboard};
 
 pub(crate) const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/oauth");
@@ -21,6 +25,8 @@ pub(crate) const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real
 struct OAuthGateway {
     folder: tempfile::TempDir,
     process: Ending,
+    /// Before it: clients and browsers know no other address.
+    recorder: TrafficRecorder,
     /// With `http://`.
     url: String,
     /// The token of the person.
@@ -43,8 +49,10 @@ impl OAuthGateway {
         let mut line = String::new();
         BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let told: Value = serde_json::from_str(&line).unwrap();
-        let url = told["address"].as_str().unwrap().to_owned();
-        Self { folder, process, url, token }
+        let address = told["address"].as_str().unwrap().replace("http://", "");
+        let recorder = TrafficRecorder::before(&address);
+        let url = format!("http://{}", recorder.address);
+        Self { folder, process, recorder, url, token }
     }
 
     fn mcp(&self) -> String {
@@ -86,12 +94,23 @@ impl OAuthGateway {
         assert!(revoked.success());
     }
 
-    /// Ends it, and checks that none of the secrets was written.
+    /// Checks that clients got a code, an access token and a refresh token.
+    fn has_given_tokens(&self) {
+        let passed = self.recorder.secrets();
+        for kind in ["sb_code_", "sb_at_", "sb_rt_"] {
+            assert!(passed.iter().any(|secret| secret.starts_with(kind)), "{kind}: {passed:?}");
+        }
+    }
+
+    /// Ends it, and checks that none of the secrets, nor any other that has passed, was written.
     fn leaves_nothing(mut self, secrets: &[String]) {
         let pid = self.process.0.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
         self.process.0.wait().unwrap();
-        let known: Vec<_> = secrets.iter().chain([&self.token]).map(String::as_str).collect();
+        let passed = self.recorder.secrets();
+        assert!(passed.iter().any(|secret| secret.starts_with("sb_code_")), "{passed:?}");
+        let known = secrets.iter().chain(&passed).chain([&self.token]);
+        let known: Vec<_> = known.map(String::as_str).collect();
         let log = fs::read(self.folder.path().join("log")).unwrap();
         assert!(!log.is_empty());
         assert_eq!(secrets::scan_text(&String::from_utf8_lossy(&log), "the log", &known), []);
@@ -196,6 +215,13 @@ fn with_a_person(gateway: &OAuthGateway, program: &Path, words: &[&str]) -> Stri
     whole
 }
 
+/// Leaves what the suite said to `cargo xtask conformance`, where that has asked for it.
+fn keep(run: &str, said: &str) {
+    if let Some(folder) = std::env::var_os("SWITCHBOARD_CONFORMANCE") {
+        fs::write(Path::new(&folder).join(format!("{run}.txt")), said).unwrap();
+    }
+}
+
 // AU-4
 #[test]
 fn the_conformance_suite_accepts_the_authorization_server() {
@@ -215,10 +241,12 @@ fn the_conformance_suite_accepts_the_authorization_server() {
         let client = ["--client-id", client["client_id"].as_str().unwrap(), "--port", &port];
         let words = [&words[..], &client, &["--spec-version", version]].concat();
         let said = with_a_person(&gateway, &node(), &words);
+        keep(&format!("authorization-{version}"), &said);
         // Each revision has both scenarios, and nothing in them warns or is left out.
         assert!(said.contains("authorization-code-grant: 1 passed, 0 failed"), "{said}");
         assert!(!["WARNING", "SKIPPED", "⚠"].iter().any(|word| said.contains(word)), "{said}");
     }
+    gateway.has_given_tokens();
     gateway.leaves_nothing(&[]);
 }
 
@@ -234,6 +262,7 @@ fn the_inspector_signs_in() {
         ["--method", "tools/call", "--tool-name", "math_eval", "--tool-arg", "expression=6*7"];
     let said = with_a_person(&gateway, &node(), &[&words[..], &call].concat());
     assert!(said.contains("42"), "{said}");
+    gateway.has_given_tokens();
     gateway.leaves_nothing(&[]);
 }
 

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod browser;
+mod documents;
 mod oidc;
 mod people;
 

@@ -19,6 +19,8 @@ const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-be
 pub(crate) struct ClientProof {
     fields: Vec<(&'static str, Secret)>,
     pub(crate) headers: Vec<(&'static str, Secret)>,
+    /// What is in a header, but spelt otherwise there.
+    encoded: Option<Secret>,
 }
 
 impl ClientProof {
@@ -28,6 +30,11 @@ impl ClientProof {
         // Our own come first; who names the client itself does not name it twice.
         let names: Vec<_> = own.iter().map(|(name, _)| *name).collect();
         own.iter().copied().chain(fields.filter(|(name, _)| !names.contains(name))).collect()
+    }
+
+    /// Every secret that is not in the form.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        self.headers.iter().map(|(_, value)| value).chain(&self.encoded)
     }
 }
 
@@ -45,6 +52,7 @@ impl ClientRegistration {
             let pair = Secret::from(format!("{}:{}", encoded(&self.id), encoded(secret)));
             let value = format!("Basic {}", BASE64_STANDARD.encode(pair.expose()));
             proof.headers.push(("Authorization", value.into()));
+            proof.encoded.clone_from(&self.secret);
             return Ok(proof);
         }
         if !self.id.is_empty() {

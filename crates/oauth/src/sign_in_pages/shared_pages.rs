@@ -58,7 +58,7 @@ struct StoredPage {
     until: u64,
     /// The state of the browser's sign-in that began last.
     #[serde(default)]
-    state: Option<String>,
+    state: Option<Secret>,
     #[serde(default)]
     outcome: Option<Result<(), String>>,
 }
@@ -93,15 +93,15 @@ impl PageSharing {
         let step = page.browser().as_ref().and_then(|step| {
             let stored = StoredStep {
                 page: page.id.clone(),
-                cookie: step.cookie.as_str().into(),
+                cookie: step.cookie.clone(),
                 request: StoredRequest::of(&step.request),
             };
-            let state = step.request.state().to_owned();
+            let state = step.request.state.clone();
             serde_json::to_string(&stored).ok().map(|text| (state, text))
         });
         let Some((state, text)) = step else { return };
-        self.put(page, Some(&state), None).await;
-        noted(self.pages.put(&step_name(&state), text.into(), page.life()).await);
+        self.put(page, Some(state.expose()), None).await;
+        noted(self.pages.put(&step_name(state.expose()), text.into(), page.life()).await);
     }
 
     /// Uses up what a browser has begun here. Returns false if it has been begun again, or ended, at another gateway.
@@ -196,7 +196,7 @@ impl PageSharing {
             server: page.server_name().to_owned(),
             caller,
             until: unix_seconds().saturating_add(life.as_secs()),
-            state: state.map(str::to_owned),
+            state: state.map(Secret::from),
             outcome: outcome.cloned(),
         };
         let Ok(text) = serde_json::to_string(&stored) else { return };
@@ -207,7 +207,7 @@ impl PageSharing {
 impl StoredPage {
     /// Whether the sign-in with this state is the one that began last, and has not ended.
     fn is_waiting_for(&self, state: &str) -> bool {
-        self.outcome.is_none() && self.state.as_deref() == Some(state)
+        self.outcome.is_none() && self.state.as_ref().map(Secret::expose) == Some(state)
     }
 }
 

@@ -121,7 +121,7 @@ impl FleetGateway {
         let back = Url::parse(&redirect_of(redirect.url.as_str()).await).unwrap();
         assert_eq!(back.path(), "/sign-in/callback");
         let state = back.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
-        (redirect.cookie, state, back.query().unwrap().to_owned())
+        (redirect.cookie.expose().to_owned(), state, back.query().unwrap().to_owned())
     }
 }
 

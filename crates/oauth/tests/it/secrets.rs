@@ -71,7 +71,12 @@ async fn every_secret_that_is_sent_is_told() {
 async fn every_secret_of_an_exchange_is_told() {
     let (mut world, told) = world().await;
     let idp = AuthorizationServer::start().await;
-    let settings = IdpConfig { issuer: idp.origin(), ..IdpConfig::default() };
+    let settings = IdpConfig {
+        issuer: idp.origin(),
+        client_id: Some("robot-at-idp".to_owned()),
+        client_secret: Some("provider-secret-value".into()),
+        ..IdpConfig::default()
+    };
     let client_secret = Some("configured-secret-value".into());
     let client_id = Some("robot".to_owned());
     world.config =
@@ -79,7 +84,11 @@ async fn every_secret_of_an_exchange_is_told() {
     let authorizer = world.granted_by(GrantKind::Exchange);
     authorizer.set_subject_token(&Secret::from("caller-secret-value"));
     _ = authorizer.refused(Challenge::default(), None).await;
-    assert_eq!(told.users("id-jag-secret-value"), [0]);
+    for sent in ["id-jag-secret-value", "provider-secret-value"] {
+        assert_eq!(told.users(sent), [0], "{sent}");
+    }
+    // As the headers for both spell them.
+    assert_eq!(told.users("Basic "), [0, 0]);
     // What the sign-in goes on with is in use for as long as it lasts.
     for used in ["caller-secret-value", "configured-secret-value"] {
         assert_eq!(told.users(used), [1], "{used}");

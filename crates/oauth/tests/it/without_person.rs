@@ -5,6 +5,7 @@ use ring::signature::{self, EcdsaKeyPair, KeyPair, UnparsedPublicKey};
 use serde_json::{Value, json};
 use switchboard_oauth::{
     Authorizer, Challenge, GrantKind, IdpConfig, OauthConfig, Remedy, Secret, SignInNeeded,
+    SubjectTokenType,
 };
 
 use crate::{
@@ -171,6 +172,11 @@ async fn a_callers_token_is_exchanged() {
         (form["client_id"].as_str(), &form["resource"]),
         ("robot", &world.server.resource())
     );
+    // What the authorization server takes it for is up to the settings.
+    world.config.subject_token_type = Some(SubjectTokenType::Jwt);
+    world.server.with(|known| known.access_tokens.clear());
+    let (form, _) = granted(&world, GrantKind::Exchange).await;
+    assert_eq!(form["subject_token_type"], "urn:ietf:params:oauth:token-type:jwt");
 }
 
 // AU-3: who has no token of an issuer cannot be exchanged for.
@@ -221,6 +227,49 @@ async fn an_identity_provider_decides_about_a_caller() {
     assert!(reason.contains("gave no grant"), "{reason}");
 }
 
+// AU-3: the secret for the identity provider goes there alone, as its metadata ask.
+#[tokio::test]
+async fn a_client_proves_who_it_is_to_an_identity_provider() {
+    let (mut world, idp) = (SignInSetup::new().await, AuthorizationServer::start().await);
+    let settings = IdpConfig {
+        issuer: idp.origin(),
+        client_id: Some("robot-at-idp".to_owned()),
+        client_secret: Some("idp-secret/+:".into()),
+        ..IdpConfig::default()
+    };
+    let basic = BASE64_STANDARD.encode("robot-at-idp:idp-secret%2F%2B%3A");
+    let fixed = Some(format!("{}/token", idp.origin()));
+    for (token_endpoint, methods) in [
+        (fixed, json!(["client_secret_post"])),
+        (None, json!(["client_secret_post", "client_secret_basic"])),
+        (None, Value::Null),
+    ] {
+        let settings = IdpConfig { token_endpoint, ..settings.clone() };
+        world.config = OauthConfig { idp: Some(settings), ..client() };
+        idp.with(|known| {
+            known.metadata = json!({"token_endpoint_auth_methods_supported": methods})
+        });
+        world.server.with(|known| known.access_tokens.clear());
+        let (form, headers) = granted(&world, GrantKind::Exchange).await;
+        assert_eq!(form["client_id"], "robot");
+        assert!(!headers.contains_key("authorization") && !form.contains_key("client_secret"));
+        let (asked, headers) = idp.with(|known| known.requests.remove(0));
+        assert_eq!(headers["authorization"], format!("Basic {basic}"));
+        assert!(!asked.contains_key("client_id") && !asked.contains_key("client_secret"));
+    }
+    world.config = OauthConfig { idp: Some(settings), ..client() };
+    let post = json!({"token_endpoint_auth_methods_supported": ["client_secret_post"]});
+    idp.with(|known| known.metadata = post);
+    world.server.with(|known| known.access_tokens.clear());
+    granted(&world, GrantKind::Exchange).await;
+    let (asked, headers) = idp.with(|known| known.requests.remove(0));
+    assert_eq!(
+        (asked["client_id"].as_str(), asked["client_secret"].as_str()),
+        ("robot-at-idp", "idp-secret/+:")
+    );
+    assert!(!headers.contains_key("authorization"));
+}
+
 // AU-3
 #[test]
 fn settings_that_do_not_fit_are_refused() {
@@ -230,6 +279,7 @@ fn settings_that_do_not_fit_are_refused() {
     };
     use GrantKind::{Client, Exchange, Person};
     let idp = json!({"issuer": "https://idp.example"});
+    let with_secret = |idp: &Value| json!({"issuer": idp["issuer"], "client_secret": "b"});
     for (config, grant) in [
         (json!({}), Person),
         (json!({"client_id": "a", "private_key": "b", "signing_algorithm": "ES256"}), Person),
@@ -237,6 +287,10 @@ fn settings_that_do_not_fit_are_refused() {
         (json!({"assertion": "a"}), Client),
         (json!({"client_id": "a", "issuer": "https://as.example"}), Exchange),
         (json!({"client_id": "a", "idp": idp}), Exchange),
+        (
+            json!({"client_id": "a", "issuer": "https://as.example", "subject_token_type": "id_token"}),
+            Exchange,
+        ),
     ] {
         assert_eq!(check(config, grant), Ok(()));
     }
@@ -250,6 +304,13 @@ fn settings_that_do_not_fit_are_refused() {
         (json!({"client_id": "a", "idp": {"issuer": "x"}}), Exchange, "`idp.issuer`"),
         (json!({"assertion": "a"}), Person, "has an `assertion`"),
         (json!({"idp": idp}), Person, "has an `idp`"),
+        (json!({"client_id": "a", "idp": with_secret(&idp)}), Exchange, "no `idp.client_id`"),
+        (json!({"subject_token_type": "jwt"}), Person, "`subject_token_type`"),
+        (
+            json!({"client_id": "a", "idp": idp, "subject_token_type": "jwt"}),
+            Exchange,
+            "`subject_token_type`",
+        ),
     ] {
         let found = check(config, grant).unwrap_err();
         assert!(found.contains(problem), "{found}");

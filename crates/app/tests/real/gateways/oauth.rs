@@ -30,5 +30,7 @@ fn a_client_is_let_in_at_any_gateway() {
                 wait_for("it to be out", out);
             }
         }
+        let secrets = secrets.iter().chain([&token]).map(String::as_str);
+        cluster.has_none_of(&secrets.collect::<Vec<_>>());
     }
 }

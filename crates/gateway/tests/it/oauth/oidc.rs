@@ -18,12 +18,16 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use switchboard_access::{OAuthConfig, oauth::OidcConfig};
 use switchboard_gateway::Config;
+use switchboard_testkit::{Logs, secrets};
+use tracing::Level;
 
-use super::{OAuthClient, browser::Browser, returned, tools};
+use super::{OAuthClient, browser::Browser, pair, returned, tools};
 use crate::{
     TestGateway,
     issuer::{Key, set},
 };
+
+const CLIENT_SECRET: &str = "se:cret of the gateway";
 
 /// What the issuer has issued and received.
 struct IssuerState {
@@ -35,6 +39,8 @@ struct IssuerState {
     claims: Value,
     /// What clients sent to the token endpoint.
     proofs: Vec<String>,
+    /// Every secret that occurred.
+    secrets: Vec<String>,
 }
 
 /// An OpenID provider that signs everybody in as Grace.
@@ -51,6 +57,7 @@ impl OidcIssuer {
             codes: HashMap::new(),
             claims: json!({}),
             proofs: Vec::new(),
+            secrets: vec![CLIENT_SECRET.to_owned()],
         };
         let issuer = Self(Arc::new(Mutex::new(known)));
         let router = Router::new()
@@ -77,7 +84,11 @@ impl OidcIssuer {
         let asked: HashMap<String, String> = url.query_pairs().into_owned().collect();
         assert_eq!((&*asked["client_id"], &*asked["scope"]), ("switchboard", "openid groups"));
         let mut back: Url = asked["redirect_uri"].parse().unwrap();
-        let code = format!("code-{}", self.with(|known| known.codes.len()));
+        let code = self.with(|known| {
+            let code = format!("{:03}-code-of-the-issuer", known.secrets.len());
+            known.secrets.extend([code.clone(), asked["state"].clone(), asked["nonce"].clone()]);
+            code
+        });
         back.query_pairs_mut()
             .append_pair("code", &code)
             .append_pair("state", &asked["state"])
@@ -89,7 +100,7 @@ impl OidcIssuer {
     async fn gateway(&self) -> TestGateway {
         let oidc = OidcConfig {
             client_id: "switchboard".to_owned(),
-            client_secret: Some("se:cret".to_owned().into()),
+            client_secret: Some(CLIENT_SECRET.to_owned().into()),
             scopes: vec!["groups".to_owned()],
         };
         let jwt = json!({"issuer": self.url(), "audience": "tools", "tools_claim": "tools"});
@@ -126,7 +137,8 @@ async fn token(
     let proof = headers["authorization"].to_str().unwrap().to_owned();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     issuer.with(|known| {
-        known.proofs.push(proof);
+        known.proofs.push(proof.clone());
+        known.secrets.extend([proof, form["code_verifier"].clone()]);
         // Each is good once.
         let asked = known.codes.remove(&form["code"]);
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&form["code_verifier"]));
@@ -143,8 +155,20 @@ async fn token(
         let changed = known.claims.as_object().unwrap().clone();
         claims.as_object_mut().unwrap().extend(changed);
         let token = known.key.token("EdDSA", &claims);
+        // Those of a key begin alike.
+        known.secrets.extend(token.split('.').skip(1).map(str::to_owned));
         (StatusCode::OK, Json(json!({"id_token": token, "access_token": "x", "token_type": "Bearer"})))
     })
+}
+
+/// Checks that no secret that occurred is in the log or in a file.
+fn leaves_nothing(issuer: &OidcIssuer, house: &TestGateway, logs: &Logs, of_client: &[&str]) {
+    let known = issuer.with(|known| known.secrets.clone());
+    let known: Vec<_> = known.iter().map(String::as_str).chain(of_client.iter().copied()).collect();
+    let lines = logs.lines();
+    assert!(!lines.is_empty());
+    assert_eq!(secrets::scan_text(&lines.join("\n"), "the log", &known), []);
+    secrets::assert_none(house._folder.path(), &[], &known);
 }
 
 /// Goes to the issuer as the link of the page says. Returns where the issuer sends the browser.
@@ -165,6 +189,7 @@ fn path(url: &Url) -> String {
 // AU-4
 #[tokio::test]
 async fn a_person_signs_in_at_the_issuer_and_lets_a_client_in() {
+    let logs = Logs::collect(Level::TRACE);
     let issuer = OidcIssuer::start().await;
     let house = issuer.gateway().await;
     let client = OAuthClient::register(&house).await;
@@ -182,13 +207,17 @@ async fn a_person_signs_in_at_the_issuer_and_lets_a_client_in() {
     let grant = house.tokens.all().into_iter().find_map(|token| token.entry().oauth.clone());
     assert_eq!(grant.unwrap().user.name(), "jwt:grace");
     // The id and the secret are each encoded as in a form.
-    let proof = base64::prelude::BASE64_STANDARD.encode("switchboard:se%3Acret");
+    let proof = base64::prelude::BASE64_STANDARD.encode("switchboard:se%3Acret+of+the+gateway");
     assert_eq!(issuer.with(|known| known.proofs.clone()), [format!("Basic {proof}")]);
+    let (access, refresh) = pair(&given);
+    let code = back["code"].as_str().unwrap();
+    leaves_nothing(&issuer, &house, &logs, &[code, &access, &refresh]);
 }
 
 // AU-4: and may do what the issuer's claims say.
 #[tokio::test]
 async fn claims_decide_what_clients_may_do() {
+    let logs = Logs::collect(Level::TRACE);
     let issuer = OidcIssuer::start().await;
     let house = issuer.gateway().await;
     let client = OAuthClient::register(&house).await;
@@ -200,12 +229,15 @@ async fn claims_decide_what_clients_may_do() {
     let page = browser.submit(&page.form("/oauth/authorize").with("decision", "allow")).await;
     let code = returned(&page)["code"].as_str().unwrap().to_owned();
     let (_, given) = client.exchange(&code, &[("resource", &whole)]).await;
-    assert_eq!(tools(&house, given["access_token"].as_str().unwrap()).await, ["echo"]);
+    let (access, refresh) = pair(&given);
+    assert_eq!(tools(&house, &access).await, ["echo"]);
+    leaves_nothing(&issuer, &house, &logs, &[&code, &access, &refresh]);
 }
 
 // AU-4: login CSRF, replay, mix-up, and ID tokens that are not for us.
 #[tokio::test]
 async fn what_is_not_the_issuers_answer_signs_nobody_in() {
+    let logs = Logs::collect(Level::TRACE);
     let issuer = OidcIssuer::start().await;
     let house = issuer.gateway().await;
     let client = OAuthClient::register(&house).await;
@@ -253,6 +285,7 @@ async fn what_is_not_the_issuers_answer_signs_nobody_in() {
     // The code is used up, and so is the cookie.
     let page = browser.get(&path(&back)).await;
     assert_eq!(page.status, 403, "{}", page.text);
+    leaves_nothing(&issuer, &house, &logs, &[]);
 }
 
 // AU-4

@@ -225,7 +225,11 @@ async fn consent_for_a_profile_is_for_its_tools() {
 }
 
 /// The names of the tools that an MCP client sees at this address, or the status.
-async fn listed(house: &TestGateway, path: &str, token: &str) -> Result<Vec<String>, u16> {
+pub(super) async fn listed(
+    house: &TestGateway,
+    path: &str,
+    token: &str,
+) -> Result<Vec<String>, u16> {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
