@@ -372,6 +372,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, conflicts_with = "listen")]
     pub(crate) stdio: bool,
 
+    /// With --stdio: answer only once the servers are connected, `[mcp] startup_wait` at most
+    #[arg(long, hide = true, requires = "stdio")]
+    pub(crate) await_servers: bool,
+
     /// With --stdio: serve this profile; over HTTP each is at /mcp/NAME
     #[arg(long, value_name = "NAME", requires = "stdio", add = ArgValueCandidates::new(completion::profile_names))]
     pub(crate) profile: Option<String>,

@@ -4,6 +4,7 @@
 mod attach;
 mod call;
 mod client;
+mod presence;
 mod servers;
 pub(crate) mod socket;
 mod tools;

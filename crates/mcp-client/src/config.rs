@@ -67,7 +67,8 @@ pub struct ServerConfig {
     pub cwd: Option<PathBuf>,
     /// The address of an HTTP server.
     pub url: Option<String>,
-    /// The Unix socket of a gateway of our own, over which `url` is reached. Never read from a config.
+    /// The Unix socket of a gateway of our own, over which `url` is reached; while nobody listens on it, `command` may be used
+    /// in its place. Never read from a config.
     #[serde(skip)]
     pub socket: Option<PathBuf>,
     /// What each request says in its headers.
@@ -271,6 +272,9 @@ impl ServerConfig {
 
     fn transport(&self) -> Result<TransportKind, String> {
         let needs = |kind: &str, key: &str| format!("type = \"{kind}\" needs `{key}`");
+        if self.socket.is_some() {
+            return Ok(TransportKind::Http);
+        }
         match (self.kind, &self.command, &self.url) {
             (None | Some(TransportKind::Stdio), Some(_), None) => Ok(TransportKind::Stdio),
             (None | Some(TransportKind::Http), None, Some(_)) => Ok(TransportKind::Http),

@@ -33,6 +33,7 @@ mod session_servers;
 mod user_servers;
 mod caller_sign_in;
 mod connect;
+mod fallback;
 mod attempt;
 mod known_protocols;
 mod server_failure;

@@ -198,8 +198,10 @@ impl Server {
                 ToolError::new(ErrorKind::ToolError, error.message.clone()).caused_by(error)
             }
             lost @ (Failure::Lost(_) | Failure::SessionExpired) => {
-                let service = format!("MCP server '{server}'");
-                let error = ToolError::unreachable(&spec.name, service);
+                let error = match self.config().socket {
+                    Some(_) => self.gateway_ended(spec),
+                    None => ToolError::unreachable(&spec.name, format!("MCP server '{server}'")),
+                };
                 match spec.is_read_only() {
                     true => error,
                     false => error.with_hint(

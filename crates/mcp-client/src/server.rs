@@ -6,7 +6,7 @@ mod sign_in;
 use std::{
     sync::{
         Arc, Mutex, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, SystemTime},
 };
@@ -126,6 +126,8 @@ pub struct Server {
     pub(super) user: Option<ServerUser>,
     /// The resources whose changes the server notifies us of.
     pub(super) watches: Watches,
+    /// Whether its program is used in place of its socket.
+    pub(super) uses_program: AtomicBool,
     sign_in: ServerSignIn,
 }
 
@@ -240,6 +242,7 @@ impl Server {
             users: UserServers::default(),
             user,
             watches: Watches::default(),
+            uses_program: AtomicBool::new(false),
             sign_in,
         }))
     }

@@ -22,9 +22,9 @@ use super::{
 };
 
 /// How long calls to a server that was removed from the config may still take.
-const RETIRING: Duration = Duration::from_secs(60);
+pub(super) const RETIRING: Duration = Duration::from_secs(60);
 /// How long a removed server must be without calls before it ends: a call that has looked up its tool may not have reached it yet.
-const QUIET: Duration = Duration::from_millis(200);
+pub(super) const QUIET: Duration = Duration::from_millis(200);
 
 /// The servers of a config, each in a task of its own.
 pub struct Servers {

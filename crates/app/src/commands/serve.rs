@@ -1,5 +1,6 @@
 //! `switchboard serve`: the same safe tools for every client (SPEC GW-1).
 
+mod attached;
 mod banner;
 mod install;
 mod membership;
@@ -59,10 +60,10 @@ pub(super) fn run(serve: &ServeArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     }
     let mut loaded = overrides::load(cli)?;
     profiles::check(&loaded, serve.profile.as_deref())?;
-    if serve.stdio
-        && let Some(gateway) = OwnGateway::find(cli, &loaded)
-    {
+    let gateway = serve.stdio.then(|| OwnGateway::find(cli, &loaded)).flatten();
+    if let Some(gateway) = &gateway {
         gateway.attach(&mut loaded, false, serve.profile.as_deref());
+        OwnGateway::add_fallback(&mut loaded, serve.profile.as_deref());
     }
     on_threads(loaded.settings.serve.threads, async {
         cluster::warn(&loaded)?;
@@ -86,10 +87,12 @@ pub(super) fn run(serve: &ServeArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
         let approver = approvals::elsewhere(approvals.clone());
         let answers = Arc::new(Bridge::to_clients());
         let deps = Deps { records, answers, approver, cluster, applies_serve_rules: true };
-        let app = App::build_with(&loaded, deps)?;
+        let mut app = App::build_with(&loaded, deps)?;
+        // What becomes of the gateway is told in words of its own.
+        app.is_quiet |= loaded.is_attached;
         let stop = told_to_stop()?;
         match membership {
-            None => over_stdio(serve, cli, &app, &loaded, stop).await,
+            None => over_stdio(serve, cli, &app, &loaded, gateway.as_ref(), stop).await,
             Some(membership) => {
                 let watched = ServedState { feed, store, approvals, membership };
                 over_http(serve, cli, &app, &loaded, watched, stop).await
@@ -104,11 +107,12 @@ async fn over_stdio(
     cli: &Cli,
     app: &App,
     loaded: &LoadedConfig,
+    gateway: Option<&OwnGateway>,
     stop: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     while_connected(app, loaded, Needs::AsSet, async |connections| {
-        if loaded.is_attached {
-            // All tools are the gateway's, so none are known until it is connected.
+        if loaded.is_attached || serve.await_servers {
+            // All tools of a gateway are unknown until it is connected.
             connections.wait_until_ready(false).await;
         }
         let (executor, servers) = (app.executor.clone(), connections.servers().clone());
@@ -124,10 +128,12 @@ async fn over_stdio(
         let server = server::Server::new(executor, Some(servers), config);
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let (about, nobody_asks) = (About::default(), mpsc::channel(1).1);
+        let upstreams = connections.all();
         let served = server.serve_stdio_until(input, output, caller, &stop);
         tokio::select! {
             served = served => served.context("failed to serve over stdio")?,
             failed = reload::follow(app, connections, None, &about, cli, loaded, nobody_asks) => failed?,
+            () = attached::follow(gateway, &upstreams) => unreachable!("it follows without an end"),
         }
         Ok(ExitCode::SUCCESS)
     })

@@ -1,6 +1,6 @@
 //! Settings with which the tools of a command are those of the gateway.
 
-use std::time::Duration;
+use std::{env::current_exe, path::absolute, time::Duration};
 
 use indexmap::IndexMap;
 use switchboard_mcp_client::ServerConfig;
@@ -53,6 +53,24 @@ impl OwnGateway {
         loaded.is_attached = true;
     }
 
+    /// Has a process of its own used in place of the gateway while that is away, if [`Server::use_program`] says so.
+    ///
+    /// [`Server::use_program`]: switchboard_mcp_client::Server::use_program
+    pub(crate) fn add_fallback(loaded: &mut LoadedConfig, profile: Option<&str>) {
+        let Some(server) = loaded.settings.servers.get_mut(SERVER_NAME) else { return };
+        let file = loaded.file.as_ref().map(|file| absolute(file).unwrap_or_else(|_| file.clone()));
+        let file = file.map(|file| file.display().to_string());
+        let config = file.iter().flat_map(|file| ["--config", file]);
+        let profile = profile.iter().flat_map(|profile| ["--profile", profile]);
+        let words = config.chain(["--alone", "serve", "--stdio", "--await-servers"]).chain(profile);
+        server.args = words.map(str::to_owned).collect();
+        server.command = Some(this_program());
+        server.inherit_env = true;
+        // It waits for its own servers first.
+        let wait = loaded.settings.mcp.startup_wait.0 + loaded.settings.mcp.connect_timeout.0;
+        server.connect_timeout = Some(HumanDuration(wait));
+    }
+
     fn server(
         &self,
         is_command_line: bool,
@@ -78,6 +96,15 @@ impl OwnGateway {
             keys_kept: Some(keys_kept),
             ..ServerConfig::default()
         }
+    }
+}
+
+/// Returns the path of this program; on Linux one that is this program even after an upgrade has replaced its file.
+fn this_program() -> String {
+    let path = || current_exe().map(|program| program.display().to_string());
+    match cfg!(target_os = "linux") {
+        true => "/proc/self/exe".to_owned(),
+        false => path().unwrap_or_else(|_| "switchboard".to_owned()),
     }
 }
 

@@ -63,12 +63,15 @@ impl Server {
         let known = self.deps.protocols.get(&self.key);
         let remembered = known.filter(|_| asked == Protocol::Auto && !failed.with_memory);
         let first_message = match remembered.map(|known| known.protocol) {
+            // It is this program again.
+            _ if self.uses_program() => FirstMessage::Discover,
             _ if asked == Protocol::Auto && failed.on_probe => FirstMessage::InitializeFirst,
             Some(Protocol::Legacy) => FirstMessage::InitializeFirst,
             _ => asked.into(),
         };
         // Only a URL can turn out to be of another transport than the settings say.
         let kind = match (self.kind(), remembered) {
+            _ if self.uses_program() => TransportKind::Stdio,
             (TransportKind::Http, Some(KnownProtocol { kind: TransportKind::Sse, .. })) => {
                 TransportKind::Sse
             }

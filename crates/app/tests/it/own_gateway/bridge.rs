@@ -3,16 +3,18 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Lines, Write},
-    process::{Child, ChildStdin, ChildStdout, Stdio},
+    os::unix::fs::PermissionsExt,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     thread,
     time::Duration,
 };
 
 use serde_json::{Value, json};
 
-use super::serve;
+use super::{serve, starts};
 use crate::{
     fixture::{section, wait_until},
+    serving::Serving,
     test_folder::TestFolder,
 };
 
@@ -29,8 +31,14 @@ struct Client {
 
 impl Client {
     fn start(place: &TestFolder, is_modern: bool) -> Self {
-        let mut command = place.command(&["serve", "--stdio"]);
-        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        Self::spawn(place.command(&["serve", "--stdio"]), place, is_modern)
+    }
+
+    /// As [`start`](Self::start), by another command.
+    fn spawn(mut command: Command, place: &TestFolder, is_modern: bool) -> Self {
+        let said = fs::File::create(place.path().join("said")).unwrap();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(said);
+        let mut child = command.spawn().unwrap();
         let input = child.stdin.take().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
         let capabilities = json!({"elicitation": {}, "sampling": {}});
@@ -91,6 +99,12 @@ impl Client {
             }
             thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Calls a tool and returns the result.
+    fn call(&mut self, id: u64, name: &str) -> Value {
+        self.ask(id, "tools/call", call(name, json!({"a": 1, "b": 2})), false);
+        self.hear(|message| message["id"] == id)["result"].clone()
     }
 
     fn end(mut self) {
@@ -254,5 +268,97 @@ fn changed_lists_are_told_to_the_client() {
     while client.list_changes == 0 {
         client.hear(|_| true);
     }
+    client.end();
+}
+
+const SUM: &str = "3";
+
+/// What the last `serve --stdio` wrote to its stderr.
+fn said(place: &TestFolder) -> String {
+    fs::read_to_string(place.path().join("said")).unwrap()
+}
+
+fn kill(serving: &mut Serving) {
+    serving.signal("-KILL");
+    serving.child.wait().unwrap();
+}
+
+/// The client that made the last call, by its record.
+fn last_client(place: &TestFolder) -> Value {
+    place.run(&["--alone", "calls", "--json", "--limit", "1"]).json()[0]["client"].clone()
+}
+
+// GW-1
+#[test]
+fn a_client_goes_on_with_the_gateway_that_follows_one_that_was_killed_or_stopped() {
+    let place = place();
+    let mut serving = serve(&place);
+    for (is_modern, signal) in [(false, "-KILL"), (true, "-KILL"), (true, "-TERM")] {
+        let mut client = Client::start(&place, is_modern);
+        assert_eq!(client.call(1, "slow__add")["structuredContent"]["sum"], 3.0);
+        if signal == "-KILL" {
+            _ = fs::remove_file(place.path().join("input"));
+            client.ask(2, "tools/call", call("mute__add", json!({"a": 1, "b": 2})), false);
+            let input = || fs::read_to_string(place.path().join("input")).unwrap_or_default();
+            wait_until("the server has the call", || input().contains("tools/call"));
+            kill(&mut serving);
+            let failed = client.hear(|message| message["id"] == 2)["result"].clone();
+            let text = "Tool 'mute__add' is unavailable: the gateway was stopped or killed";
+            assert!(failed["content"][0]["text"].as_str().unwrap().starts_with(text), "{failed}");
+            assert_eq!(failed["_meta"]["switchboard/errorKind"], "unavailable", "{failed}");
+        } else {
+            serving.signal(signal);
+            serving.child.wait().unwrap();
+        }
+        serving = serve(&place);
+        wait_until("it is connected again", || said(&place).contains("was started again"));
+        let mut id = 10;
+        client.list_until(&mut id, "slow__add");
+        let called = client.call(id + 1, "slow__add");
+        assert_eq!(called["structuredContent"]["sum"], 3.0, "{called}");
+        assert_eq!(last_client(&place), "desk");
+        assert!(!said(&place).contains("❌"), "{}", said(&place));
+        client.end();
+    }
+}
+
+// GW-1, GW-8
+#[test]
+fn without_a_gateway_a_process_of_its_own_serves_the_client_until_one_runs() {
+    let place = super::place("[policy]\ndeny = [\"calculate_hash\"]\n");
+    let mut serving = serve(&place);
+    let program = place.path().join("switchboard");
+    fs::copy(env!("CARGO_BIN_EXE_switchboard"), &program).unwrap();
+    let mut command = Command::new(&program);
+    command.args(["serve", "--stdio"]).current_dir(place.path());
+    command.env_clear().env("PATH", "/usr/bin:/bin").envs(place.variables());
+    let mut client = Client::spawn(command, &place, false);
+    let add = |client: &mut Client, id: u64| {
+        let called = client.call(id, "s__add");
+        assert_eq!(called["content"][0]["text"], SUM, "{called}");
+    };
+    add(&mut client, 1);
+    assert_eq!(starts(&place), 1);
+    // As an upgrade does: another file under the same name, then the gateway is started again.
+    let new = place.path().join("new");
+    fs::write(&new, "#!/bin/sh\nexit 99\n").unwrap();
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::rename(&new, &program).unwrap();
+    kill(&mut serving);
+    wait_until("it says so", || said(&place).contains("a process of its own serves this client"));
+    add(&mut client, 2);
+    assert_eq!(starts(&place), 2, "it has servers of its own");
+    let denied = client.call(3, "calculate_hash");
+    assert!(denied.is_null() || denied["isError"] == true, "the policy applies: {denied}");
+    let mut id = 10;
+    client.list_until(&mut id, "s__add");
+    let calls = place.run(&["--alone", "calls", "--json", "--tool", "s__add"]).json();
+    assert_eq!(calls.as_array().unwrap().len(), 2, "one record each: {calls}");
+
+    let _serving = serve(&place);
+    wait_until("it says so", || said(&place).contains("the gateway was started again"));
+    add(&mut client, id + 1);
+    assert_eq!(last_client(&place), "desk");
+    assert_eq!(starts(&place), 3, "its servers are the gateway's again");
     client.end();
 }
