@@ -5,6 +5,7 @@ mod replay;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use switchboard_gateway::{CandidateRules, RuleCompiler};
 use switchboard_local::{Handler, HandlerKind, Handlers, ProcessGuard, builtins, handler_fn};
 use switchboard_lock::Locks;
 use switchboard_mcp_client::ServerConfig;
@@ -341,6 +342,20 @@ pub(crate) fn policy(
     let rules = RuleSet::new(allow_if, deny_if, rules).map_err(|error| wrong("serve", error))?;
     let rules = rules.ask_if(&policy.ask_if, policy.ask_timeout.0);
     Ok(Arc::new(rules.map_err(|error| wrong("policy", error))?))
+}
+
+/// Compiles rules that are tried before they are in a config.
+pub(crate) struct ConfigRules;
+
+impl RuleCompiler for ConfigRules {
+    fn compile(&self, rules: CandidateRules) -> Result<Arc<dyn Policy>, String> {
+        let CandidateRules { policy, allow_if, deny_if } = rules;
+        let (ask_if, within) = (policy.ask_if.clone(), policy.ask_timeout.0);
+        let names = RulePolicy::new(policy).map_err(|error| error.to_string())?;
+        let rules = RuleSet::new(&allow_if, &deny_if, names);
+        let rules = rules.and_then(|rules| rules.ask_if(&ask_if, within));
+        Ok(Arc::new(rules.map_err(|error| error.to_string())?))
+    }
 }
 
 /// The rules of `[policy]`.

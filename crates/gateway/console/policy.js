@@ -12,6 +12,15 @@ import { copy, empty, facts, fetched, head, toast } from './widgets.js';
 /** How many calls the gateway looks at for tests of rules and for decisions. */
 const LOOKED_AT = 5000;
 
+/** The rules that can be tested, with an example of each. */
+const EXAMPLES = {
+  deny: 'fs__write_* …',
+  ask: 'fs__write_* …',
+  allow: '*',
+  deny_if: "tool == 'fs__write_file' && args.path.startsWith('/etc/')",
+  ask_if: "tool == 'shop__order' && args.amount > 500",
+};
+
 /**
  * @param {HTMLElement} place
  * @returns {View}
@@ -82,14 +91,11 @@ function ruleList(policy) {
 
 /** What other rules would have said of past calls. */
 function tester() {
-  const fields = ['deny', 'ask', 'allow'].map((key) => ({
+  const fields = Object.entries(EXAMPLES).map(([key, placeholder]) => ({
     key,
-    field: h('input', {
-      id: `test-${key}`,
-      autocomplete: 'off',
-      spellcheck: 'false',
-      placeholder: key === 'allow' ? '*' : 'fs__write_* …',
-    }),
+    // An expression has spaces and commas of its own.
+    isExpression: key.endsWith('_if'),
+    field: h('input', { id: `test-${key}`, autocomplete: 'off', spellcheck: 'false', placeholder }),
   }));
   const since = h(
     'select',
@@ -104,15 +110,20 @@ function tester() {
   const form = h(
     'form',
     { class: 'test-form' },
-    fields.map(({ key, field }) => h('label', { for: field.id }, key, field)),
+    fields.map(({ key, isExpression, field }) =>
+      h('label', { for: field.id, class: isExpression ? 'wide' : null }, key, field),
+    ),
     h('label', { for: since.id }, 'on calls of', since),
     h('button', {}, 'Test'),
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     const given = fields
-      .map(({ key, field }) => /** @type {[string, string[]]} */ ([key, field.value.split(/[\s,]+/).filter(Boolean)]))
-      .filter(([, globs]) => globs.length > 0);
+      .map(({ key, isExpression, field }) => {
+        const rules = isExpression ? [field.value.trim()] : field.value.split(/[\s,]+/);
+        return /** @type {[string, string[]]} */ ([key, rules.filter(Boolean)]);
+      })
+      .filter(([, rules]) => rules.length > 0);
     // Without rules of one's own, those that apply now are tested.
     const body = given.length > 0 ? Object.fromEntries(given) : undefined;
     fetched(outcome, async () => reportTable(await send('POST', `/api/policy/test?since=${since.value}`, body)));

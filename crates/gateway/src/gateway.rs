@@ -32,6 +32,7 @@ use crate::{
     privacy::Privacy,
     questions::Questions,
     rest,
+    rule_compiler::RuleCompiler,
     running_calls::{InteractiveCalls, RunningCalls},
     server_editor::ServerEditor,
     sign_in_page,
@@ -70,6 +71,8 @@ pub struct Parts {
     pub config_state: ConfigState,
     /// Changes the servers of the config; `None` if that is not possible here.
     pub server_editor: Option<Arc<dyn ServerEditor>>,
+    /// Compiles expressions that are tried on recorded calls; `None` if that is not possible here.
+    pub rule_compiler: Option<Arc<dyn RuleCompiler>>,
     /// The gateway's description of itself.
     pub about: About,
     /// The settings.

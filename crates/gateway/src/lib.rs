@@ -22,7 +22,7 @@
 //! let mcp = switchboard_mcp_server::Server::new(executor.clone(), None, Default::default());
 //! let (models, chats, config_state) = (Models::default(), Default::default(), Default::default());
 //! let (store, tls, approvals, queue) = (None, None, None, None);
-//! let gateway = Gateway::new(Parts { executor, mcp, servers: None, apis: None, feed, store, shared_records: None, access, tls, approvals, queue, models, chats, config_state, server_editor: None, about: About::default(), config });
+//! let gateway = Gateway::new(Parts { executor, mcp, servers: None, apis: None, feed, store, shared_records: None, access, tls, approvals, queue, models, chats, config_state, server_editor: None, rule_compiler: None, about: About::default(), config });
 //! let stop = CancellationToken::new();
 //! let running = tokio::spawn(gateway.run(listener, stop.clone()));
 //!
@@ -40,6 +40,7 @@ mod about;
 mod config;
 mod config_state;
 mod policy_report;
+mod rule_compiler;
 mod server_editor;
 mod draining;
 mod gateway;
@@ -75,5 +76,6 @@ pub use gateway::{Gateway, Parts};
 pub use metrics::Metrics;
 pub use openai::Models;
 pub use policy_report::{PolicyReport, RulingChange, policy_report};
+pub use rule_compiler::{CandidateRules, RuleCompiler};
 pub use server_editor::{AddedServer, EditError, NewServer, ServerEditor};
 pub use tls::{Tls, TlsConfig, TlsError};

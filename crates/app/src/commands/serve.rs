@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     approvals,
-    assembly::{App, Deps},
+    assembly::{self, App, Deps},
     browser,
     cli::{Cli, ServeArgs},
     cluster::{self, ClusterConnection},
@@ -228,6 +228,7 @@ async fn over_http(
             chats: super::chat::store::open(),
             config_state: config_state.clone(),
             server_editor: server_editor.map(|editor| Arc::new(editor) as Arc<dyn ServerEditor>),
+            rule_compiler: Some(Arc::new(assembly::ConfigRules)),
             about: about.clone(),
             config,
         };

@@ -15,7 +15,7 @@ use serde_json::Value;
 use switchboard_access::Caller;
 use switchboard_audit::{Error, Filter, HumanTime, Reader, Record};
 use switchboard_runtime::{
-    PolicyConfig, RulePolicy, ToolManager, Verdict, policy::PolicyCheck, redact,
+    Policy, PolicyConfig, RulePolicy, ToolManager, Verdict, policy::PolicyCheck, redact,
 };
 use switchboard_toolcall::CallContext;
 use utoipa::{IntoParams, ToSchema};
@@ -31,6 +31,7 @@ use crate::{
         calls::ask,
         openapi::responses::{FailedResponse, RejectedResponse},
     },
+    rule_compiler::CandidateRules,
 };
 
 /// How many calls are looked at.
@@ -130,7 +131,7 @@ pub(crate) async fn show(
 #[utoipa::path(
     post, path = "/api/policy/test", operation_id = "test_policy", tag = "access",
     params(PolicyTestQuery),
-    request_body(content = Object, description = "`[policy]` as JSON, without expressions; nothing for the rules that apply"),
+    request_body(content = Object, description = "`[policy]` as JSON, with `allow_if` and `deny_if` of `[serve]`; nothing for the rules that apply"),
     responses(
         (status = 200, description = "What would end otherwise", body = Object),
         (status = 400, description = "The query or the rules are wrong", body = FailedResponse),
@@ -147,7 +148,7 @@ pub(crate) async fn test(
 ) -> Result<Json<PolicyReport>, ApiError> {
     check(&caller)?;
     let filter = filter(window)?;
-    let candidate = candidate(&body?)?;
+    let candidate = candidate(&body?, &parts)?;
     let tools = parts.executor.tools().clone();
     let Some(store) = parts.store.clone() else { return Err(no_records()) };
     let report = ask(store, move |reader| {
@@ -209,15 +210,26 @@ fn approved(
     Ok(reader.show(record.id)?.and_then(|detail| detail.approval))
 }
 
+/// Rules of a request.
+struct Candidate {
+    /// Decides by names and annotations only.
+    names: RulePolicy,
+    /// Decides by arguments, too.
+    policy: Option<Arc<dyn Policy>>,
+}
+
 /// Returns what rules decide about a recorded call: by its names alone if its tool is gone.
-fn judge(record: &Record, candidate: Option<&RulePolicy>, tools: &ToolManager) -> (Verdict, bool) {
+fn judge(record: &Record, candidate: Option<&Candidate>, tools: &ToolManager) -> (Verdict, bool) {
     let Some(tool) = tools.get(&record.tool) else {
         let names = [record.tool.as_str()];
-        return (candidate.map_or(Verdict::Allow, |rules| rules.judge_names(&names)), false);
+        return (candidate.map_or(Verdict::Allow, |rules| rules.names.judge_names(&names)), false);
     };
-    let Some(policy) = tools.policy().filter(|_| candidate.is_none()) else {
-        return (candidate.map_or(Verdict::Allow, |rules| rules.judge(&tool)), true);
+    let policy = match candidate {
+        Some(Candidate { names, policy: None }) => return (names.judge(&tool), true),
+        Some(Candidate { policy, .. }) => policy.as_ref(),
+        None => tools.policy(),
     };
+    let Some(policy) = policy else { return (Verdict::Allow, true) };
     let args: Value = serde_json::from_str(&record.arguments).unwrap_or_default();
     let caller = record.caller.as_deref().map(Into::into);
     let cx = CallContext { caller, ..CallContext::default() };
@@ -230,17 +242,21 @@ fn judge(record: &Record, candidate: Option<&RulePolicy>, tools: &ToolManager) -
 }
 
 /// Returns the rules of a body; `None` if the body is empty.
-fn candidate(body: &[u8]) -> Result<Option<RulePolicy>, ApiError> {
+fn candidate(body: &[u8], parts: &Parts) -> Result<Option<Candidate>, ApiError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
     let wrong = |error: String| ApiError::BadRequest(format!("the rules are wrong: {error}"));
-    let config: PolicyConfig =
-        serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?;
-    if !config.ask_if.is_empty() {
-        return Err(wrong("expressions are tested with `switchboard policy test`".to_owned()));
-    }
-    RulePolicy::new(config).map(Some).map_err(|error| wrong(error.to_string()))
+    let rules = CandidateRules::read(body).map_err(|error| wrong(error.to_string()))?;
+    let names = RulePolicy::new(rules.policy.clone()).map_err(|error| wrong(error.to_string()))?;
+    let policy = match (&parts.rule_compiler, rules.has_expressions()) {
+        (_, false) => None,
+        (Some(compiler), true) => Some(compiler.compile(rules).map_err(wrong)?),
+        (None, true) => {
+            return Err(wrong("expressions are tested with `switchboard policy test`".to_owned()));
+        }
+    };
+    Ok(Some(Candidate { names, policy }))
 }
 
 fn filter(window: Result<Query<PolicyTestQuery>, QueryRejection>) -> Result<Filter, ApiError> {

@@ -1,8 +1,12 @@
 //! What the console needs of those who administer: tokens, rules, decisions, what servers have beside tools.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use switchboard_access::NewToken;
-use switchboard_gateway::Config;
+use switchboard_gateway::{CandidateRules, Config, RuleCompiler};
+use switchboard_rules::RuleSet;
+use switchboard_runtime::{Policy, RulePolicy};
 
 use crate::{TestGateway, answer};
 
@@ -123,6 +127,19 @@ async fn tools_say_what_the_policy_says_of_them() {
     }
 }
 
+/// Compiles rules as the program does.
+pub(crate) struct TestRules;
+
+impl RuleCompiler for TestRules {
+    fn compile(&self, rules: CandidateRules) -> Result<Arc<dyn Policy>, String> {
+        let CandidateRules { policy, allow_if, deny_if } = rules;
+        let names = RulePolicy::new(policy.clone()).map_err(|error| error.to_string())?;
+        let rules = RuleSet::new(&allow_if, &deny_if, names);
+        let rules = rules.and_then(|rules| rules.ask_if(&policy.ask_if, policy.ask_timeout.0));
+        Ok(Arc::new(rules.map_err(|error| error.to_string())?))
+    }
+}
+
 // PO-1, PO-3
 #[tokio::test]
 async fn rules_are_tested_on_recorded_calls() {
@@ -147,7 +164,29 @@ async fn rules_are_tested_on_recorded_calls() {
     };
     assert_eq!(change(0), (json!("denied"), json!("echo"), json!(2)), "{report}");
     assert_eq!(change(1), (json!("allowed"), json!("forbidden"), json!(1)));
-    for wrong in [json!({"deny": ["["]}), json!({"den": []}), json!({"ask_if": ["true"]})] {
+    // Expressions look at the arguments and the caller; the first two calls had `{"a": 1}`, and nobody's name.
+    let by_expression = [
+        (json!({"deny_if": ["tool == 'echo' && args.a == 1"]}), "denied", 2),
+        (json!({"ask_if": ["has(args.a)"]}), "asked", 2),
+        (json!({"allow_if": ["caller == 'ops'"]}), "denied", 2),
+        (json!({"deny_if": ["tool == 'echo' && args.a == 2"]}), "allowed", 1),
+    ];
+    for (rules, change, calls) in by_expression {
+        let (status, report) = answer(test(&rules)).await;
+        assert_eq!(status, 200, "{report}");
+        let changes = report["changes"].as_array().unwrap();
+        let found = changes.iter().find(|found| found["change"] == change);
+        assert_eq!(found.map(|found| &found["calls"]), Some(&json!(calls)), "{rules} {report}");
+    }
+    let unknown = answer(test(&json!({"deny_if": ["path == 'x'"]}))).await.1.to_string();
+    assert!(unknown.contains("speaks of `path`"), "{unknown}");
+    for wrong in [
+        json!({"deny": ["["]}),
+        json!({"den": []}),
+        json!([]),
+        json!({"ask_if": ["true &&"]}),
+        json!({"deny_if": "true"}),
+    ] {
         assert_eq!(answer(test(&wrong)).await.0, 400, "{wrong}");
     }
     assert_eq!(answer(gateway.get("/api/approvals/decided?since=soon")).await.0, 400);

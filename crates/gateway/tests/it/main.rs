@@ -39,6 +39,7 @@ mod turns;
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use administration::TestRules;
 use editing::FakeEditor;
 use queued::ManualQueue;
 use reqwest::{Client, RequestBuilder, Response};
@@ -193,6 +194,7 @@ impl TestGateway {
             chats: ChatStore::within(Some(folder.path())),
             config_state: config_state.clone(),
             server_editor: Some(editor.clone()),
+            rule_compiler: Some(Arc::new(TestRules)),
             about: switchboard_gateway::About::default(),
             config,
         };

@@ -60,6 +60,7 @@ impl TestGateway {
             chats: ChatStore::default(),
             config_state: ConfigState::default(),
             server_editor: None,
+            rule_compiler: None,
             about: switchboard_gateway::About::default(),
             config,
         };

@@ -104,9 +104,14 @@ await visit(async ({ window }) => {
   await page.getByText('1 of', { exact: false }).first().click();
   await says(page, '.sees', 'math_eval');
   await says(page, '.globs', 'scene');
-  await page.getByLabel('deny').fill('math_*');
-  await page.getByRole('button', { name: 'Test', exact: true }).click();
+  const test = page.getByRole('button', { name: 'Test', exact: true });
+  await page.getByLabel('deny', { exact: true }).fill('math_*');
+  await test.click();
   await says(page, '.card', 'would be denied');
+  await page.getByLabel('deny', { exact: true }).fill('');
+  await page.getByLabel('ask_if').fill("tool == 'math_eval' && args.expression == '1+1'");
+  await test.click();
+  await says(page, '.card', 'would be asked about');
   page.on('dialog', (dialog) => dialog.accept());
   await page.getByRole('button', { name: 'Revoke cursor' }).click();
   await says(page, '.card', 'There are no tokens');
