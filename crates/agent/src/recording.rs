@@ -62,6 +62,11 @@ impl RunRecording {
             client: cx.client.as_deref().map(str::to_owned),
             caller: cx.caller.as_deref().map(str::to_owned),
             chat: self.chat.clone(),
+            conversation: cx
+                .conversation
+                .as_deref()
+                .filter(|named| **named != id.to_string())
+                .map(str::to_owned),
             principal: cx.principal.key().filter(|_| cx.principal != Principal::Owner),
             profile: self.profile.clone(),
             settings: RunSettings {

@@ -20,7 +20,7 @@ use messages::{CallDecidedMessage, CallEndedMessage, CallHeldMessage, CallStarte
 use turns::{LatestTurns, TurnEndedMessage};
 
 pub(crate) use memory::EventSubscription;
-pub(crate) use turns::ShownTurn;
+pub(crate) use turns::{MOST_TURNS, RecordedTurn, ShownTurn};
 
 /// Observes calls, counts them and publishes events.
 pub struct Feed {

@@ -41,6 +41,9 @@ pub struct RunStart {
     /// The chat that it is a turn of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat: Option<String>,
+    /// The conversation that its calls have, if that is not the run's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
     /// The profile of `--profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,

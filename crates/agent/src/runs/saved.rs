@@ -54,7 +54,7 @@ impl RunState {
 /// A run in a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// The run's id, which its calls have as their conversation.
+    /// The run's id, which its calls have as their conversation unless there is another one.
     pub id: CallId,
     /// How far it is.
     pub state: RunState,
@@ -85,6 +85,9 @@ pub struct RunSummary {
     /// The chat that it is a turn of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat: Option<String>,
+    /// The conversation that its calls have, if that is not the run's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
     /// The profile that it ran in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
@@ -186,6 +189,7 @@ impl RunDetail {
             client: start.client.clone(),
             caller: start.caller.clone(),
             chat: start.chat.clone(),
+            conversation: start.conversation.clone(),
             profile: start.profile.clone(),
             error: error.map(|error| redact::text(error).into_owned()),
         };

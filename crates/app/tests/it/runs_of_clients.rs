@@ -323,3 +323,42 @@ fn an_answer_has_the_form_that_the_client_wants() {
         );
     }
 }
+
+// GW-1, RN-1
+#[test]
+fn turns_of_models_are_known_after_a_restart_and_none_is_told_twice() {
+    let place = place(&["charge"]);
+    let pay = |gateway: &Serving, user: &str| {
+        let mut body: Value = serde_json::from_str(&body("Pay")).unwrap();
+        body["user"] = json!(user);
+        let (status, said) = gateway.ask("POST", "/v1/chat/completions", "", &body.to_string());
+        assert_eq!((status, content(&said)), (200, &json!("Paid.")), "{said}");
+    };
+    let turns = |gateway: &Serving| -> Vec<(String, u64)> {
+        let (status, turns) = gateway.ask("GET", "/api/turns", "", "");
+        assert_eq!(status, 200, "{turns}");
+        let turn = |turn: &Value| {
+            let conversation = turn["conversation"].as_str().unwrap_or_default().to_owned();
+            (conversation, turn["output_tokens"].as_u64().unwrap())
+        };
+        turns.as_array().unwrap().iter().map(turn).collect()
+    };
+    let mut gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    pay(&gateway, "morning");
+    let before = turns(&gateway);
+    assert_eq!(before.len(), 2, "{before:?}");
+    assert!(before.iter().all(|(conversation, _)| conversation == "morning"), "{before:?}");
+    gateway.signal("-KILL");
+    gateway.child.wait().unwrap();
+
+    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    assert_eq!(turns(&gateway), before);
+    pay(&gateway, "morning");
+    assert_eq!(turns(&gateway).len(), 4, "{:?}", turns(&gateway));
+    // The command line's are known, too, under the run's id.
+    assert_eq!(place.run(&["ask", "-m", "m", "Pay"]).status, 0);
+    let run = place.run(&["runs", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
+    let all = turns(&gateway);
+    assert_eq!(all.iter().filter(|(conversation, _)| *conversation == run).count(), 2, "{all:?}");
+    assert_eq!(all.len(), 6, "{all:?}");
+}

@@ -1,11 +1,14 @@
-//! The latest turns of models, which the records do not have: those have only calls.
+//! Turns of models: the latest of this process, and those that runs on disk have; the records have only calls.
 
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, PoisonError},
+    time::{Duration, UNIX_EPOCH},
 };
 
+use jiff::Timestamp;
 use serde::Serialize;
+use switchboard_agent::RunDetail;
 use switchboard_runtime::ModelTurn;
 use switchboard_toolcall::CallId;
 use utoipa::ToSchema;
@@ -13,7 +16,7 @@ use utoipa::ToSchema;
 use super::timestamp;
 
 /// How many turns are kept.
-const MOST: usize = 2000;
+pub(crate) const MOST_TURNS: usize = 2000;
 
 /// A turn of a model.
 #[derive(Debug, Serialize, ToSchema)]
@@ -28,7 +31,7 @@ pub(crate) struct ShownTurn {
     /// Who asked.
     #[schema(value_type = Option<String>)]
     pub(crate) caller: Option<Arc<str>>,
-    started: String,
+    pub(crate) started: String,
     duration_ms: f64,
     /// What went wrong; none if nothing did.
     error_kind: Option<String>,
@@ -52,6 +55,54 @@ impl ShownTurn {
             input_tokens: turn.input_tokens,
             output_tokens: turn.output_tokens,
         }
+    }
+}
+
+/// A turn of a run on disk, with when it ended.
+pub(crate) struct RecordedTurn {
+    pub(crate) turn: ShownTurn,
+    /// Written as `started` is.
+    pub(crate) ended: String,
+}
+
+impl RecordedTurn {
+    /// Returns the turns of a run, oldest first. A turn begins where the calls of the one before it have ended.
+    pub(crate) fn all_of(run: &RunDetail) -> Vec<Self> {
+        let RunDetail { summary, timeline, .. } = run;
+        let conversation = summary.conversation.clone().unwrap_or_else(|| summary.id.to_string());
+        let (provider, model) = match summary.model.split_once(':') {
+            Some((provider, model)) => (provider, model),
+            None => ("a model of the config", &*summary.model),
+        };
+        let began = summary.started.parse::<Timestamp>().map(Timestamp::as_millisecond);
+        let mut began = began.ok().and_then(|began| u64::try_from(began).ok()).unwrap_or_default();
+        let mut turns = Vec::new();
+        for (number, turn) in timeline.as_array().into_iter().flatten().enumerate() {
+            // Files of older versions do not say when.
+            let Some(ended) = turn["ended_ms"].as_u64().filter(|ended| *ended > 0) else {
+                continue;
+            };
+            let calls = turn["calls"].as_array().into_iter().flatten();
+            let calls_ended = calls.filter_map(|call| call["ended_ms"].as_u64()).max();
+            let started = began.min(ended);
+            let count = |key: &str| turn[key].as_u64().unwrap_or_default();
+            let shown = ShownTurn {
+                id: format!("{}-{number}", summary.id),
+                model: model.to_owned(),
+                provider: provider.to_owned(),
+                conversation: Some(conversation.clone()),
+                caller: summary.caller.as_deref().map(Into::into),
+                started: timestamp(UNIX_EPOCH + Duration::from_millis(started)),
+                duration_ms: Duration::from_millis(ended - started).as_secs_f64() * 1e3,
+                error_kind: None,
+                input_tokens: count("input_tokens"),
+                output_tokens: count("output_tokens"),
+            };
+            let ended_text = timestamp(UNIX_EPOCH + Duration::from_millis(ended));
+            turns.push(Self { turn: shown, ended: ended_text });
+            began = ended.max(calls_ended.unwrap_or_default());
+        }
+        turns
     }
 }
 
@@ -79,7 +130,7 @@ impl LatestTurns {
     pub(super) fn add(&self, turn: &ModelTurn<'_>) -> Arc<ShownTurn> {
         let turn = Arc::new(ShownTurn::new(turn));
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if turns.len() == MOST {
+        if turns.len() == MOST_TURNS {
             turns.pop_front();
         }
         turns.push_back(turn.clone());
@@ -94,7 +145,7 @@ impl LatestTurns {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
+    use std::time::SystemTime;
 
     use super::*;
 
@@ -112,11 +163,11 @@ mod tests {
             input_tokens,
             output_tokens: 1,
         };
-        for number in 0..=MOST as u64 {
+        for number in 0..=MOST_TURNS as u64 {
             turns.add(&of(number));
         }
         let all = turns.all();
-        assert_eq!((all.len(), all[0].input_tokens), (MOST, 1));
+        assert_eq!((all.len(), all[0].input_tokens), (MOST_TURNS, 1));
         let message = serde_json::to_value(TurnEndedMessage::new(&all[0])).unwrap();
         assert_eq!(
             (&message["type"], &message["duration_ms"]),

@@ -132,7 +132,7 @@ pub(crate) async fn show(
 
 /// Whether the caller may know of a run: of its own, of those in its profile if it has one, and of everybody's if it watches and
 /// sees all tools, since a run may be about any of them.
-fn knows_run(caller: &Caller, run: &RunSummary) -> bool {
+pub(super) fn knows_run(caller: &Caller, run: &RunSummary) -> bool {
     let visibility = caller.visibility();
     if visibility.watches() && !visibility.hides_tools() {
         return true;
@@ -145,7 +145,7 @@ fn knows_run(caller: &Caller, run: &RunSummary) -> bool {
 }
 
 /// Runs `work` with the store, off the serving threads.
-async fn at<T: Send + 'static>(
+pub(super) async fn at<T: Send + 'static>(
     store: RunStore,
     work: impl FnOnce(&RunStore) -> Result<T, RunError> + Send + 'static,
 ) -> Result<T, ApiError> {
