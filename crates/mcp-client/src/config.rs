@@ -1,10 +1,6 @@
 //! The settings of `[mcp]` and `[servers.*]`.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use switchboard_lock::LockMode;
@@ -297,20 +293,6 @@ impl ServerConfig {
     /// Whether it is used at all.
     pub fn is_enabled(&self) -> bool {
         self.enabled != Some(false)
-    }
-
-    /// Returns a hint about these settings for a person whose server does not start.
-    pub(super) fn start_advice(&self) -> Option<String> {
-        let command = self.command.as_deref()?;
-        if command.contains(char::is_whitespace) && !Path::new(command).exists() {
-            let mut words = command.split_whitespace().chain(self.args.iter().map(String::as_str));
-            let program = words.next().unwrap_or_default();
-            let args: Vec<_> = words.collect();
-            let text = "`command` is the program alone: write";
-            return Some(format!("{text} command = {program:?}, args = {args:?}"));
-        }
-        let few = "it gets only some environment variables (`inherit_env = true` gives all)";
-        (!self.inherit_env).then(|| few.to_owned())
     }
 
     /// Returns the settings with which the server's tool `name` runs: those of the tool, else those of the server.

@@ -90,7 +90,7 @@ impl Server {
             server: self.name().to_string(),
             kind: self.kind(),
             attempts,
-            reason: match config.start_advice() {
+            reason: match config.start_advice(&reason) {
                 Some(advice) => format!("{reason}; {advice}"),
                 None => reason,
             },

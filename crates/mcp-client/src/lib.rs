@@ -37,6 +37,7 @@ mod fallback;
 mod attempt;
 mod known_protocols;
 mod server_failure;
+mod start_advice;
 mod negotiate;
 mod session;
 mod request_params;

@@ -3,11 +3,11 @@
 use std::{env, ffi::OsString};
 
 use clap::{
-    FromArgMatches,
+    FromArgMatches, ValueEnum,
     error::{ContextKind, ContextValue, Error, ErrorKind},
 };
 
-use super::{Cli, help};
+use super::{Cli, ClientName, help};
 
 /// Words that people try, and what does it here.
 const HINTS: &[(&[&str], &str)] = &[
@@ -117,8 +117,19 @@ fn hint(error: &Error, words: &[OsString]) -> Option<String> {
         ErrorKind::UnknownArgument if error.get(ContextKind::SuggestedArg).is_none() => {
             dashed(context(ContextKind::InvalidArg)?, words)
         }
+        ErrorKind::MissingRequiredArgument
+            if words.get(1).is_some_and(|command| command == "connect") =>
+        {
+            Some(format!("name the client: switchboard connect {}", clients().join("|")))
+        }
         _ => None,
     }
+}
+
+/// The clients that `connect` knows.
+fn clients() -> Vec<String> {
+    let values = ClientName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    values.map(|value| value.get_name().to_owned()).collect()
 }
 
 fn unknown_command(word: &str, is_slip: bool) -> Option<String> {
@@ -200,6 +211,8 @@ mod tests {
         );
         assert!(refused("switchboard call t --city=Bonn").contains("no dashes: city=Bonn"));
         assert!(refused("switchboard call t --timout 5s").contains("'--timeout'"));
+        let text = refused("switchboard connect");
+        assert!(text.contains("switchboard connect claude|claude-code|cursor|"), "{text}");
         let text = refused("switchboard token list --fault *:10%timeout");
         assert!(text.contains("--fault does nothing for `switchboard token`"), "{text}");
         let text = refused("switchboard --replay x init");

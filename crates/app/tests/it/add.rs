@@ -74,6 +74,10 @@ fn wrong_words_are_named() {
             "--header takes NAME: VALUE, not `nonsense`",
         ),
         (&["add", "x", "--here", "--config", "c.toml", "--", "y"], "--here and --config"),
+        (
+            &["add", "x", "--", "uvx mcp-server-time"],
+            "without the quotes it is one with arguments: switchboard add x -- uvx mcp-server-time",
+        ),
         (&["remove", "x"], "there is no server `x`"),
         (&["connect", "cursor", "--url", "ftp://a"], "not `ftp://a`"),
         (&["connect", "claude", "--url", "http://a/mcp"], "leave --url out"),

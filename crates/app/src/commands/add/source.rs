@@ -1,6 +1,6 @@
 //! The server that the arguments of `add` describe: a command, a URL or a package, and the name that follows from it.
 
-use std::fmt::Display;
+use std::{fmt::Display, path::Path};
 
 use anyhow::{bail, ensure};
 use serde_json::{Map, Value, json};
@@ -52,6 +52,14 @@ impl<'a> RequestedServer<'a> {
             ),
             None => SourceKind::Command(&add.command),
         };
+        if let SourceKind::Command([line]) = kind {
+            let is_line = line.contains(' ') && !Path::new(line).exists();
+            ensure!(
+                !is_line,
+                "there is no program `{line}`; without the quotes it is one with arguments: switchboard add {} -- {line}",
+                add.name
+            );
+        }
         let is_url = matches!(kind, SourceKind::Url(_));
         ensure!(
             is_url || (add.header.is_empty() && !add.sse),
