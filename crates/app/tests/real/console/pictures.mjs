@@ -70,12 +70,14 @@ const PICTURES = {
   policy: [
     '/policy',
     async (page) => {
-      await page.getByLabel('deny').fill('files__*');
+      await page.getByLabel('deny', { exact: true }).fill('files__*');
       await page.getByRole('button', { name: 'Test', exact: true }).click();
       await says(page, '.card', 'would be denied');
     },
   ],
   overview: ['/overview', (page) => page.locator('.chart svg').first().waitFor()],
+  'phone-chat': [`/chat/${CHATS[1]}`, (page) => says(page, '.said.model', 'Tokyo')],
+  'phone-approvals': ['/approvals', (page) => page.locator('.held').nth(1).waitFor()],
   phone: ['/live', (page) => page.locator('.rows-space .call-row:visible').first().waitFor()],
 };
 
@@ -92,7 +94,7 @@ await visit(async ({ window }) => {
   const more = history(30, '');
   for (const colorScheme of ['light', 'dark']) {
     for (const [name, [path, prepare]] of Object.entries(PICTURES)) {
-      const viewport = name === 'phone' ? { width: 390, height: 844 } : { width: 1440, height: 900 };
+      const viewport = name.startsWith('phone') ? { width: 390, height: 844 } : { width: 1440, height: 900 };
       const { context, open } = await window({ colorScheme, viewport });
       const page = await open(path);
       await prepare(page);
