@@ -50,6 +50,7 @@ impl Server {
         &self,
         further: impl AsyncFnOnce(SessionAndChanges) -> Result<T, Failure>,
     ) -> Result<T, AttemptFailure> {
+        self.has_route().await;
         let plan = self.plan();
         let work = async {
             let (met, kind) = self.reach(plan).await?;

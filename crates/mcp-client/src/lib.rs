@@ -59,6 +59,7 @@ mod old_sse;
 pub use config::{
     AnnotationTrust, McpConfig, Protocol, ServerConfig, Share, Start, ToolConfig, TransportKind,
 };
+pub use fallback::GatewayRoute;
 pub use http::{HttpConfig, HttpConfigError, HttpTransport, Proxies};
 pub use in_flight::CallOrigin;
 pub use known_protocols::KnownProtocols;

@@ -6,7 +6,7 @@ mod sign_in;
 use std::{
     sync::{
         Arc, Mutex, PoisonError, Weak,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::{Duration, SystemTime},
 };
@@ -27,6 +27,7 @@ use super::{
     attempt::FailedAttempts,
     config::{McpConfig, ServerConfig, TransportKind},
     desired_state::DesiredState,
+    fallback::GatewayRoute,
     known_protocols::{self, KnownProtocols},
     server_failure::ServerFailure,
     session::Session,
@@ -126,8 +127,8 @@ pub struct Server {
     pub(super) user: Option<ServerUser>,
     /// The resources whose changes the server notifies us of.
     pub(super) watches: Watches,
-    /// Whether its program is used in place of its socket.
-    pub(super) uses_program: AtomicBool,
+    /// How it is reached if it is a gateway of our own.
+    pub(super) route: watch::Sender<GatewayRoute>,
     sign_in: ServerSignIn,
 }
 
@@ -242,7 +243,7 @@ impl Server {
             users: UserServers::default(),
             user,
             watches: Watches::default(),
-            uses_program: AtomicBool::new(false),
+            route: watch::Sender::default(),
             sign_in,
         }))
     }

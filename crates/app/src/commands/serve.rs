@@ -67,6 +67,9 @@ pub(super) fn run(serve: &ServeArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     }
     on_threads(loaded.settings.serve.threads, async {
         cluster::warn(&loaded)?;
+        if let Some(gateway) = &gateway {
+            gateway.servers_settled(loaded.settings.mcp.startup_wait.0).await;
+        }
         let metrics = Arc::new(Metrics::default());
         let mut records = RecordStores::of(&loaded);
         if let Some(store) = &records.store {
@@ -128,12 +131,12 @@ async fn over_stdio(
         let server = server::Server::new(executor, Some(servers), config);
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let (about, nobody_asks) = (About::default(), mpsc::channel(1).1);
-        let upstreams = connections.all();
+        let (upstreams, startup_wait) = (connections.all(), connections.startup_wait());
         let served = server.serve_stdio_until(input, output, caller, &stop);
         tokio::select! {
             served = served => served.context("failed to serve over stdio")?,
             failed = reload::follow(app, connections, None, &about, cli, loaded, nobody_asks) => failed?,
-            () = attached::follow(gateway, &upstreams) => unreachable!("it follows without an end"),
+            () = attached::follow(gateway, &upstreams, startup_wait) => unreachable!("it follows without an end"),
         }
         Ok(ExitCode::SUCCESS)
     })

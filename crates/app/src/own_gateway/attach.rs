@@ -53,9 +53,7 @@ impl OwnGateway {
         loaded.is_attached = true;
     }
 
-    /// Has a process of its own used in place of the gateway while that is away, if [`Server::use_program`] says so.
-    ///
-    /// [`Server::use_program`]: switchboard_mcp_client::Server::use_program
+    /// Adds the program that may be used in place of the gateway while that is away: this one, alone.
     pub(crate) fn add_fallback(loaded: &mut LoadedConfig, profile: Option<&str>) {
         let Some(server) = loaded.settings.servers.get_mut(SERVER_NAME) else { return };
         let file = loaded.file.as_ref().map(|file| absolute(file).unwrap_or_else(|_| file.clone()));

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use tokio::{io::AsyncReadExt, net::UnixStream, time::sleep};
+use tokio::{
+    io::AsyncReadExt,
+    net::UnixStream,
+    time::{sleep, timeout},
+};
 
 use super::OwnGateway;
 
@@ -25,15 +29,23 @@ impl OwnGateway {
         }
     }
 
-    /// Whether a process listens on the socket.
-    pub(crate) async fn runs(&self) -> bool {
-        UnixStream::connect(&self.socket).await.is_ok()
-    }
-
     /// Waits until a process listens on the socket again.
     pub(crate) async fn back(&self) {
-        while !self.runs().await {
+        while UnixStream::connect(&self.socket).await.is_err() {
             sleep(STEP).await;
         }
+    }
+
+    /// Waits until no server of the gateway is connecting any more, `limit` at most: before that it lists some tools only.
+    pub(crate) async fn servers_settled(&self, limit: Duration) {
+        let settled = async {
+            while let Ok(servers) = self.servers().await
+                && servers.iter().any(|server| server["state"] == "connecting")
+            {
+                sleep(STEP).await;
+            }
+        };
+        // Those that take longer appear when they are connected.
+        _ = timeout(limit, settled).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_mcp_client::Server;
+use switchboard_mcp_client::{GatewayRoute, Server};
 use tokio::time::timeout;
 
 use crate::{own_gateway::OwnGateway, terminal};
@@ -15,23 +15,26 @@ const ALONE: &str = "the running gateway was stopped or killed: a process of its
                      `switchboard serve` starts it again";
 
 /// Keeps the client's tools connected while the gateway ends and comes back. Never returns.
-pub(super) async fn follow(gateway: Option<&OwnGateway>, servers: &[Arc<Server>]) {
+pub(super) async fn follow(
+    gateway: Option<&OwnGateway>,
+    servers: &[Arc<Server>],
+    startup_wait: Duration,
+) {
     let (Some(gateway), [server]) = (gateway, servers) else {
         return std::future::pending().await;
     };
     loop {
         gateway.ended().await;
-        if !gateway.runs().await {
-            // Calls wait from here on, instead of failing.
-            server.use_program(false).await;
-            if timeout(RESTART_TIME, gateway.back()).await.is_err() {
-                terminal::tell(ALONE);
-                server.use_program(true).await;
-                gateway.back().await;
-            }
+        // Calls wait from here on, instead of failing.
+        server.take_route(GatewayRoute::None).await;
+        if timeout(RESTART_TIME, gateway.back()).await.is_err() {
+            terminal::tell(ALONE);
+            server.take_route(GatewayRoute::Program).await;
+            gateway.back().await;
         }
+        gateway.servers_settled(startup_wait).await;
         // Only MCP is spoken with it, so that it may be of another version.
-        server.use_program(false).await;
+        server.take_route(GatewayRoute::Socket).await;
         terminal::tell("the gateway was started again: calls of this client go to it");
     }
 }

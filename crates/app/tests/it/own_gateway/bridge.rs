@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{serve, starts};
 use crate::{
-    fixture::{section, wait_until},
+    fixture::{misbehaving, section, wait_until},
     serving::Serving,
     test_folder::TestFolder,
 };
@@ -325,7 +325,10 @@ fn a_client_goes_on_with_the_gateway_that_follows_one_that_was_killed_or_stopped
 // GW-1, GW-8
 #[test]
 fn without_a_gateway_a_process_of_its_own_serves_the_client_until_one_runs() {
-    let place = super::place("[policy]\ndeny = [\"calculate_hash\"]\n");
+    // Its server takes a while to start, and is waited for each time.
+    let script = format!("echo start >> starts; sleep 1; exec {}", misbehaving());
+    let server = format!("[servers.s]\ncommand = \"sh\"\nargs = [\"-c\", {script:?}]\n");
+    let place = TestFolder::with_config(&format!("[policy]\ndeny = [\"math_eval\"]\n{server}"));
     let mut serving = serve(&place);
     let program = place.path().join("switchboard");
     fs::copy(env!("CARGO_BIN_EXE_switchboard"), &program).unwrap();
@@ -348,7 +351,7 @@ fn without_a_gateway_a_process_of_its_own_serves_the_client_until_one_runs() {
     wait_until("it says so", || said(&place).contains("a process of its own serves this client"));
     add(&mut client, 2);
     assert_eq!(starts(&place), 2, "it has servers of its own");
-    let denied = client.call(3, "calculate_hash");
+    let denied = client.call(3, "math_eval");
     assert!(denied.is_null() || denied["isError"] == true, "the policy applies: {denied}");
     let mut id = 10;
     client.list_until(&mut id, "s__add");
@@ -356,8 +359,9 @@ fn without_a_gateway_a_process_of_its_own_serves_the_client_until_one_runs() {
     assert_eq!(calls.as_array().unwrap().len(), 2, "one record each: {calls}");
 
     let _serving = serve(&place);
-    wait_until("it says so", || said(&place).contains("the gateway was started again"));
     add(&mut client, id + 1);
+    wait_until("it says so", || said(&place).contains("the gateway was started again"));
+    add(&mut client, id + 2);
     assert_eq!(last_client(&place), "desk");
     assert_eq!(starts(&place), 3, "its servers are the gateway's again");
     client.end();
