@@ -4,7 +4,9 @@ use anyhow::bail;
 use switchboard_runtime::lookup::close_names;
 use switchboard_toolcall::{ProfileRules, Visibility};
 
-use crate::{assembly::App, settings::LoadedConfig};
+use crate::{assembly::App, own_gateway::SERVER_NAME, settings::LoadedConfig};
+
+const SEARCH: &str = "tool_search";
 
 /// Returns the profiles of the config, by name.
 ///
@@ -66,5 +68,23 @@ impl App {
         }
         let profile = profile.and_then(|name| self.executor.tools().profile(name));
         profile.map(Visibility::of_profile).unwrap_or_default()
+    }
+
+    /// Returns what a model sees that is asked with this profile. The running gateway lists `tool_search` for models that
+    /// search, also if the profile does not have it.
+    pub(crate) fn model_visibility(
+        &self,
+        loaded: &LoadedConfig,
+        profile: Option<&str>,
+    ) -> Visibility {
+        let seen = self.visibility(loaded, profile);
+        let profile = profile.and_then(|name| loaded.settings.profiles.get(name));
+        match profile.filter(|_| loaded.is_attached).cloned().map(ProfileRules::new) {
+            Some(Ok(rules)) if !rules.includes(&[SEARCH]) => {
+                let full = format!("{SERVER_NAME}{}{SEARCH}", self.executor.tools().separator());
+                seen.narrowed(move |name| name != SEARCH && name != full)
+            }
+            _ => seen,
+        }
     }
 }

@@ -146,8 +146,8 @@ pub(crate) async fn mcp(
         Err(error) => return error.into_response(),
     };
     list_with(parts, &caller).await;
-    let discovery = match discovery(head.uri.query()) {
-        Ok(discovery) => discovery,
+    let (discovery, always) = match discovery(head.uri.query()) {
+        Ok(view) => view,
         Err(error) => return error.into_response(),
     };
     // Not boxed: most requests come this way.
@@ -155,7 +155,8 @@ pub(crate) async fn mcp(
     let body = Limited::new(body, most(&parts.config));
     let request = http::Request::from_parts(head, body);
     let admission = BatchAdmission { access: &parts.access, peer };
-    let mcp_caller = McpCaller { discovery, ..mcp_caller(&caller) };
+    let visibility = caller.visibility().clone().with_names(always);
+    let mcp_caller = McpCaller { discovery, visibility, ..mcp_caller(&caller) };
     let answer = parts.mcp.handle_admitted(request, &mcp_caller, &admission).await;
     let mut response = answer.map(Body::new);
     if parts.config.access_log {
@@ -194,14 +195,22 @@ async fn list_with(parts: &Parts, caller: &Caller) {
     }
 }
 
-/// Returns what `?tools=search` or `?tools=list` asks for, if there is one.
-fn discovery(query: Option<&str>) -> Result<Option<DiscoveryMode>, ApiError> {
+/// What a client asks for with `?tools=`: how tools are listed, and which ones are there whatever the caller sees.
+type AskedView = (Option<DiscoveryMode>, &'static [&'static str]);
+
+/// Returns what `?tools=search`, `?tools=list` or `?tools=list-and-search` asks for, if there is one.
+fn discovery(query: Option<&str>) -> Result<AskedView, ApiError> {
     let mut pairs = query.unwrap_or_default().split('&');
     match pairs.find_map(|pair| pair.strip_prefix("tools=")) {
-        None => Ok(None),
-        Some("search") => Ok(Some(DiscoveryMode::Search)),
-        Some("list") => Ok(Some(DiscoveryMode::List)),
-        Some(_) => Err(ApiError::BadRequest("`tools` is `search` or `list`".to_owned())),
+        None => Ok((None, &[])),
+        Some("search") => Ok((Some(DiscoveryMode::Search), &[])),
+        Some("list") => Ok((Some(DiscoveryMode::List), &[])),
+        // For clients that search in what they list, such as `ask` with a profile (SPEC FT-3).
+        Some("list-and-search") => Ok((Some(DiscoveryMode::List), &["tool_search"])),
+        Some(_) => {
+            let expected = "`tools` is `search`, `list` or `list-and-search`";
+            Err(ApiError::BadRequest(expected.to_owned()))
+        }
     }
 }
 

@@ -37,6 +37,11 @@ impl Visibility {
         self
     }
 
+    /// Returns the names that [`Self::with_names`] added.
+    pub fn added_names(&self) -> &'static [&'static str] {
+        self.names
+    }
+
     /// Limits it to the tools that `sees` accepts, too. A tool that a profile renames is asked for under all its names.
     #[must_use]
     pub fn narrowed(mut self, sees: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may, like tests")]
 #![expect(clippy::disallowed_methods, reason = "processes live in real time")]
 
+mod bodies;
 mod example;
 mod github;
 mod prism;

@@ -45,6 +45,8 @@ enum CheckStatus {
     Ok,
     /// Neither good nor bad, but worth knowing.
     Info,
+    /// It works, but something else may not because of it.
+    Warning,
     /// It does not work.
     Broken,
 }
@@ -185,16 +187,19 @@ fn report(checks: &[DoctorCheck], paint: Paint) -> String {
         let mark = match status {
             CheckStatus::Ok => paint.green("✓"),
             CheckStatus::Info => paint.blue("•"),
+            CheckStatus::Warning => paint.yellow("⚠"),
             CheckStatus::Broken => paint.red("✗"),
         };
         let message = message.replace('\n', &format!("\n{}", " ".repeat(widest + 4)));
         format!("{mark} {}  {message}", paint.bold(&text::pad(name, widest)))
     });
-    let broken = checks.iter().filter(|check| check.status == CheckStatus::Broken).count();
-    let verdict = match broken {
-        0 => paint.green("all is well"),
-        1 => paint.red("1 thing is broken"),
-        many => paint.red(&format!("{many} things are broken")),
+    let count = |status| checks.iter().filter(|check| check.status == status).count();
+    let verdict = match (count(CheckStatus::Broken), count(CheckStatus::Warning)) {
+        (0, 0) => paint.green("all is well"),
+        (0, 1) => paint.yellow("all works, with 1 warning"),
+        (0, many) => paint.yellow(&format!("all works, with {many} warnings")),
+        (1, _) => paint.red("1 thing is broken"),
+        (many, _) => paint.red(&format!("{many} things are broken")),
     };
     format!("{}\n\n{verdict}", lines.collect::<Vec<_>>().join("\n"))
 }

@@ -24,7 +24,7 @@ impl ChosenModel {
         config.max_iterations = asked.max_iterations.unwrap_or(config.max_iterations);
         profiles::check(loaded, asked.profile.as_deref())?;
         let mut agent = Agent::new(self.model.clone(), app.executor.clone(), config)
-            .seeing(app.visibility(loaded, asked.profile.as_deref()));
+            .seeing(app.model_visibility(loaded, asked.profile.as_deref()));
         if let Some(tools) = self.offered(&asked.tools)? {
             agent = agent.offering(tools);
         }
@@ -61,7 +61,7 @@ impl ModelArgs {
 
 /// Warns of a pattern that matches no tool, which is usually a mistake.
 pub(crate) fn tell_unmatched(asked: &ModelArgs, app: &App, loaded: &LoadedConfig) {
-    let seen = app.visibility(loaded, asked.profile.as_deref());
+    let seen = app.model_visibility(loaded, asked.profile.as_deref());
     let all = app.executor.tools().listed_for(&seen);
     for pattern in asked.tools.iter().flat_map(|pattern| split(pattern)) {
         let is_matched = ToolPatterns::new(&[pattern])

@@ -76,8 +76,9 @@ impl OwnGateway {
         keys_kept: HumanDuration,
     ) -> ServerConfig {
         let profile = profile.map(|name| format!("/{name}")).unwrap_or_default();
-        // An MCP client lists what the gateway or the profile says; models get all tools, and search here.
-        let listed = if is_command_line { "?tools=list" } else { "" };
+        // An MCP client lists what the gateway or the profile says; models get all tools, and search among them, also if the
+        // profile does not have `tool_search`.
+        let listed = if is_command_line { "?tools=list-and-search" } else { "" };
         let url = format!("http://localhost/mcp{profile}{listed}");
         let headers =
             is_command_line.then(Self::caller).map(|(name, value)| (name.to_owned(), value));

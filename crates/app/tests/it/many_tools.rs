@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use switchboard_testkit::{ProviderServer, Reply};
 use tokio::task::block_in_place;
 
-use crate::{serving::Serving, test_folder::TestFolder};
+use crate::{fixture::wait_until, serving::Serving, test_folder::TestFolder};
 
 /// Two hundred tools, of which one waters plants.
 fn tools() -> String {
@@ -28,7 +28,7 @@ fn tools() -> String {
 }
 
 /// The turns of a model that calls these tools, one after the other, and then answers, as the provider sends them in one piece.
-fn replies(provider: &str, calls: &[(&str, Value)]) -> Vec<Reply> {
+pub(crate) fn replies(provider: &str, calls: &[(&str, Value)]) -> Vec<Reply> {
     let call = |(number, (name, args)): (usize, &(&str, Value))| match provider {
         "openai" => {
             let function = json!({"name": name, "arguments": args.to_string()});
@@ -60,7 +60,7 @@ fn replies(provider: &str, calls: &[(&str, Value)]) -> Vec<Reply> {
     bodies.map(|body| Reply::json(200, &body)).collect()
 }
 
-fn config(provider: &str, url: &str, agent: &str) -> String {
+pub(crate) fn config(provider: &str, url: &str, agent: &str) -> String {
     let path = if provider == "openai" { "/v1" } else { "" };
     format!(
         "{}[models.m]\nprovider = '{provider}'\nmodel = 'm'\nbase_url = '{url}{path}'\ncontext = 32_768\n\
@@ -70,19 +70,19 @@ fn config(provider: &str, url: &str, agent: &str) -> String {
 }
 
 /// The definitions of each request, as they were sent.
-fn sent(server: &ProviderServer) -> Vec<Vec<String>> {
+pub(crate) fn sent(server: &ProviderServer) -> Vec<Vec<String>> {
     let asked = server.captured().into_iter().filter(|asked| asked.body["messages"].is_array());
     let tools =
         |body: &Value| body["tools"].as_array().unwrap().iter().map(ToString::to_string).collect();
     asked.map(|asked| tools(&asked.body)).collect()
 }
 
-fn name(definition: &str) -> String {
+pub(crate) fn name(definition: &str) -> String {
     let tool: Value = serde_json::from_str(definition).unwrap();
     tool["name"].as_str().or(tool["function"]["name"].as_str()).unwrap().to_owned()
 }
 
-fn calls() -> [(&'static str, Value); 3] {
+pub(crate) fn calls() -> [(&'static str, Value); 3] {
     [
         ("tool_search", json!({"query": "water the flowers in my garden", "limit": 1})),
         ("water_plants", json!({"text": "roses"})),
@@ -157,8 +157,9 @@ async fn the_gateways_chat_searches_too() {
 // FT-3, FT-5: what a profile pins is offered first, alone and through the running gateway.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_profiles_pinned_tools_are_offered_through_a_gateway_too() {
-    let profile = "[profiles.garden]\ntools = ['convert_*', 'water_plants', 'tool_search']\npinned = ['water_*']\n\
+    let profile = "[profiles.garden]\ntools = ['convert_*', 'water_plants']\npinned = ['water_*']\n\
                    [profiles.garden.tool.water_plants]\nname = 'sprinkle'\n\
+                   [profiles.bare]\ntools = ['convert_*', 'water_plants']\n\
                    [profiles.whole]\ntools = ['convert_*']\ntool_budget = 'off'\n";
     // Some requests are about the model, not to it.
     let answers = (0..12).flat_map(|_| replies("openai", &[])).collect::<Vec<_>>();
@@ -166,7 +167,7 @@ async fn a_profiles_pinned_tools_are_offered_through_a_gateway_too() {
     let place =
         TestFolder::with_config(&format!("{}{profile}", config("openai", &server.url(), "")));
     let ask = || {
-        for profile in ["garden", "whole"] {
+        for profile in ["garden", "bare", "whole"] {
             let ran = place.run(&["ask", "-m", "m", "--profile", profile, "Hello"]);
             assert_eq!(ran.status, 0, "{ran:?}");
         }
@@ -174,11 +175,48 @@ async fn a_profiles_pinned_tools_are_offered_through_a_gateway_too() {
     block_in_place(ask);
     let _serving = block_in_place(|| Serving::start(&place, &["--listen", "127.0.0.1:0"]));
     block_in_place(ask);
-    assert_eq!(sent(&server).len(), 4);
-    for offered in sent(&server).chunks(2) {
-        let names: Vec<_> = offered[0].iter().map(|tool| name(tool)).collect();
-        assert_eq!(names, ["tool_search", "read_result", "sprinkle"]);
-        // Its own budget is off, so all its tools are offered.
-        assert_eq!(offered[1].len(), 200, "199 that convert, and `read_result`");
+    assert_eq!(sent(&server).len(), 6);
+    for offered in sent(&server).chunks(3) {
+        let names = |at: usize| offered[at].iter().map(|tool| name(tool)).collect::<Vec<_>>();
+        // The profiles do not list `tool_search`: it belongs to the offer.
+        assert_eq!(names(0), ["tool_search", "read_result", "sprinkle"]);
+        assert_eq!(names(1), ["tool_search", "read_result"]);
+        // Its own budget is off, so all its tools are offered, and `tool_search` is not among them.
+        assert_eq!(offered[2].len(), 200, "199 that convert, and `read_result`");
+        assert!(!names(2).contains(&"tool_search".to_owned()));
     }
+}
+
+// FT-3, FT-5: through the running gateway, a model that searches finds and calls what the profile has, and nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_searches_in_a_profile_without_search_through_a_gateway() {
+    let profile = "[profiles.garden]\ntools = ['convert_1*', 'water_plants']\ntool_budget = 100\n\
+                   [profiles.garden.tool.water_plants]\nname = 'sprinkle'\n";
+    let calls = [
+        ("tool_search", json!({"query": "water the flowers in my garden", "limit": 1})),
+        ("sprinkle", json!({"text": "roses"})),
+        ("tool_search", json!({"query": "convert_7", "limit": 100})),
+        ("convert_7", json!({"text": "unseen"})),
+    ];
+    let server = ProviderServer::start(replies("openai", &calls)).await;
+    let place =
+        TestFolder::with_config(&format!("{}{profile}", config("openai", &server.url(), "")));
+    let _serving = block_in_place(|| Serving::start(&place, &["--listen", "127.0.0.1:0"]));
+    let words = ["ask", "--json", "-m", "m", "--profile", "garden", "Water my roses"];
+    let report = block_in_place(|| place.run(&words)).json();
+    assert_eq!(report["answer"], "Done.", "{report}");
+    let said = report["messages"].to_string();
+    assert!(said.contains("water_plants roses"), "{said}");
+    assert!(!said.contains("convert_7 unseen") && said.contains("Unknown tool"), "{said}");
+    let sent = sent(&server);
+    let names: Vec<_> = sent[1].iter().map(|tool| name(tool)).collect();
+    assert_eq!(names, ["tool_search", "read_result", "sprinkle"]);
+    assert!(sent.iter().flatten().all(|tool| name(tool) != "convert_7"));
+    // The gateway records searches as calls in the profile.
+    let is_recorded = || {
+        let calls = place.run(&["calls", "--json", "--tool", "tool_search"]).json();
+        let calls = calls.as_array().unwrap();
+        !calls.is_empty() && calls.iter().all(|call| call["profile"] == "garden")
+    };
+    block_in_place(|| wait_until("a search is recorded", is_recorded));
 }

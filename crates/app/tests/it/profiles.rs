@@ -318,6 +318,11 @@ fn stdio_serves_a_profile_alone_and_through_a_gateway() {
         assert!(answers[0]["result"].to_string().contains("hello"), "{answers:?}");
         assert_eq!(answers[1]["error"]["message"], "Tool 'math_eval' not found", "{answers:?}");
         assert_eq!(answers[2]["result"]["instructions"], "For the desk.", "{answers:?}");
+        // Its globs do not match `tool_search`, which belongs to the view.
+        let listed = [request(1, "tools/list", json!({}))];
+        let answers = over_stdio(&place, &["serve", "--stdio", "--profile", "math"], &listed);
+        let view = ["tool_search", "tool_call", "tool_call_read_only", "read_result", "math_eval"];
+        assert_eq!(names(&answers[0]["result"]["tools"]), view, "{answers:?}");
     };
     check();
     let serving = Serving::start(&place, &["--listen", "127.0.0.1:0"]);

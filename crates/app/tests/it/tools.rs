@@ -107,6 +107,10 @@ fn doctor_warns_of_more_tools_than_clients_take() {
     assert!(!told(20, "").contains("more than some clients take"));
     let some = told(40, "");
     assert!(some.contains("(Cursor: 40)"), "{some}");
+    assert!(
+        some.contains("⚠ clients") && some.trim_end().ends_with("all works, with 1 warning"),
+        "{some}"
+    );
     let many = told(130, "");
     assert!(many.contains("(Cursor: 40, VS Code and OpenAI's API: 128)"), "{many}");
     assert!(!told(40, "[serve]\ndiscovery = \"search\"").contains("more than some clients take"));
@@ -116,7 +120,7 @@ fn doctor_warns_of_more_tools_than_clients_take() {
     let each = told(60, profiles);
     let of = |name: &str| {
         let line = each.lines().find(|line| line.contains(&format!("profile {name}")));
-        line.unwrap_or_default().contains("(Cursor: 40)")
+        line.is_some_and(|line| line.starts_with('⚠') && line.contains("(Cursor: 40)"))
     };
     assert_eq!(["few", "most", "searched"].map(of), [false, true, false], "{each}");
 }

@@ -10,6 +10,7 @@ use switchboard_testkit::{
 
 use crate::{
     fixture::wait_until,
+    many_tools,
     test_folder::{CommandOutput, TestFolder},
 };
 
@@ -80,6 +81,28 @@ async fn a_file_is_answered() {
     // The call took the one path that every call takes.
     let calls = place.run(&["calls", "--json"]).json();
     assert_eq!(calls[0]["tool"], "math_eval", "{calls}");
+}
+
+// FT-3: what is asked aloud is searched for as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spoken_question_finds_its_tool() {
+    let stt = understanding(&["Water my roses."]).await;
+    let tts = ProviderServer::start([Reply::new(200, "audio/wav", wav(&vec![9; 1600]))]).await;
+    let model = ProviderServer::start(many_tools::replies("openai", &many_tools::calls())).await;
+    let config = many_tools::config("openai", &model.url(), "tool_budget = 100");
+    let said = [silence(0.5), babble(1.5, 0.3), silence(2.0)].concat();
+    let place = TestFolder::with_config(&config).file("one.wav", wav(&said));
+    let (stt, tts) = (format!("{}/v1", stt.url()), format!("{}/v1", tts.url()));
+    let words = ["voice", "-m", "m", "--source", "wav:one.wav", "--output", "wav:answer.wav"];
+    let words = [&words[..], &["--stt", &stt, "--tts", &tts, "--json"]].concat();
+    let (_place, ran) =
+        run(place, words.into_iter().map(str::to_owned).collect(), Vec::new()).await;
+    assert_eq!(lines(&ran).last().unwrap()["answer"], "Done.", "{ran:?}");
+    let sent = many_tools::sent(&model);
+    let names: Vec<_> = sent.last().unwrap().iter().map(|tool| many_tools::name(tool)).collect();
+    assert_eq!(names, ["tool_search", "read_result", "water_plants", "convert_7"], "{ran:?}");
+    assert_eq!(sent.iter().map(Vec::len).collect::<Vec<_>>(), [2, 3, 3, 4]);
+    assert!(sent.windows(2).all(|pair| pair[1].starts_with(&pair[0])), "a prefix stays");
 }
 
 // HM-2: stdin is a source with an end; what fails is told, and the exit status says so.

@@ -35,5 +35,5 @@ async fn a_client_chooses_by_its_address() {
     assert!(!names(&view).contains(&"wait"), "{view}");
     let (status, body) = listed(&house, "/mcp?tools=some").await;
     assert_eq!(status, 400);
-    assert!(body.to_string().contains("`search` or `list`"), "{body}");
+    assert!(body.to_string().contains("`search`, `list` or `list-and-search`"), "{body}");
 }

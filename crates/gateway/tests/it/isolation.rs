@@ -9,10 +9,11 @@ use proptest::{prelude::*, sample::subsequence};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use switchboard_access::NewToken;
+use switchboard_mcp_server::{DiscoveryMode, McpCaller, Server};
 use switchboard_runtime::{AddError, services};
 use switchboard_testkit::{Fake, until};
-use switchboard_toolcall::{Content, Part, ProfileRules, ServerQuestions, ToolOutput};
-use tokio::task::JoinHandle;
+use switchboard_toolcall::{Content, Part, ProfileRules, ServerQuestions, ToolOutput, Visibility};
+use tokio::{io::AsyncReadExt, task::JoinHandle};
 
 use crate::{TestGateway, answer};
 
@@ -197,7 +198,8 @@ async fn check(rights: [Right; 2], plan: &[(usize, usize)], records: bool) {
         if records && right.profile.is_some() {
             // The owner looks through the same profile without being bound to it.
             let seen = entrances(&gateway, None, right).await;
-            let seen = [seen, by_header(&gateway, right, &calls).await].concat();
+            let over_stdio = over_stdio(&gateway, right).await;
+            let seen = [seen, by_header(&gateway, right, &calls).await, over_stdio].concat();
             hears_no_names(right, &seen);
         }
     }
@@ -422,6 +424,64 @@ async fn entrances(
     seen
 }
 
+/// What `serve --stdio --profile` tells: as a list and as search, in both eras.
+async fn over_stdio(gateway: &TestGateway, right: &Right) -> Vec<(String, String)> {
+    let tools = gateway.executor.tools();
+    let profile = tools.profile(right.name).expect("the profile is there");
+    let mut seen = Vec::new();
+    for discovery in [DiscoveryMode::List, DiscoveryMode::Search] {
+        for in_session in [false, true] {
+            let visibility = Visibility::of_profile(profile.clone());
+            let discovery = Some(discovery);
+            let caller = McpCaller { visibility, discovery, ..McpCaller::owner() };
+            let config = switchboard_mcp_server::Config::default();
+            let server = Server::new(gateway.executor.clone(), None, config);
+            let (theirs, mut ours) = tokio::io::duplex(1 << 16);
+            let reading = tokio::spawn(async move {
+                let mut told = String::new();
+                ours.read_to_string(&mut told).await.map(|_| told)
+            });
+            let input = stdio_lines(in_session);
+            server.serve_stdio(input.as_bytes(), theirs, caller).await.unwrap();
+            let told = reading.await.unwrap().unwrap();
+            let asked = format!("stdio, {discovery:?}, in a session: {in_session}");
+            assert!(told.lines().count() >= requests().len(), "{asked}: {told}");
+            seen.push((asked, told));
+        }
+    }
+    seen
+}
+
+/// The requests as lines, of a session or each alone.
+fn stdio_lines(in_session: bool) -> String {
+    let client = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    });
+    let opening = [
+        json!({"jsonrpc": "2.0", "id": "open", "method": "initialize", "params": client}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+    ];
+    let mut lines: Vec<_> = opening.into_iter().filter(|_| in_session).collect();
+    for (id, (method, mut params)) in requests().into_iter().enumerate() {
+        if !in_session {
+            params["_meta"] = meta();
+        }
+        lines.push(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// What a request has that stands alone.
+fn meta() -> Value {
+    let meta = "io.modelcontextprotocol";
+    json!({
+        format!("{meta}/protocolVersion"): "2026-07-28",
+        format!("{meta}/clientCapabilities"): {},
+    })
+}
+
 /// Everything that a client of MCP can ask.
 fn requests() -> Vec<(&'static str, Value)> {
     let call = |name: &str, args: Value| json!({"name": name, "arguments": args});
@@ -497,11 +557,7 @@ async fn mcp(gateway: &TestGateway, token: &str, method: &str, params: Value) ->
 }
 
 fn modern(gateway: &TestGateway, path: &str, method: &str, mut params: Value) -> RequestBuilder {
-    let meta = "io.modelcontextprotocol";
-    params["_meta"] = json!({
-        format!("{meta}/protocolVersion"): "2026-07-28",
-        format!("{meta}/clientCapabilities"): {},
-    });
+    params["_meta"] = meta();
     let mut request = gateway
         .client
         .post(gateway.url(path))

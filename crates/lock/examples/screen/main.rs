@@ -18,7 +18,7 @@ fn main() {
         row(file.trim_end_matches(".tsv"), attacks.len(), found.len());
         missed.extend(not_found.iter().map(|attack| attack.line()));
     }
-    for set in ["own", "other", "held-out"] {
+    for set in ["own", "other", "reference"] {
         let tools = corpus::real_tools(set);
         let alarms = Alarms::of(&tools);
         row(&format!("real tools, {set}"), tools.len(), alarms.texts);

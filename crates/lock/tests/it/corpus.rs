@@ -28,7 +28,7 @@ fn nine_of_ten_attacks_are_found() {
 #[test]
 fn of_fifty_real_tools_at_most_one_is_warned_about() {
     let mut all = 0;
-    for set in ["own", "other", "held-out"] {
+    for set in ["own", "other", "reference"] {
         let tools = real_tools(set);
         all += tools.len();
         let Alarms { texts, names, lines } = Alarms::of(&tools);

@@ -42,7 +42,7 @@ fn listed(tools: &[Value], round: usize) -> Vec<Value> {
 #[test]
 fn of_a_thousand_real_tools_that_do_not_change_none_is_reported() {
     let mut servers: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for set in ["own", "other", "held-out"] {
+    for set in ["own", "other", "reference"] {
         for tool in real_tools(set) {
             let tools = servers.entry(format!("{set} {}", tool.server)).or_default();
             tools.push(Value::Object(tool.definition.entry));

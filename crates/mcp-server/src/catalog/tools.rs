@@ -28,6 +28,8 @@ struct ToolListing {
     version: u64,
     /// The profile as which they are listed.
     rules: Option<Arc<ProfileRules>>,
+    /// Tools that are listed whatever the profile says.
+    names: &'static [&'static str],
     tools: Arc<Vec<ListedTool>>,
     /// The tools that want parameters in headers; usually none.
     headers: Arc<HashMap<Arc<str>, Arc<Vec<ParameterHeader>>>>,
@@ -81,12 +83,15 @@ impl ToolCatalog {
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         listed.retain(|known| known.version == version);
         let own = rules.as_ref().map(Arc::as_ptr);
-        let known = listed.iter().find(|known| known.rules.as_ref().map(Arc::as_ptr) == own);
+        let names = visibility.added_names();
+        let known = listed
+            .iter()
+            .find(|known| known.rules.as_ref().map(Arc::as_ptr) == own && known.names == names);
         if let Some(known) = known {
             return known.clone();
         }
         let profile = visibility.profile().cloned();
-        let whole = profile.map(Visibility::of_profile).unwrap_or_default();
+        let whole = profile.map(Visibility::of_profile).unwrap_or_default().with_names(names);
         let new = self.list(version, rules, &whole);
         listed.push(new.clone());
         new
@@ -111,7 +116,8 @@ impl ToolCatalog {
         };
         let listed = tools.into_iter().filter(|tool| !self.manager.is_denied(tool));
         let tools = listed.filter_map(entry).collect();
-        ToolListing { version, rules, tools: Arc::new(tools), headers: Arc::new(headers) }
+        let names = whole.added_names();
+        ToolListing { version, rules, names, tools: Arc::new(tools), headers: Arc::new(headers) }
     }
 }
 

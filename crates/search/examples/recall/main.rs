@@ -23,7 +23,7 @@ fn main() {
     let prints_missed = flags.iter().any(|flag| flag == "--missed");
     let mut sets: Vec<PathBuf> = sets.into_iter().map(PathBuf::from).collect();
     if sets.is_empty() {
-        let names = ["own", "held-out", "corpus-v1", "other", "steps", "languages"];
+        let names = ["other", "unseen", "corpus-v1", "own", "reference", "steps", "languages"];
         sets = names.map(set::stored).into();
     }
     println!(

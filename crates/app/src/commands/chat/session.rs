@@ -358,7 +358,7 @@ impl<'a> ChatSession<'a> {
     fn offered(&self) -> Vec<(String, String)> {
         let offered = self.chosen.offered(&self.deps.chat.model_args.tools).ok().flatten();
         let ChatDeps { chat, app, loaded, .. } = &self.deps;
-        let seen = app.visibility(loaded, chat.model_args.profile.as_deref());
+        let seen = app.model_visibility(loaded, chat.model_args.profile.as_deref());
         let all = app.executor.tools().listed_for(&seen);
         let is_offered = |name: &str| offered.as_ref().is_none_or(|globs| globs.matches(name));
         let tools = all.iter().filter(|tool| is_offered(tool.name()));

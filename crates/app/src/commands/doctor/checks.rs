@@ -96,7 +96,7 @@ fn client_limits(loaded: &LoadedConfig, app: &App) -> Option<DoctorCheck> {
         "{passed}; with `/mcp?tools=search`, or `[serve] discovery = \"search\"`, clients search instead; `switchboard tools --cost` shows what \
          definitions cost"
     );
-    Some(check("clients", CheckStatus::Info, message))
+    Some(check("clients", CheckStatus::Warning, message))
 }
 
 /// Returns which clients do not take as many tools as are listed; `None` if all do.

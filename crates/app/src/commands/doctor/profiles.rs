@@ -18,6 +18,7 @@ fn check(profile: Arc<Profile>, tools: &ToolManager, discovery: DiscoveryMode) -
     let name = format!("profile {}", profile.name());
     let all = tools.all();
     let mut problems = problems(&profile, &all);
+    let mut status = CheckStatus::Info;
     let visibility = Visibility::of_profile(profile.clone());
     if let Some(rules) = profile.rules() {
         for tool in &all {
@@ -33,11 +34,12 @@ fn check(profile: Arc<Profile>, tools: &ToolManager, discovery: DiscoveryMode) -
     if own.unwrap_or(discovery) == DiscoveryMode::List
         && let Some(passed) = passed_limits(count)
     {
+        status = CheckStatus::Warning;
         problems.push(format!("{passed}; with `discovery = \"search\"` they search instead"));
     }
     match problems.is_empty() {
         true => DoctorCheck::new(name, CheckStatus::Ok, format!("{count} tools")),
-        false => DoctorCheck::new(name, CheckStatus::Info, problems.join("\n")),
+        false => DoctorCheck::new(name, status, problems.join("\n")),
     }
 }
 
