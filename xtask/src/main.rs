@@ -11,6 +11,7 @@ mod console;
 mod deny;
 mod msrv;
 mod recall;
+mod screen;
 mod package;
 mod fuzz;
 mod dist;
@@ -67,6 +68,14 @@ enum Task {
         /// Folders with `tools.jsonl` and `questions.tsv`, instead of those of crates/search/recall
         sets: Vec<String>,
     },
+    /// Print how many attacks the screen of definitions finds, and how many definitions of real tools it warns about
+    Screen {
+        /// Print what was missed, and the warnings, too
+        #[arg(long)]
+        missed: bool,
+        /// Folders with `attacks.tsv` or `tools.jsonl`, instead of those of crates/lock/tests/corpus and crates/search/recall
+        sets: Vec<String>,
+    },
     /// Check licences, sources and advisories of the crates that the program is made of, and NOTICE
     Deny,
     /// Check that the crates build with the oldest Rust that they promise
@@ -114,6 +123,7 @@ fn main() -> ExitCode {
         Task::Parts => parts::install().map(drop),
         Task::Spec { json } => spec::run(json),
         Task::Recall { missed, sets } => recall::run(missed, &sets),
+        Task::Screen { missed, sets } => screen::run(missed, &sets),
         Task::Deny => deny::check(),
         Task::Msrv => msrv::check(),
         Task::Package => package::check(),

@@ -3,18 +3,26 @@
 //! `cargo run --release -p switchboard-sandbox --example beside -- NAME='PROGRAM ARGUMENTS…'…` measures nothing, ours, and each of the
 //! programs that are named, which get the program to confine behind their arguments. They take turns, so that all have the
 //! same machine.
+//!
+//! `… -- --call TOOL ARGUMENTS PROGRAM…` calls a tool of an MCP server that is not confined and one that is, in turn; `{port}` in the
+//! arguments is that of a web page, which the one reaches directly and the other through the proxy.
+
+#[path = "beside/call.rs"]
+mod call;
 
 use std::{
     collections::BTreeMap,
     env,
     error::Error,
+    ffi::OsString,
     io::{BufRead, BufReader, Write},
     process::{Command, ExitCode, Stdio},
     time::{Duration, Instant},
 };
 
 use switchboard_sandbox::{
-    ARGUMENT, Sandbox, SandboxConfig, SandboxDeps, SandboxMode, SandboxedProgram, enter,
+    ARGUMENT, Sandbox, SandboxAllow, SandboxConfig, SandboxDeps, SandboxMode, SandboxedProgram,
+    enter,
 };
 
 /// How often a program is started in each sandbox.
@@ -22,6 +30,9 @@ const STARTS: usize = 40;
 
 /// How many lines are sent to a program in each sandbox.
 const LINES: usize = 2000;
+
+/// How often a tool is called in each sandbox.
+const CALLS: usize = 200;
 
 /// What stands before a program.
 enum Confinement {
@@ -32,10 +43,15 @@ enum Confinement {
 
 fn main() -> ExitCode {
     let mut words = env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == ARGUMENT) {
+    let first = words.next();
+    if first.as_ref().is_some_and(|word| word == ARGUMENT) {
         return enter(words);
     }
-    match measure() {
+    let measured = match first.is_some_and(|word| word == "--call") {
+        true => call::measure(&env::args().skip(2).collect::<Vec<_>>()),
+        false => measure(),
+    };
+    match measured {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -92,7 +108,7 @@ fn now() -> Instant {
 /// Starts `true`, and waits for its end.
 fn start(confinement: &Confinement) -> Result<Duration, Box<dyn Error>> {
     let begin = now();
-    let (mut command, _sandbox) = confined(confinement, "true")?;
+    let (mut command, _sandbox) = confined(confinement, "true", &[], SandboxAllow::default())?;
     let status = command.stdin(Stdio::null()).status()?;
     let took = begin.elapsed();
     if status.success() { Ok(took) } else { Err(format!("{command:?} failed: {status}").into()) }
@@ -100,7 +116,7 @@ fn start(confinement: &Confinement) -> Result<Duration, Box<dyn Error>> {
 
 /// Sends lines to `cat`; returns the median time of one.
 fn line_and_back(confinement: &Confinement) -> Result<Duration, Box<dyn Error>> {
-    let (mut command, _sandbox) = confined(confinement, "cat")?;
+    let (mut command, _sandbox) = confined(confinement, "cat", &[], SandboxAllow::default())?;
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let (input, output) = (child.stdin.take(), child.stdout.take());
     let (mut input, output) = input.zip(output).ok_or("no pipes")?;
@@ -124,28 +140,30 @@ fn line_and_back(confinement: &Confinement) -> Result<Duration, Box<dyn Error>> 
 fn confined(
     confinement: &Confinement,
     program: &str,
+    args: &[String],
+    allow: SandboxAllow,
 ) -> Result<(Command, Option<Sandbox>), Box<dyn Error>> {
-    let peer = match confinement {
-        Confinement::Nothing => return Ok((Command::new(program), None)),
-        Confinement::Peer(peer) => peer,
+    let mut words: Vec<OsString> = Vec::new();
+    let mut sandbox = None;
+    match confinement {
+        Confinement::Nothing => {}
+        Confinement::Peer(peer) => words.extend(peer.iter().map(Into::into)),
         Confinement::Ours => {
             let deps = SandboxDeps {
                 home: env::var_os("HOME").map(Into::into),
                 ..SandboxDeps::this_program()?
             };
-            let config = SandboxConfig { mode: SandboxMode::On, ..SandboxConfig::default() };
+            let config = SandboxConfig { mode: SandboxMode::On, allow, ..SandboxConfig::default() };
             let env = BTreeMap::new();
-            let of =
-                SandboxedProgram { owner: "x", command: program, args: &[], env: &env, cwd: None };
-            let sandbox = Sandbox::open(&of, &config, &deps)?.ok_or("it is not confined")?;
-            let mut words = sandbox.entry().iter();
-            let mut command = Command::new(words.next().ok_or("no entry")?);
-            command.args(words).arg(program);
-            return Ok((command, Some(sandbox)));
+            let of = SandboxedProgram { owner: "x", command: program, args, env: &env, cwd: None };
+            let opened = Sandbox::open(&of, &config, &deps)?.ok_or("it is not confined")?;
+            words.extend(opened.entry().iter().cloned());
+            sandbox = Some(opened);
         }
-    };
-    let (first, rest) = peer.split_first().ok_or("a peer has no program")?;
+    }
+    words.push(program.into());
+    let (first, rest) = words.split_first().ok_or("no program")?;
     let mut command = Command::new(first);
-    command.args(rest).arg(program);
-    Ok((command, None))
+    command.args(rest).args(args);
+    Ok((command, sandbox))
 }

@@ -1,5 +1,7 @@
 //! Real MCP servers do their whole work in a sandbox: under settings that a person wrote, and under those that are learned (SB-1, SB-2).
 
+mod network;
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -1,6 +1,9 @@
 //! The texts that the screen is measured with: `tests/corpus`, and the tools of `crates/search/recall`.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 use switchboard_lock::{DefinitionKind, Finding, LockableDefinition, Screen, Suspicion, screen};
@@ -18,9 +21,19 @@ pub(crate) struct RealTool {
     pub(crate) definition: LockableDefinition,
 }
 
+/// A file of `tests/corpus`.
+pub(crate) fn own_attacks(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(file)
+}
+
+/// The tools of a set of `crates/search/recall`.
+pub(crate) fn own_tools(set: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../search/recall").join(set).join("tools.jsonl")
+}
+
 /// Reads the attacks of a file.
-pub(crate) fn attacks(file: &str) -> Vec<Attack> {
-    let lines = read(&format!("tests/corpus/{file}"));
+pub(crate) fn attacks(file: &Path) -> Vec<Attack> {
+    let lines = read(file);
     let lines = lines.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let attack = |line: &str| {
         let fields: Vec<_> = line.splitn(3, '\t').collect();
@@ -30,9 +43,9 @@ pub(crate) fn attacks(file: &str) -> Vec<Attack> {
     lines.map(attack).collect()
 }
 
-/// Reads the tools of a set of `crates/search/recall`.
-pub(crate) fn real_tools(set: &str) -> Vec<RealTool> {
-    let lines = read(&format!("../search/recall/{set}/tools.jsonl"));
+/// Reads the tools of a file, as the sets of `crates/search/recall` have them.
+pub(crate) fn real_tools(file: &Path) -> Vec<RealTool> {
+    let lines = read(file);
     let tool = |line: &str| {
         let mut entry: Value = serde_json::from_str(line).expect("each line is JSON");
         let object = entry.as_object_mut().expect("each line is an object");
@@ -117,6 +130,8 @@ pub(crate) struct Alarms {
     pub(crate) texts: usize,
     /// Because another server has a tool of the same name, or speaks of it, if all servers are in one config.
     pub(crate) names: usize,
+    /// Because of either.
+    pub(crate) any: usize,
     /// All findings.
     pub(crate) lines: Vec<String>,
 }
@@ -125,10 +140,11 @@ impl Alarms {
     pub(crate) fn of(tools: &[RealTool]) -> Self {
         let names = tools.iter().map(|tool| (tool.server.as_str(), tool.definition.name.as_str()));
         let screen = Screen::new(names);
-        let mut alarms = Self { texts: 0, names: 0, lines: Vec::new() };
+        let mut alarms = Self { texts: 0, names: 0, any: 0, lines: Vec::new() };
         for tool in tools {
             let found = screen.findings(&tool.server, &tool.definition);
             let is_name = |finding: &Finding| finding.suspicion == Suspicion::Shadow;
+            alarms.any += usize::from(!found.is_empty());
             alarms.names += usize::from(found.iter().any(is_name));
             alarms.texts += usize::from(!found.iter().all(is_name));
             alarms.lines.extend(found.iter().map(|finding| finding.line(&tool.server, "__")));
@@ -137,9 +153,8 @@ impl Alarms {
     }
 }
 
-fn read(file: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Returns a text with `\n` as a newline and `\u{…}` as a character.

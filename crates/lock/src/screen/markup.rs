@@ -12,7 +12,7 @@ type Rule = (&'static str, &'static str);
 const RULES: &[Rule] = &[
     (r"(?s)<!--.{3,}?-->", "an HTML comment"),
     (
-        r"(?i)<\s*/?\s*(important|system|secret|hidden|critical|admin|override|assistant|system[_-]?prompt|instructions?_?override|confidential|priority|invisible|sys)\b[^>]{0,80}>",
+        r"(?i)<\s*/?\s*(important|system([_-]?[a-z]+)?|hidden|critical|admin|override|assistant|instructions?_?override|confidential|priority|invisible|sys)\b[^>]{0,80}>|<\s*/\s*secret\s*>",
         "a tag that is addressed to the model",
     ),
     (

@@ -86,8 +86,13 @@ impl KnownNames {
         let others = self.skeletons.values().flatten().filter(|(other, tool)| {
             other != server && tool.len() >= SHORTEST_MENTION && tool.contains(['_', '-'])
         });
+        // Servers leave out the prefix that their own names have.
         let is_own = |tool: &str| {
-            self.skeletons.values().flatten().any(|(own, known)| own == server && known == tool)
+            let is_same = |own: &String| {
+                let prefix = own.strip_suffix(tool);
+                prefix.is_some_and(|prefix| prefix.is_empty() || prefix.ends_with(['_', '-']))
+            };
+            self.servers.get(server).is_some_and(|own| own.iter().any(is_same))
         };
         for (other, tool) in others {
             if mentions(text, tool) && !is_own(tool) {

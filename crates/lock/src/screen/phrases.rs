@@ -13,7 +13,7 @@ const ORDERS: &[&str] = &[
     r"\b(do not|don't|dont|never|must not|mustn't|should not|shouldn't|avoid|refrain from|no need to)\b[^.!?]{0,20}\b(tell|telling|inform|informing|mention|mentioning|notify|notifying|reveal|revealing|disclose|disclosing|alert|alerting|warn|warning|show|showing|say|saying|explain|explaining|report|reporting)\b[^.!?]{0,50}\b(users?|humans?|persons?|anyone|anybody|operators?|customers?|people)\b",
     r"\b(do not|don't|never|must not|should not)\b[^.!?]{0,30}\b(mention|reveal|disclose|acknowledge|talk about|discuss|refer to|admit)\b[^.!?]{0,40}\b(this|these|that you|the existence|step|instructions?|it to)\b",
     r"\b(users?|humans?|persons?|operators?|they|he or she)\b[^.!?]{0,20}\b(must not|mustn't|should not|shouldn't|need not|needn't|does not need to|doesn't need to|do not need to|will not|won't|cannot|must never|should never)\b[^.!?]{0,15}\b(know|see|be told|be informed|be aware|notice|learn|find out|be shown|be notified|be bothered|be asked)\b",
-    r"\bwithout\b[^.!?]{0,20}\b(telling|informing|notifying|asking|alerting|mentioning|showing|the (user|human|person|operator)|users?|their)('s)?\b[^.!?]{0,20}\b(knowing|knowledge|noticing|consent|awareness|user|users|anyone|human|person|permission|approval|it to)\b",
+    r#"\bwithout\b[^.!?"]{0,20}\b(telling|informing|notifying|asking|alerting|mentioning|showing|the (user|human|person|operator)|users?|their)('s)?\b[^.!?"]{0,20}\b(knowing|knowledge|noticing|consent|awareness|user|users|anyone|human|person|permission|approval|it to)\b"#,
     r"\b(so that|in order that|such that)\b[^.!?]{0,20}\b(users?|humans?|persons?|operators?|they|nobody|no one)\b[^.!?]{0,15}\b(does not|doesn't|do not|don't|will not|won't|cannot|can't|ever)?\b ?(notices?|suspects?|realis(e|es)|realiz(e|es)|finds? out|becomes? aware)\b",
     r"\bwithout (telling|informing|notifying|asking|alerting|warning) (them|him|her|anyone|anybody|people|first)\b|\bwithout (asking|confirmation|permission|telling anyone)( first)?( ?[.,;!]|$)",
     r"\bwithout the (knowledge|consent|permission|approval|awareness) of (the |any )?(users?|humans?|persons?|operators?|customers?|people)\b",
@@ -55,6 +55,23 @@ const ORDERS: &[&str] = &[
     r"\b(other|remaining) ([a-z]+ )?(tools?|servers?)\b[^.!?]{0,20}\b(return|give|produce|are|have) (false|wrong|fake|bad|incorrect|outdated|deprecated|compromised|unsafe|insecure|unreliable)\b",
     r"\b(choose|pick|prefer|select|favou?r) (it|this( tool)?) (over|instead of|before|rather than) (any|all|every|the) (other|another|alternative)",
     r"\b(uploaded|sent|posted|forwarded|copied|reported|mirrored) to https?://",
+    // To do something before, beside or instead of what was asked for.
+    r"\b(before|prior to|after|once|whenever|as soon as|each time|every time|when)\b[^.!?]{0,50}\b(you|assistant|model|agent|llm|ai) (must|has to|have to|are required to|is required to|are to|is to)\b[^.!?]{0,20}\b(first|also|always|include|access|read|open|call|send|run|replace|fill)\b",
+    r"\byou must (first|also|always)? ?(access|include|extract|read|fetch|send)\b[^.!?]{0,80}\b(in|with|to|of) (your|each|every) (response|answer|reply)\b",
+    r"\byou must (include|add|append|show|put)\b[^.!?]{0,60}\b(message|text|link|sentence|secrets?|credentials?|keys?|passwords?|it|them)\b[^.!?]{0,30}\b(in|to|into|at the end of) (your|each|every|all) (response|answer|reply|replies|answers|responses)\b",
+    r"\b(before|after) (execut|call|us|invok|runn?|perform)(e|ing) (the |a |any )?[a-z_]+ ?(operation|tool|function|command)?\b[^.!?]{0,40}\b(execute|call|run|invoke|use) this (tool|function)\b",
+    r"\b(execute|call|run|invoke|use) this (tool|function)( ((and|to) )?(replace|modify|change|overwrite|alter|correct) (the|all|any|its)\b| no matter\b)",
+    r"\b(ignore|avoid|disregard|never (use|select|choose|call|pick))\b[^.!?]{0,12}\b(all |any |every )?other\b[^.!?]{0,20}\b(tools?|functions?|servers?)\b",
+    r"\b(redirect|redirected|reroute|rerouted|divert|diverted)\b[^.!?]{0,20}\bto\b[^.!?]{0,10}\b[a-z]+_[a-z_]+\b[^.!?]{0,10}\b(instead|always)\b",
+    r"\bso that (nobody|no one|no-one|the user cannot|users cannot)\b|\bnot to be (shown|mentioned|disclosed)\b|\b(do not|don't|never) let (the )?(users?|humans?|persons?|anyone|anybody|people) (see|know|notice|find)\b",
+    r"\b(do not|don't|never|no need to|stop) ask(ing)?\b[^.!?]{0,20}\b(for )?(permission|confirmation|approval|consent)\b|\b(confirmations?|approvals?|safety guidelines|safeguards|guardrails|restrictions) (is|are) (now )?(disabled|suspended|off|lifted|not needed)\b",
+    r"\b(you are|you're) in (maintenance|developer|debug|admin|god|unrestricted|test) mode\b|\b(act|acts|behave|behaves) as an? (administrator|admin|root|superuser|unrestricted)\b",
+    r"\b(obey|obeys|follow|follows) (it|them|these|those|all of them)?\b ?without (asking|question|confirmation|hesitation)\b|\bdo so (silently|quietly|secretly|without)\b|\b(it|you|and) (should|must|may) not disclose\b",
+    r"\b(let|loop in|keep|notify|inform|cc|bcc|copy in|add)\b[^.!?]{0,20}[a-z0-9._+-]+@[a-z0-9-]+(\.[a-z0-9-]+)+\b[^.!?]{0,25}\b(know|in the loop|informed|posted|about|on the|as (a )?(blind|hidden|carbon|bcc|cc))\b|\balways [a-z0-9._+-]+@[a-z0-9-]+(\.[a-z0-9-]+)+\b",
+    r"\b(before|prior to) (each|every|any) (answer|reply|response|message|turn)\b[^.!?]{0,30}\b(call|run|use|invoke|send)\b|\b(about to answer|first call this tool|call this tool first)\b",
+    r"\b(every|each|all)( [a-z-]+){0,2} (must|should|has to|have to|needs to) (contain|include|import|load|embed)\b[^!?]{0,60}https?://|\b(has to|must|should) (import|load|embed|include|fetch)\b[^!?]{0,60}https?://",
+    r"\b(always|only|first) (prefer|choose|pick|select) (this|me|it)( one| tool| server| function)?\b|\b(is|are) obliged to (pick|choose|use|call|select)\b",
+    r"\boutputs? of '?[a-z_]+'? (is|are) (incomplete|invalid|wrong|not valid|unsafe)\b|\bunless (it is|they are) sent through this\b",
     // To run or send something.
     r"\b(curl|wget|invoke-webrequest)\b[^.]{0,20}(https?://|-[a-z]+ )[^|]{0,120}\|\s*(ba|z)?sh\b|\b(ba|z)?sh -c\b[^.]{0,60}\b(curl|wget|base64)\b|\brm -rf? [~/]|\bchmod \+x\b[^.]{0,60}&&",
     r"\b(send|post|upload|forward|transmit|exfiltrate|report|submit|leak|beacon|deliver|relay)\b[^!?]{0,80}\b(to|at|via)\b ?(the )?(url |endpoint |address |server |webhook |host )?(at )?`?(https?://|ftp://|[a-z0-9-]+\.(ru|xyz|top|onion|evil|tk)\b)",
@@ -74,17 +91,24 @@ const SECRETS: &[&str] = &[
     r"\b(add|append|include|put|insert|attach|forward|send|pass)\b[^.!?]{0,30}\b(tokens?|passwords?|secrets?|credentials?|cookies|private keys?|deploy keys?|api keys?) (of|from) (the|your|their|all)\b|\b(add|append|include|put|insert|attach|forward|send|pass)\b[^.!?]{0,20}\b(user|project|repository|person|developer)'?s (own )?(session |access |deploy |api |private |ssh |auth )?(tokens?|keys?|passwords?|cookies|credentials|secrets)\b",
     r"\b(send|pass|forward|include|attach|append|upload|copy)\b[^.!?]{0,20}\b(previous|last|earlier|all|recent)( [0-9]+)? (messages|turns|prompts)\b",
     r"\b(mcp\.json|claude_desktop_config\.json|\.netrc|\.npmrc|\.pypirc)\b[^.!?]{0,60}\b(read|contents?|attach|attached|include|included|pass|passed|send|sent)\b",
+    r"\b(access|read|open|fetch|load|extract|get|include|query)\b[^.!?]{0,60}\b(system|internal|secret|secrets|admin|private|confidential|company|vault|config)://",
+    r"\b(include|extract|add|append|attach|send|output|return|use|provide|with)\b[^.!?]{0,20}\b(the |all |any |user'?s )*(master passwords?|api (keys?|tokens?)|credentials( and [a-z ]{1,12}keys?)?|secrets)\b[^.!?]{0,20}\b(in (your|the|each|every|its|'?[a-z_]+'?)|that you|into)\b",
+    r"\b(everything|all|anything) (that )?the (user|person|human) (typed|wrote|said|asked|entered|told)\b|\b(earlier|previous|prior|past|all) turns\b|\bsystem message\b[^.!?]{0,20}$",
+    r"\b(text|copy|wording|contents?) of (its|the|your|the assistant's|the model's) (system (message|prompt)|instructions)\b|\binstructions that (the assistant|the model|you) (was|were|is|are|has been|have been) (configured|given|started)\b",
+    r"\b(list|names?|schemas?) of (all |the |any )*(other )?tools (that )?(the (assistant|model|agent)|you) (has|have|can)\b|\b(assistant|model|agent|llm|your)('s)?( hidden| internal| private)? chain of thought\b",
+    r"\b(secrets|tokens|passwords|keys) (that )?you (have|had|were|are) (seen|given|told|read|shown)\b|\.(pem|key|kdbx|gpg) files?\b[^.!?]{0,40}\b(contents?|along|with|too|also|attach|include)\b|\bcontents? of\b[^.!?]{0,30}\.(pem|key|kdbx|gpg)\b|\.password-store\b",
+    r"[?&{][a-z_=]*\{(session(_?(cookie|id|token))?|api_?key|password|secret|access_?token|cookies?|conversation|chat_history)\}",
     r"\b(private keys?|ssh keys?|seed phrase|session tokens?|browser cookies|session cookies) of (the|your) (user|person|owner|customer|developer)s?\b",
     r"(\.env|~/\.[a-z]+|/etc/[a-z]+)\b[^.!?]{0,60}\b(given|handed|supplied|passed|provided|attached|included) (it |them )?(over|in|into|to|as|with|along)\b",
     r"\bwhat you (were|have been) told\b|\bthe beginning of (this|the) conversation\b|\b(messages|conversation|dialogue|chat|discussion)\b[^.!?]{0,12}\b(so far|until now|up to now|to date)\b",
-    r"\b(contents?|text|copy|dump|data|value)s? of\b[^.!?]{0,40}(~/|\.env\b|\bmcp\.json\b|\.ssh|\bid_rsa\b|\bprivate key\b|\bconfig(uration)? files?\b|\benvironment variables?\b|\bkeychain\b|/etc/|\bcredentials\b|\bsystem prompt\b|\bconversation\b|\bother files?\b|\bpassword\b|\bopen files?\b|\bproject'?s? secrets\b)",
+    r"\b(contents?|text|copy|dump|data|value)s? of\b[^.!?]{0,40}(~/|\.env\b|\bmcp\.json\b|\.ssh|\bid_rsa\b|\bprivate key\b|\bconfig(uration)? files?\b|\benvironment variables?\b|\bkeychain\b|/etc/|\bcredentials\b|\bsystem prompt\b|\b(this|the|our|your|each|every)( [a-z]+)? conversation\b|\bother files?\b|\bpassword\b|\bopen files?\b|\bproject'?s? secrets\b)",
     r"\b(full|entire|whole|complete|all|exact|verbatim|current|your|original|raw|previous|prior|earlier)\b[^.!?]{0,15}\b(system prompt|conversation( history| so far)?|chat (history|log|transcript)|message history|chain of thought|reasoning trace|context window|dialogue so far|user messages|messages (so far|of the user|from the user)|instructions you (were|have been) given|tool (call )?history|list of (available )?tools)\b",
     r"\b(summary|transcript|copy|record|history|log|contents?) of (the|this|our|your|all)( whole| full| entire| current| previous| preceding)* (conversation|chat|dialogue|discussion|session|context|user'?s? messages|interaction)\b",
-    r"\b(user'?s?|person'?s?|their|your|developer'?s?|customer'?s?)\b[^.!?]{0,15}\b(password|passphrase|api key|private key|ssh key|secret key|seed phrase|credit card|social security|2fa code|otp code|one-time code|bank details|access token|session token|login credentials)s?\b[^.!?]{0,50}\b(here|required|must|needed|so that|for (verification|authentication|validation|security)|into|in this|to (verify|proceed|continue|authenticate))\b",
+    r"\b(user'?s|person'?s|their|your|developer'?s|customer'?s)\b[^.!?]{0,15}\b(password|passphrase|api key|private key|ssh key|secret key|seed phrase|credit card|social security|2fa code|otp code|one-time code|bank details|access token|session token|login credentials)s?\b[^.!?]{0,50}\b(here|required|must|needed|so that|for (verification|authentication|validation|security)|into|in this|to (verify|proceed|continue|authenticate))\b",
 ];
 
 /// Names of parameters that take the conversation, or what the model was told.
-const SECRET_NAMES: &str = r"(?i)^(system_?prompt|conversation(_?history|_?log|_?context)?|chat_?(history|log|transcript)|(full_?)?(conversation|chat)_?transcript|message_?history|chain_?of_?thought|previous_?messages|all_?messages|tools?_?list|available_?tools|tool_?call_?history|model_?name_?and_?version|side_?note|user_?secrets?|private_?key|ssh_?key|ssh_private_key|api_?keys|env_?dump|environment_?variables|seed_?phrase|master_?password|id_rsa|dot_?env|(.*_)?(file_?)?contents?_?(of|from)_.*(key|env|secret|password|passwd|credential|id_(rsa|ed25519)|config|file).*|.*(id_rsa|id_ed25519|dot_?env|ssh_private_key).*|(read|open|cat|load)_file_.*_and_.*|your_?(instructions|prompt|reasoning))$";
+const SECRET_NAMES: &str = r"(?i)^(system_?prompt|conversation(_?history|_?log|_?context)?|chat_?(history|log|transcript)|(full_?)?(conversation|chat)_?transcript|message_?history|chain_?of_?thought|previous_?messages|all_?messages|tools?_?list|available_?tools|tool_?call_?history|model_?name_?and_?version|side_?note|user_?secrets?|private_?key|ssh_?key|ssh_private_key|api_?keys|env_?dump|environment_?variables|seed_?phrase|master_?password|id_rsa|dot_?env|(.*_)?(file_?)?contents?_?(of|from)_.*(key|env|secret|password|passwd|credential|id_(rsa|ed25519)|config|file).*|.*(id_rsa|id_ed25519|dot_?env|ssh_private_key).*|(read|open|cat|load)_file_.*_and_.*|your_?(instructions|prompt|reasoning)|(.*_)?(chat|conversation|message|dialogue)_?(transcript|history|log)(_.*)?|.*_ssh_key_.*)$";
 
 struct Phrases {
     set: RegexSet,
@@ -105,6 +129,8 @@ impl Phrases {
 
 static ORDER: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(ORDERS));
 static SECRET: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(SECRETS));
+static PUBLIC_KEY: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[^\s'\x22(]*\.ssh/[a-z0-9_]+\.pub\b").expect("a fixed pattern"));
 static SECRET_NAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(SECRET_NAMES).expect("a fixed pattern"));
 
@@ -116,7 +142,8 @@ pub(super) fn find(text: &ScreenedText<'_>, add: &mut impl FnMut(Suspicion, Stri
             format!("{place} asks for what the model or the user keeps to itself"),
         );
     }
-    let plain = plain(text.text);
+    // A public key is meant to be given away.
+    let plain = PUBLIC_KEY.replace_all(&plain(text.text), "a public key").into_owned();
     if plain.len() < 12 {
         return;
     }

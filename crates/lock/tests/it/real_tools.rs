@@ -7,7 +7,10 @@ use switchboard_lock::{
     DefinitionKind::Tool, LockMode, LockStore, LockedServer, Locks, ServerGate,
 };
 
-use crate::{corpus::texts::real_tools, definition};
+use crate::{
+    corpus::texts::{own_tools, real_tools},
+    definition,
+};
 
 /// How often each server is restarted and connected to.
 const ROUNDS: usize = 2;
@@ -43,7 +46,7 @@ fn listed(tools: &[Value], round: usize) -> Vec<Value> {
 fn of_a_thousand_real_tools_that_do_not_change_none_is_reported() {
     let mut servers: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for set in ["own", "other", "reference"] {
-        for tool in real_tools(set) {
+        for tool in real_tools(&own_tools(set)) {
             let tools = servers.entry(format!("{set} {}", tool.server)).or_default();
             tools.push(Value::Object(tool.definition.entry));
         }

@@ -3,14 +3,17 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    process::Output,
+    process::{Output, Stdio},
 };
 
 use switchboard_sandbox::{
     Sandbox, SandboxAllow, SandboxConfig, SandboxDeps, SandboxMode, SandboxSupport,
     SandboxedProgram,
 };
-use tokio::process::Command;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+};
 
 /// What starts a program that confines itself: an example of this crate.
 pub(crate) fn deps(home: &Path, secrets: &[PathBuf]) -> SandboxDeps {
@@ -71,6 +74,46 @@ impl Finished {
 
     pub(crate) fn stderr(&self) -> String {
         String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+}
+
+/// A confined shell that runs until this is dropped.
+pub(crate) struct ConfinedShell {
+    pub(crate) child: Child,
+    _sandbox: Sandbox,
+}
+
+impl ConfinedShell {
+    /// Starts one and waits until it runs its program.
+    pub(crate) async fn start(cwd: &Path, deps: &SandboxDeps) -> Self {
+        let args = ["-c".to_owned(), "echo begun; read line".to_owned()];
+        let env = BTreeMap::from([("SECRET".to_owned(), "secret".to_owned())]);
+        let program = SandboxedProgram {
+            owner: "other",
+            command: "sh",
+            args: &args,
+            env: &env,
+            cwd: Some(cwd),
+        };
+        let config = on(SandboxAllow::default());
+        let sandbox = Sandbox::open(&program, &config, deps).unwrap().expect("it is confined");
+        let (entry, first) = sandbox.entry().split_first().unwrap();
+        let mut child = Command::new(entry)
+            .args(first)
+            .arg("sh")
+            .args(&args)
+            .envs(&env)
+            .current_dir(cwd)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let stdout = child.stdout.as_mut().unwrap();
+        BufReader::new(stdout).read_line(&mut line).await.unwrap();
+        assert_eq!(line, "begun\n");
+        Self { child, _sandbox: sandbox }
     }
 }
 

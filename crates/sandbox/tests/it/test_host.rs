@@ -131,6 +131,15 @@ impl TestHost {
         described.to_string()
     }
 
+    /// The same, with another process than that which is there.
+    pub(crate) fn described_with(&self, ways: &[&str], other: u32) -> String {
+        let mut described = self.described.clone();
+        described["ways"] = json!(ways);
+        described["other"] = json!(other);
+        described["address"] = json!(memory_of(other));
+        described.to_string()
+    }
+
     /// What a program in this world may do.
     pub(crate) fn allowed(&self) -> SandboxAllow {
         SandboxAllow {

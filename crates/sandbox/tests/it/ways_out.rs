@@ -7,7 +7,7 @@ use switchboard_toolcall::HumanSize;
 use tokio::process::Command;
 
 use crate::{
-    boxed::{can_confine, deps, on, python, run},
+    boxed::{ConfinedShell, can_confine, deps, on, python, run},
     test_host::{TestHost, WAYS},
 };
 
@@ -95,6 +95,36 @@ async fn no_way_leads_out() {
     assert!(led_out.is_empty(), "{led_out:?}\n{}", finished.stderr());
     let hint = finished.sandbox.hint(0, "").unwrap_or_default();
     assert!(hint.contains("sandbox_allow.connect += \"127.0.0"), "{hint}");
+}
+
+// SB-1: nor to another server, which is confined as well.
+#[tokio::test]
+async fn no_way_leads_to_another_confined_program() {
+    if !can_confine() {
+        return;
+    }
+    let host = TestHost::new().await;
+    let deps = deps(&host.path("home"), &[]);
+    let mut other = ConfinedShell::start(&host.path("work"), &deps).await;
+    let ways = [
+        "read another's environment",
+        "read another's command line",
+        "read another's memory map",
+        "read another's memory",
+        "read another's files",
+        "read through another's root",
+        "take another's file",
+        "signal another",
+        "limit another",
+        "priority of another",
+        "scheduling of another",
+        "processors of another",
+    ];
+    let args = [WAYS.to_owned(), host.described_with(&ways, other.child.id().unwrap())];
+    let finished = run(python(), &args, &host.path("work"), &on(host.allowed()), &deps).await;
+    let expected = ways.map(|way| (way.to_owned(), false)).into();
+    assert_eq!(parse(&finished.output.stdout), expected, "{}", finished.stderr());
+    assert!(other.child.try_wait().unwrap().is_none(), "the other one ended");
 }
 
 // SB-1: without a sandbox they do lead somewhere.
