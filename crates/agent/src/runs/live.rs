@@ -14,10 +14,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_models::{AiMessage, Message, Price, StopReason, ToolReply, Usage};
-use switchboard_runtime::{ArtifactSource, private_files};
+use switchboard_runtime::{ArtifactSource, EndedRun, private_files};
 use switchboard_toolcall::CallId;
 
-use super::{RunDetail, RunState, RunStore, saved, writer::RunWriter};
+use super::{RunDetail, RunState, RunStore, RunSummary, saved, writer::RunWriter};
 use crate::{RunSettings, fit::ConversationEdit};
 
 /// The first line: what was asked, and how.
@@ -305,19 +305,32 @@ impl LiveRun {
         _ = fs::remove_file(self.store.live(self.id));
     }
 
-    /// Whether its end waits for the disk.
-    pub(crate) fn syncs(&self) -> bool {
-        self.store.syncs()
+    /// Whether its end waits for the disk or for other processes.
+    pub(crate) fn end_waits(&self) -> bool {
+        self.store.end_waits()
     }
 
-    /// Replaces the file by what people are shown. Blocks, if lines must reach the disk.
+    /// Writes into the journal what the file of the run will hold. Before the file gets its name: after a kill in between the run
+    /// goes on, and its end is written again.
+    fn vouch_for(&self, detail: &RunDetail, text: &str) {
+        let Some(journal) = &self.store.journal else { return };
+        let RunSummary { state, turns, .. } = detail.summary;
+        let run = EndedRun { id: self.id, state: state.code(), turns, file: text.as_bytes() };
+        if let Err(cause) = journal.ended(&run) {
+            tracing::warn!(run = %self.id, %cause, "the journal cannot vouch for the file of a run");
+        }
+    }
+
+    /// Replaces the file by what people are shown. Blocks if it [waits](Self::end_waits).
     pub(crate) fn end(&self, state: RunState, error: Option<&str>) -> io::Result<()> {
         self.flush()?;
         let Some(_held) = self.file.end() else { return Ok(()) };
         let path = self.store.live(self.id);
         let run = read(&fs::read(&path)?)?.0;
         let detail = RunDetail::of(&run, state, error);
-        saved::write(&self.store.saved(self.id), &detail, self.store.syncs)?;
+        let text = saved::text(&detail)?;
+        self.vouch_for(&detail, &text);
+        saved::write(&self.store.saved(self.id), &text, self.store.syncs)?;
         self.store.sync_folder()?;
         fs::remove_file(&path)
     }

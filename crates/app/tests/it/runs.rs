@@ -186,9 +186,17 @@ fn a_call_names_its_run_and_old_runs_go() {
     let place = scripted(TOOLS, calls_of(&["charge"]));
     let ran = place.run(&["ask", "-m", "script:script.json", "--json", "Pay"]).json();
     let call = place.run(&["calls", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
-    assert_eq!(place.run(&["calls", "show", &call, "--json"]).json()["run"], ran["run_id"]);
+    let shown = place.run(&["calls", "show", &call, "--json"]).json();
+    assert_eq!((&shown["run"], &shown["turn"]), (&ran["run_id"], &json!(1)));
     let page = place.run(&["calls", "show", &call]).stdout;
-    assert!(page.contains(ran["run_id"].as_str().unwrap()), "{page}");
+    let run = format!("{}, turn 1", ran["run_id"].as_str().unwrap());
+    assert!(page.contains(&run), "{page}");
+    // The journal itself says so.
+    let journal =
+        fs::read_to_string(place.path().join("state/switchboard/journal/00000001.log")).unwrap();
+    let opened = journal.lines().find(|line| line.starts_with("{\"open\"")).unwrap();
+    let opened: Value = serde_json::from_str(opened).unwrap();
+    assert_eq!((&opened["run"], &opened["turn"]), (&ran["run_id"], &json!(1)));
 }
 
 // RN-1

@@ -33,6 +33,7 @@ async fn records_keep_their_order_when_the_clock_goes_back() {
             caller,
             client,
             conversation,
+            run: None,
             started,
         };
         open(&store, &Arc::new(start)).await;

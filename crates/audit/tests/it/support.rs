@@ -121,6 +121,7 @@ pub(crate) fn start(tool: &str, arguments: String) -> Arc<CallStart> {
         caller,
         client,
         conversation,
+        run: None,
         started: now,
     })
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use switchboard_toolcall::{
-    BoxError, BoxFuture, CallId, ErrorKind, ToolResult, ToolSpec, TraceContext,
+    BoxError, BoxFuture, CallId, ErrorKind, RunTurn, ToolResult, ToolSpec, TraceContext,
 };
 
 use super::{RedactedResult, Stages};
@@ -59,6 +59,8 @@ pub struct CallStart {
     pub client: Option<Arc<str>>,
     /// The conversation that the call belongs to.
     pub conversation: Option<Arc<str>>,
+    /// The turn of a run that made the call, as its key says: over a network, the word of a client.
+    pub run: Option<RunTurn>,
     /// When it began.
     pub started: SystemTime,
 }
