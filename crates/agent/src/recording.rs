@@ -81,6 +81,7 @@ impl RunRecording {
             price: agent.model.price(),
             request: self.request.clone(),
             messages: conversation.messages().to_vec(),
+            salt: CallId::generate().to_string(),
         };
         let store = self.store.clone();
         unblocked(store.syncs(), move || LiveRun::create(&store, start)).await

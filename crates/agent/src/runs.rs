@@ -4,6 +4,7 @@
 //! ends, `ID.json` takes its place: what people are shown, with secrets redacted.
 
 mod live;
+mod hash;
 mod writer;
 mod saved;
 mod images;

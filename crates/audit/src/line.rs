@@ -12,7 +12,9 @@ mod indexed;
 pub(crate) use fields::LineFields;
 pub(crate) use indexed::{IndexedEnd, IndexedLine, IndexedOpen, TimeParser};
 pub(crate) use read::{EndLine, JournalLine, LineKind, OpenLine, StagesNs, first_id, last_tick};
-pub(crate) use runs::{RunLine, RunsRemovedLine, run_ended, runs_removed, sha256};
+pub(crate) use runs::{
+    CallOfRun, RunLine, RunsRemovedLine, hash_text, run_ended, runs_removed, sha256,
+};
 pub(crate) use write::{LineBody, ended, microseconds, opened};
 
 /// The version of the line format, in the header of each segment.

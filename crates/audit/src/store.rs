@@ -357,6 +357,7 @@ fn recorded(record: Record) -> RecordedCall {
             client: record.client.map(Into::into),
             conversation: record.conversation.map(Into::into),
             run: record.run,
+            turn_sha256: None,
             profile: record.profile.map(Into::into),
             shown_as: record.shown_as.map(Into::into),
             started: record.started,

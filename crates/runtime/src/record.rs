@@ -127,6 +127,7 @@ impl CallRecord {
             client: cx.client.clone(),
             conversation: cx.conversation.clone(),
             run: cx.call_key.as_deref().and_then(CallKey::parse).map(|key| key.turn),
+            turn_sha256: cx.turn_sha256.clone(),
             started: asked,
         });
         let mut record = Self {

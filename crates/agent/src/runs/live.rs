@@ -5,7 +5,10 @@ use std::{
     fs::{self, File, TryLockError},
     io::{self, Read},
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -17,7 +20,7 @@ use switchboard_models::{AiMessage, Message, Price, StopReason, ToolReply, Usage
 use switchboard_runtime::{ArtifactSource, EndedRun, private_files};
 use switchboard_toolcall::CallId;
 
-use super::{RunDetail, RunState, RunStore, RunSummary, saved, writer::RunWriter};
+use super::{RunDetail, RunState, RunStore, RunSummary, hash::RunHash, saved, writer::RunWriter};
 use crate::{RunSettings, fit::ConversationEdit};
 
 /// The first line: what was asked, and how.
@@ -61,6 +64,9 @@ pub struct RunStart {
     pub request: Option<Value>,
     /// The conversation up to the question.
     pub messages: Vec<Message>,
+    /// Eighty random bits: the hashes of what follows are in the journal, and must not tell which of a few secrets it has.
+    #[serde(default)]
+    pub salt: String,
 }
 
 impl RunStart {
@@ -257,7 +263,7 @@ impl LiveRun {
         let new = store.folder.join(format!("{id}.{}.new", CallId::generate()));
         let mut options = File::options();
         let file = private_files::open(options.create_new(true).append(true), &new)?;
-        let file = RunWriter::new(file, store.syncs);
+        let file = RunWriter::new(file, store.syncs, RunHash::default());
         let begun = file
             .add(&RunLine::Start(Box::new(start)))
             .and_then(|()| file.begin())
@@ -289,6 +295,11 @@ impl LiveRun {
     /// Writes the lines that were added, and waits until they have reached what `[audit] durability` says.
     pub(crate) async fn commit(&self) -> io::Result<()> {
         self.file.commit().await.inspect_err(|_| self.remove())
+    }
+
+    /// Returns the SHA-256 of the file up to its last turn.
+    pub(crate) fn turn_sha256(&self) -> Option<Arc<str>> {
+        self.file.turn_sha256()
     }
 
     /// Notes that the run needs an artifact that no record of a call names, so that it stays as long as the run does.
@@ -397,10 +408,11 @@ pub(super) fn take(store: &RunStore, id: CallId) -> io::Result<Option<Unfinished
     let (recorded, whole) = read(&text)?;
     // A line that was cut by the crash is removed, so that the next one begins a line.
     file.set_len(whole)?;
+    let hash = RunHash::of(text.get(..usize::try_from(whole).unwrap_or(0)).unwrap_or_default());
     let live = LiveRun {
         store: store.clone(),
         id,
-        file: RunWriter::new(file, store.syncs),
+        file: RunWriter::new(file, store.syncs, hash),
         goes_on: false.into(),
         stays: recorded.start.request.is_some(),
     };

@@ -173,6 +173,34 @@ fn secrets_of_a_run_are_kept_until_it_ends() {
     assert!(!fs::read_to_string(&saved).unwrap().contains("hunter2"));
 }
 
+// RN-1, RC-3: the journal vouches for what a run was asked and said, while it goes on and when it has ended.
+#[test]
+fn verify_checks_the_files_of_runs() {
+    let place = scripted(TOOLS, calls_of(&["charge", "slow"]));
+    let id = kill_after(&place, 2);
+    let damage = || place.run(&["calls", "verify", "--json"]).json()["damage"].clone();
+    assert_eq!(damage(), json!([]));
+    let file = |end: &str| place.path().join(format!("state/switchboard/runs/{id}.{end}"));
+    let text = fs::read_to_string(file("live")).unwrap();
+    assert_eq!(text.matches("\"content\":\"Pay\"").count(), 1, "{text}");
+    let altered = text.replacen("\"content\":\"Pay\"", "\"content\":\"Pay more\"", 1);
+    fs::write(file("live"), altered).unwrap();
+    let what = "it was altered before turn 1 ended";
+    assert_eq!(damage(), json!([{"file": format!("{id}.live"), "line": null, "what": what}]));
+    fs::write(file("live"), &text).unwrap();
+    assert_eq!(place.run(&["runs", "resume", &id]).status, 0);
+    assert_eq!(damage(), json!([]));
+    let text = fs::read_to_string(file("json")).unwrap();
+    fs::write(file("json"), text.replace("Paid.", "Not paid.")).unwrap();
+    let verified = place.run(&["calls", "verify"]);
+    assert_eq!(verified.status, 1, "{verified:?}");
+    let line = format!("damaged: {id}.json: it was altered\n");
+    assert!(
+        verified.stdout.contains(&line) && verified.stdout.contains(", 1 runs, "),
+        "{verified:?}"
+    );
+}
+
 // RN-1
 #[test]
 fn a_call_names_its_run_and_old_runs_go() {

@@ -19,6 +19,17 @@ pub(crate) struct RunLine {
     pub(crate) tick: u64,
 }
 
+/// What the line of a call says of the run that made it.
+#[derive(Deserialize)]
+pub(crate) struct CallOfRun<'a> {
+    #[serde(default)]
+    pub(crate) run: Option<CallId>,
+    #[serde(default)]
+    pub(crate) turn: Option<u32>,
+    #[serde(borrow, default)]
+    pub(crate) turn_sha256: Option<&'a str>,
+}
+
 /// The line about runs whose files retention removes.
 #[derive(Deserialize)]
 pub(crate) struct RunsRemovedLine {
@@ -43,5 +54,10 @@ pub(crate) fn runs_removed(ids: &[CallId]) -> LineBody {
 
 /// Returns the SHA-256 of a file, in hex.
 pub(crate) fn sha256(content: &[u8]) -> String {
-    hex(Sha256::digest(content).into()).iter().map(|digit| char::from(*digit)).collect()
+    hash_text(Sha256::new_with_prefix(content))
+}
+
+/// Returns the hash of what was added, in hex.
+pub(crate) fn hash_text(hash: Sha256) -> String {
+    hex(hash.finalize().into()).iter().map(|digit| char::from(*digit)).collect()
 }

@@ -5,13 +5,14 @@ use std::{
     fs, io,
 };
 
+use sha2::{Digest, Sha256};
 use switchboard_toolcall::CallId;
 
 use super::VerifyReport;
 use crate::{
     error::Error,
     layout::Layout,
-    line::{LineKind, RunLine, RunsRemovedLine, sha256},
+    line::{CallOfRun, LineKind, RunLine, RunsRemovedLine, hash_text, sha256},
     manifest::Manifest,
     segment::lines,
 };
@@ -24,6 +25,8 @@ struct RunLines {
     /// When the last of those lines was written, in microseconds since 1970.
     written: HashMap<CallId, u64>,
     removed: HashSet<CallId>,
+    /// The hashes of files up to their turns: several of a turn that was asked again after a crash.
+    turns: HashMap<(CallId, u32), Vec<String>>,
     /// When the first line about a run was written: before that, none were.
     since: Option<u64>,
     /// Up to when segments were dropped, with what they said of runs.
@@ -61,6 +64,17 @@ impl RunLines {
                 *written = run.tick.max(*written);
                 self.since = Some(self.since.map_or(run.tick, |since| since.min(run.tick)));
             }
+            // A short look: most calls are of no run.
+            Some(LineKind::Open) if memchr::memmem::find(line, b"\"turn_sha256\":").is_some() => {
+                let Ok(call) = serde_json::from_slice::<CallOfRun<'_>>(line) else { return };
+                if let (Some(run), Some(turn), Some(hash)) = (call.run, call.turn, call.turn_sha256)
+                {
+                    let hashes = self.turns.entry((run, turn)).or_default();
+                    if !hashes.iter().any(|known| known == hash) {
+                        hashes.push(hash.to_owned());
+                    }
+                }
+            }
             Some(LineKind::RunsRemoved) => {
                 let Ok(removed) = serde_json::from_slice::<RunsRemovedLine>(line) else { return };
                 self.removed.extend(removed.ids);
@@ -74,6 +88,31 @@ impl RunLines {
         // The first 48 bits of an id are the time in milliseconds.
         let began = u64::try_from(id.number() >> 80).unwrap_or_default().saturating_mul(1000);
         self.since.is_some_and(|since| began > since) && began > self.dropped
+    }
+
+    /// Returns the first turn up to which the file of a run that goes on is not as it was when a call of that turn began.
+    fn altered_turn(&self, layout: &Layout, id: CallId) -> Result<Option<u32>, Error> {
+        let path = layout.live_run(id);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::file("read", &path)(error)),
+        };
+        let (mut hash, mut turn) = (Sha256::new(), 0);
+        for (_, line) in lines(&text) {
+            hash.update(line);
+            hash.update(b"\n");
+            if line.starts_with(b"{\"turn\":") {
+                turn += 1;
+                let now = hash_text(hash.clone());
+                if self.turns.get(&(id, turn)).is_some_and(|hashes| !hashes.contains(&now)) {
+                    return Ok(Some(turn));
+                }
+            }
+        }
+        // The line of a call is written before that of its turn, so the last may be missing after a kill.
+        let last = self.turns.keys().filter(|(run, _)| *run == id).map(|(_, turn)| *turn).max();
+        Ok(last.filter(|last| *last > turn + 1).map(|_| turn + 1))
     }
 
     /// Returns what is wrong with the file of a run.
@@ -98,10 +137,10 @@ impl RunLines {
     }
 }
 
-/// Checks the file of every run that has ended.
+/// Checks the file of every run.
 pub(super) fn check(layout: &Layout, report: &mut VerifyReport) -> Result<(), Error> {
     // Listed before the journal is read: what is added meanwhile has its line first.
-    let files = saved(layout)?;
+    let files = named(layout, ".json")?;
     let said = RunLines::read(layout)?;
     let all: HashSet<CallId> = files.iter().chain(said.ended.keys()).copied().collect();
     let mut all: Vec<CallId> = all.into_iter().collect();
@@ -121,11 +160,21 @@ pub(super) fn check(layout: &Layout, report: &mut VerifyReport) -> Result<(), Er
             report.wrong(&layout.run(id), None, what);
         }
     }
+    // Listed after the journal was read: each has the turns that it speaks of, but for the last.
+    for id in named(layout, ".live")? {
+        if let Some(turn) = said.altered_turn(layout, id)? {
+            report.wrong(
+                &layout.live_run(id),
+                None,
+                format!("it was altered before turn {turn} ended"),
+            );
+        }
+    }
     Ok(())
 }
 
-/// Returns the runs that have ended, as their files are named.
-fn saved(layout: &Layout) -> Result<HashSet<CallId>, Error> {
+/// Returns the runs whose files have names that end like this.
+fn named(layout: &Layout, end: &str) -> Result<HashSet<CallId>, Error> {
     let folder = layout.runs();
     let files = match fs::read_dir(&folder) {
         Ok(files) => files,
@@ -133,5 +182,5 @@ fn saved(layout: &Layout) -> Result<HashSet<CallId>, Error> {
         Err(error) => return Err(Error::file("read", &folder)(error)),
     };
     let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
-    Ok(names.filter_map(|name| CallId::parse(name.strip_suffix(".json")?)).collect())
+    Ok(names.filter_map(|name| CallId::parse(name.strip_suffix(end)?)).collect())
 }

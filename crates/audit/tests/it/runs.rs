@@ -1,11 +1,12 @@
 //! Files of runs, which the journal vouches for (SPEC RN-1, RC-3).
 
-use std::fs;
+use std::{fs, sync::Arc};
 
-use switchboard_runtime::{EndedRun, RunJournal};
-use switchboard_toolcall::CallId;
+use sha2::{Digest, Sha256};
+use switchboard_runtime::{CallStart, EndedRun, RunJournal};
+use switchboard_toolcall::{CallId, RunTurn};
 
-use crate::support::Folder;
+use crate::support::{Folder, open, start};
 
 /// Ends a run as an agent does: the line first, then the file.
 fn end(folder: &Folder, text: &str) -> CallId {
@@ -119,4 +120,44 @@ async fn runs_and_calls_share_a_segment() {
     let kinds: Vec<_> = text.lines().map(|line| line.split('"').nth(1).unwrap()).collect();
     assert_eq!(kinds, ["segment", "run", "open", "end", "rest"]);
     assert!(!folder.segment(2).exists());
+}
+
+/// What is wrong with the file of a run that goes on.
+fn damage_of_live(folder: &Folder, id: CallId, text: &str) -> Vec<String> {
+    write(folder, id, "live", text);
+    let damage = folder.damage();
+    assert!(damage.iter().all(|(file, ..)| *file == format!("{id}.live")), "{damage:?}");
+    damage.into_iter().map(|(.., what)| what).collect()
+}
+
+// The calls of a turn vouch for all that the file holds up to it.
+#[tokio::test]
+async fn a_run_that_goes_on_is_as_it_was_up_to_its_turns() {
+    let (folder, run) = (Folder::new(), CallId::generate());
+    let turns =
+        ["{\"start\":{}}\n{\"turn\":{\"n\":1}}\n", "{\"began\":{}}\n{\"turn\":{\"n\":2}}\n"];
+    let (store, mut text) = (folder.store(), String::new());
+    for (turn, lines) in (1..).zip(turns) {
+        text.push_str(lines);
+        let hash: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+        let call = start("t", "{}".to_owned());
+        let run = Some(RunTurn { run, turn });
+        let call = CallStart { run, turn_sha256: Some(hash.into()), ..CallStart::clone(&call) };
+        open(&store, &Arc::new(call)).await;
+    }
+    let none = [""; 0];
+    assert_eq!(damage_of_live(&folder, run, &text), none);
+    // After a kill the line of the last turn may be missing, or half of it.
+    assert_eq!(damage_of_live(&folder, run, turns[0]), none);
+    assert_eq!(damage_of_live(&folder, run, &text[..text.len() - 3]), none);
+    // What follows a turn belongs to the next.
+    assert_eq!(damage_of_live(&folder, run, &format!("{text}{{\"reply\":{{}}}}\n")), none);
+    let altered = |from: &str, to: &str| damage_of_live(&folder, run, &text.replacen(from, to, 1));
+    assert_eq!(altered("\"n\":1", "\"n\":9"), ["it was altered before turn 1 ended"]);
+    assert_eq!(altered("\"n\":2", "\"n\":9"), ["it was altered before turn 2 ended"]);
+    assert_eq!(altered("{\"began\":{}}\n", ""), ["it was altered before turn 2 ended"]);
+    assert_eq!(
+        damage_of_live(&folder, run, "{\"start\":{}}\n"),
+        ["it was altered before turn 1 ended"]
+    );
 }

@@ -122,6 +122,7 @@ pub(crate) fn start(tool: &str, arguments: String) -> Arc<CallStart> {
         client,
         conversation,
         run: None,
+        turn_sha256: None,
         started: now,
     })
 }

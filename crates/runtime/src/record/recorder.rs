@@ -61,6 +61,8 @@ pub struct CallStart {
     pub conversation: Option<Arc<str>>,
     /// The turn of a run that made the call, as its key says: over a network, the word of a client.
     pub run: Option<RunTurn>,
+    /// The SHA-256 of what the file of that run holds up to that turn, if this process has the run.
+    pub turn_sha256: Option<Arc<str>>,
     /// When it began.
     pub started: SystemTime,
 }
