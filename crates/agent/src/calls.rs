@@ -158,7 +158,9 @@ impl AgentRun<'_> {
         let (before_run, call_key) =
             (self.note_before_run(name, position), self.call_key(position));
         let cancel = self.stop.clone();
-        let mut cx = CallContext { cancel, progress, before_run, call_key, ..self.cx.clone() };
+        let turn_sha256 = self.live.as_ref().and_then(|live| live.turn_sha256());
+        let mut cx =
+            CallContext { cancel, progress, before_run, call_key, turn_sha256, ..self.cx.clone() };
         if self.search.is_some() && SearchOffer::is_shared(name) {
             cx.visibility = offered_tools::visibility(self.agent, &self.cx.visibility);
         }

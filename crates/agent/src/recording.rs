@@ -8,7 +8,7 @@ use switchboard_models::{Message, ToolReply, Turn};
 use switchboard_runtime::durable;
 use switchboard_toolcall::time::unix_milliseconds;
 use switchboard_toolcall::{
-    BeforeClose, BeforeRun, CallContext, CallId, ErrorKind, Principal, ToolResult,
+    BeforeClose, BeforeRun, CallContext, CallId, CallKey, ErrorKind, Principal, RunTurn, ToolResult,
 };
 
 use crate::{
@@ -81,6 +81,7 @@ impl RunRecording {
             price: agent.model.price(),
             request: self.request.clone(),
             messages: conversation.messages().to_vec(),
+            salt: CallId::generate().to_string(),
         };
         let store = self.store.clone();
         unblocked(store.syncs(), move || LiveRun::create(&store, start)).await
@@ -150,8 +151,8 @@ impl AgentRun<'_> {
             (None, _) if outcome.answer.is_some() => None,
             (None, stop) => stop.failure(outcome.invalid_answer.as_deref()),
         };
-        let syncs = live.syncs();
-        if let Err(cause) = unblocked(syncs, move || live.end(state, error.as_deref())).await {
+        let waits = live.end_waits();
+        if let Err(cause) = unblocked(waits, move || live.end(state, error.as_deref())).await {
             let text = format!("the end of this run could not be recorded: {cause}");
             (self.events)(AgentEvent::Warning(text));
         }
@@ -176,7 +177,9 @@ impl AgentRun<'_> {
     /// Returns the key of a call: made of run, turn and position, the same if the call is run again.
     pub(crate) fn call_key(&self, position: usize) -> Option<Arc<str>> {
         let live = self.live.as_ref()?;
-        Some(format!("{}.{}.{position}", live.id, self.turns.len()).into())
+        let turn =
+            RunTurn { run: live.id, turn: u32::try_from(self.turns.len()).unwrap_or(u32::MAX) };
+        Some(CallKey { turn, position }.to_string().into())
     }
 
     /// Fills the slots of calls that ended before the process did, or that may have; returns those that are to be run.

@@ -4,6 +4,7 @@
 //! ends, `ID.json` takes its place: what people are shown, with secrets redacted.
 
 mod live;
+mod hash;
 mod writer;
 mod saved;
 mod images;
@@ -17,11 +18,12 @@ mod retention;
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::Value;
-use switchboard_runtime::RunArtifacts;
+use switchboard_runtime::{RunArtifacts, RunJournal};
 use switchboard_toolcall::CallId;
 
 pub use abandoned::RERUN;
@@ -34,9 +36,6 @@ pub use retention::RunLimits;
 pub use saved::{RunDetail, RunSettings, RunState, RunSummary};
 pub use spent::RunCosts;
 
-/// Among how many runs the one is looked for that made a call.
-const NEAREST: usize = 200;
-
 /// The runs of one folder. Cheap to clone; touches no file before the first run.
 #[derive(Clone, Debug)]
 pub struct RunStore {
@@ -45,6 +44,8 @@ pub struct RunStore {
     artifacts: RunArtifacts,
     /// Whether what is written must reach the disk before a run goes on.
     syncs: bool,
+    /// Where it is written what their files hold, for everybody to check.
+    journal: Option<Arc<dyn RunJournal>>,
 }
 
 /// Why a run cannot be read or resumed.
@@ -85,7 +86,7 @@ impl RunStore {
     /// The runs of a store's folder.
     pub fn within(store: &Path) -> Self {
         let (folder, artifacts) = (store.join("runs"), RunArtifacts::within(store));
-        Self { folder, artifacts, syncs: false }
+        Self { folder, artifacts, syncs: false, journal: None }
     }
 
     /// The same runs; with `syncs`, what is written of them reaches the disk before a call runs, and so survives a power loss.
@@ -93,6 +94,18 @@ impl RunStore {
     pub fn syncing(mut self, syncs: bool) -> Self {
         self.syncs = syncs;
         self
+    }
+
+    /// The same runs; what the files hold of those that have ended is written into the journal.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Arc<dyn RunJournal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    /// Whether the end of a run waits for the disk or for other processes.
+    pub(crate) fn end_waits(&self) -> bool {
+        self.syncs || self.journal.as_ref().is_some_and(|journal| !journal.is_ready())
     }
 
     /// Whether what is written must reach the disk before a run goes on.
@@ -202,20 +215,6 @@ impl RunStore {
             unanswered.extend(run.start.request.map(|request| (id, request)));
         }
         Ok(unanswered)
-    }
-
-    /// Returns the run that made a call, if it is among those that began not long before it.
-    pub fn of_call(&self, call: CallId) -> Option<CallId> {
-        let wanted = call.to_string();
-        let names_it = |id: &CallId| {
-            let text =
-                fs::read_to_string(self.saved(*id)).or_else(|_| fs::read_to_string(self.live(*id)));
-            // The text of a message may name the call, too.
-            text.is_ok_and(|text| text.contains(&wanted))
-                && self.show(*id).is_ok_and(|run| run.made(&wanted))
-        };
-        let ids = self.ids().ok()?;
-        ids.into_iter().rev().filter(|id| *id <= call).take(NEAREST).find(names_it)
     }
 
     /// Returns everything that people are shown of a run, redacted.

@@ -1,6 +1,9 @@
 //! Where calls are recorded: the store of the settings, or of this user (SPEC RC-1).
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use switchboard_agent::{RunLimits, RunRecording, RunStore};
 use switchboard_audit::{Durability, Store, StoreFolder};
@@ -32,10 +35,11 @@ impl RecordStores {
         let is_on_disk = config.enabled && loaded.replay.is_none();
         let place = folder(loaded).filter(|_| is_on_disk);
         let lacks_folder = is_on_disk && place.is_none();
-        let store = place.map(|folder| Store::open(config, folder));
+        let store = place.map(|folder| loaded.store.get_or_open(config, folder));
         let attached = loaded.attached_audit.clone().filter(|config| config.enabled);
-        let artifacts =
-            attached.zip(folder(loaded)).map(|(config, folder)| Store::open(config, folder));
+        let artifacts = attached
+            .zip(folder(loaded))
+            .map(|(config, folder)| loaded.store.get_or_open(config, folder));
         Self { store, artifacts, lacks_folder, observer: None }
     }
 
@@ -58,6 +62,16 @@ impl RecordStores {
     }
 }
 
+/// The store of this process, opened once: calls and runs share its journal. Touches no file before the first line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProcessStore(Arc<OnceLock<Store>>);
+
+impl ProcessStore {
+    fn get_or_open(&self, config: switchboard_audit::Config, folder: PathBuf) -> Store {
+        self.0.get_or_init(|| Store::open(config, folder)).clone()
+    }
+}
+
 /// Returns the folder of the store; `None` if there is no place for it.
 pub(crate) fn folder(loaded: &LoadedConfig) -> Option<PathBuf> {
     loaded.settings.audit.path.clone().or_else(environment::state_home)
@@ -65,8 +79,11 @@ pub(crate) fn folder(loaded: &LoadedConfig) -> Option<PathBuf> {
 
 /// Returns the runs of the store; `None` if there is no place for them.
 pub(crate) fn runs(loaded: &LoadedConfig) -> Option<RunStore> {
-    let durability = loaded.run_records().map(|config| config.durability).unwrap_or_default();
-    folder(loaded).map(|folder| RunStore::within(&folder).syncing(durability == Durability::Disk))
+    let folder = folder(loaded)?;
+    let config = loaded.attached_audit.as_ref().unwrap_or(&loaded.settings.audit);
+    let syncs = loaded.run_records().is_some_and(|config| config.durability == Durability::Disk);
+    let runs = RunStore::within(&folder).syncing(syncs);
+    Some(runs.with_journal(Arc::new(loaded.store.get_or_open(config.clone(), folder))))
 }
 
 /// Starts the upkeep of a store, for the runs beside it too.

@@ -51,7 +51,7 @@ use switchboard_voice::Config as VoiceConfig;
 use switchboard_workers::{Config as ClusterConfig, WorkerConfig};
 use switchboard_zwave::Config as ZwaveConfig;
 
-use crate::overrides::Replay;
+use crate::{overrides::Replay, records::ProcessStore};
 use find::ConfigFile;
 use imported_config::{Dialect, Projects, Workspace};
 use inputs::ConfigInput;
@@ -140,6 +140,8 @@ pub(crate) struct LoadedConfig {
     pub(crate) is_attached: bool,
     /// The `[audit]` of the config, if the running gateway records the calls: runs are recorded here.
     pub(crate) attached_audit: Option<switchboard_audit::Config>,
+    /// The store of calls and runs.
+    pub(crate) store: ProcessStore,
     /// What `--replay` serves in place of the real tools.
     pub(crate) replay: Option<Replay>,
     /// The faults that `--fault` injects.

@@ -129,6 +129,34 @@ impl Journal {
         }
     }
 
+    /// Returns whether there is a segment to write to.
+    pub(crate) fn has_segment(&self) -> bool {
+        self.lock().segment.is_some()
+    }
+
+    /// Writes a line that is not about a call. Blocks if there is no segment yet: must not run on a serving thread then.
+    pub(crate) fn note(
+        self: &Arc<Self>,
+        body: &LineBody,
+        now: u64,
+    ) -> Result<JournalPosition, Error> {
+        let mut state = self.lock();
+        match state.ready(now)? {
+            SegmentReady::Yes => {}
+            SegmentReady::Full => self.begin_task(&mut state, SegmentTask::Next, now),
+            SegmentReady::No => {
+                drop(state);
+                let found = self.acquire(now)?;
+                state = self.lock();
+                state.adopt(found);
+            }
+        }
+        // After the lines that were there before.
+        state.write_batch();
+        state.catch_up()?;
+        state.append([(body, now)])
+    }
+
     /// Writes what could not be written before.
     pub(crate) fn catch_up(&self) -> Result<(), Error> {
         self.lock().catch_up()

@@ -9,6 +9,7 @@ use std::{
 };
 
 use switchboard_runtime::{RunArtifacts, private_files};
+use switchboard_toolcall::CallId;
 
 use crate::{
     error::Error,
@@ -64,6 +65,21 @@ impl Layout {
     /// Returns the names of the artifacts that runs need.
     pub(crate) fn run_artifacts(&self) -> RunArtifacts {
         RunArtifacts::within(&self.root)
+    }
+
+    /// Returns the folder of the runs of models.
+    pub(crate) fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// Returns the file of a run that has ended.
+    pub(crate) fn run(&self, id: CallId) -> PathBuf {
+        self.runs().join(format!("{id}.json"))
+    }
+
+    /// Returns the file of a run that has not ended.
+    pub(crate) fn live_run(&self, id: CallId) -> PathBuf {
+        self.runs().join(format!("{id}.live"))
     }
 
     pub(crate) fn claims(&self) -> PathBuf {

@@ -6,11 +6,15 @@
 mod write;
 mod read;
 mod fields;
+mod runs;
 mod indexed;
 
 pub(crate) use fields::LineFields;
 pub(crate) use indexed::{IndexedEnd, IndexedLine, IndexedOpen, TimeParser};
 pub(crate) use read::{EndLine, JournalLine, LineKind, OpenLine, StagesNs, first_id, last_tick};
+pub(crate) use runs::{
+    CallOfRun, RunLine, RunsRemovedLine, hash_text, run_ended, runs_removed, sha256,
+};
 pub(crate) use write::{LineBody, ended, microseconds, opened};
 
 /// The version of the line format, in the header of each segment.

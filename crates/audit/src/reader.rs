@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 use switchboard_runtime::artifacts::ArtifactSource;
-use switchboard_toolcall::{CallId, ReuseReason};
+use switchboard_toolcall::{CallId, ReuseReason, RunTurn};
 use tracing::warn;
 
 use crate::{
@@ -45,7 +45,7 @@ pub struct Reader {
 }
 
 /// The columns that [`record`] reads, in its order.
-const COLUMNS: &str = "id, tool, server, caller, conversation, outcome, duration, started, bytes, reused, begun, length, arguments, client, profile, shown_as";
+const COLUMNS: &str = "id, tool, server, caller, conversation, outcome, duration, started, bytes, reused, begun, length, arguments, client, profile, shown_as, run, turn";
 
 /// Where a line of the journal is: its segment, offset and length.
 pub(crate) type LineLocation = (u64, u64, u64);
@@ -224,6 +224,12 @@ impl Reader {
     }
 }
 
+/// Reads the turn of a run that made the call of a row of [`COLUMNS`].
+fn run_turn(row: &Row<'_>) -> rusqlite::Result<Option<RunTurn>> {
+    let run = row.get::<_, Option<String>>(16)?.and_then(|run| CallId::parse(&run));
+    Ok(run.zip(row.get(17)?).map(|(run, turn)| RunTurn { run, turn }))
+}
+
 /// Reads a row of [`COLUMNS`].
 fn record(row: &Row<'_>) -> rusqlite::Result<(Record, LineLocation)> {
     let outcome: Option<String> = row.get(5)?;
@@ -236,6 +242,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<(Record, LineLocation)> {
         caller: row.get(3)?,
         client: row.get(13)?,
         conversation: row.get(4)?,
+        run: run_turn(row)?,
         profile: row.get(14)?,
         shown_as: row.get(15)?,
         arguments: row.get::<_, Option<String>>(12)?.unwrap_or_default(),

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
 use serde_json::value::RawValue;
 use switchboard_runtime::{Approval, record::Stages};
-use switchboard_toolcall::{Artifact, CallId, Content, ErrorKind, ReuseReason};
+use switchboard_toolcall::{Artifact, CallId, Content, ErrorKind, ReuseReason, RunTurn};
 
 use crate::{
     chain::Hash,
@@ -29,6 +29,8 @@ pub struct Record {
     pub client: Option<String>,
     /// The conversation it was part of.
     pub conversation: Option<String>,
+    /// The turn of a run that made it, as its key says: over a network, the word of a client.
+    pub run: Option<RunTurn>,
     /// The profile through which it was called.
     pub profile: Option<String>,
     /// What that profile calls the tool, if that differs.

@@ -1,6 +1,7 @@
 //! The store as the executor uses it: records calls and stores artifacts.
 
 mod claim;
+mod run_files;
 mod sources;
 mod upkeep;
 
@@ -355,6 +356,8 @@ fn recorded(record: Record) -> RecordedCall {
             caller: record.caller.map(Into::into),
             client: record.client.map(Into::into),
             conversation: record.conversation.map(Into::into),
+            run: record.run,
+            turn_sha256: None,
             profile: record.profile.map(Into::into),
             shown_as: record.shown_as.map(Into::into),
             started: record.started,

@@ -1,5 +1,7 @@
 //! Checks that no record was altered, dropped, added or put elsewhere.
 
+mod runs;
+
 use std::{collections::HashMap, fs, io, path::Path};
 
 use serde::Serialize;
@@ -27,6 +29,8 @@ pub struct VerifyReport {
     pub calls: u64,
     /// How many artifacts were checked.
     pub artifacts: u64,
+    /// How many runs have ended whose files are there.
+    pub runs: u64,
     /// How many segments retention dropped, as far as the manifest remembers.
     pub dropped: u64,
     /// What is not as it was written.
@@ -101,6 +105,7 @@ pub fn verify(folder: impl Into<StoreFolder>) -> Result<VerifyReport, Error> {
         lines: 0,
         calls: 0,
         artifacts: 0,
+        runs: 0,
         dropped: 0,
         damage: Vec::new(),
         torn: Vec::new(),
@@ -141,6 +146,7 @@ pub fn verify(folder: impl Into<StoreFolder>) -> Result<VerifyReport, Error> {
     report.head = Hash::of_all(&ends).to_string();
     check_unknown_segments(&layout, &mut report)?;
     check_artifacts(&layout, &mut report)?;
+    runs::check(&layout, &mut report)?;
     Ok(report)
 }
 

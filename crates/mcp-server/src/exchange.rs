@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Map, Value, value::RawValue};
 use switchboard_mcp_wire::{JsonText, Outgoing, RpcError, questions};
 use switchboard_toolcall::{
-    BoxFuture, CallContext, CallId, CallerChannel, ErrorKind, LogLevel, Progress, ProgressUpdate,
+    BoxFuture, CallContext, CallKey, CallerChannel, ErrorKind, LogLevel, Progress, ProgressUpdate,
     QuestionKind, ServerQuestion, ServerQuestions, ToolError, TraceContext,
 };
 use tokio_util::sync::CancellationToken;
@@ -260,11 +260,7 @@ impl fmt::Debug for Exchange {
     }
 }
 
-/// Returns the run whose call has this key, if the key is that of one of our own agents: `RUN.TURN.POSITION`.
+/// Returns the run whose call has this key, if the key is that of one of our own agents.
 fn run_of(key: &str) -> Option<Arc<str>> {
-    let (run, place) = key.split_once('.')?;
-    let (turn, position) = place.split_once('.')?;
-    let is_number = |text: &str| text.parse::<usize>().is_ok();
-    let is_run = CallId::parse(run).is_some() && is_number(turn) && is_number(position);
-    is_run.then(|| run.into())
+    Some(CallKey::parse(key)?.turn.run.to_string().into())
 }

@@ -45,6 +45,7 @@ mod dispatch;
 mod normalise;
 pub mod artifacts;
 mod run_artifacts;
+mod run_journal;
 pub mod redact;
 pub mod services;
 pub mod durable;
@@ -70,6 +71,7 @@ pub use record::{
 };
 pub use reuse::{fingerprint, key_conflict};
 pub use run_artifacts::RunArtifacts;
+pub use run_journal::{EndedRun, RunJournal};
 pub use tool_index::FoundTool;
 pub use tools::{
     AddError, CheckedTools, KnownServer, RegisteredTool, ServerLink, ServerSettings, ToolManager,

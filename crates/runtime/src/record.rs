@@ -19,8 +19,8 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use switchboard_toolcall::{
-    BoxError, CallContext, CallId, ErrorKind, ReuseReason, ToolCall, ToolError, ToolResult,
-    TraceContext,
+    BoxError, CallContext, CallId, CallKey, ErrorKind, ReuseReason, ToolCall, ToolError,
+    ToolResult, TraceContext,
 };
 use tokio::time::Instant;
 
@@ -126,6 +126,8 @@ impl CallRecord {
             caller: cx.caller.clone(),
             client: cx.client.clone(),
             conversation: cx.conversation.clone(),
+            run: cx.call_key.as_deref().and_then(CallKey::parse).map(|key| key.turn),
+            turn_sha256: cx.turn_sha256.clone(),
             started: asked,
         });
         let mut record = Self {

@@ -48,6 +48,8 @@ pub struct CallContext {
     /// A key that is the same if a call is repeated after a crash; goes along with the call to its tool, which may heed it
     /// (SPEC RN-2).
     pub call_key: Option<Arc<str>>,
+    /// The SHA-256 of what the file of the run holds up to the turn that makes the call, for its record.
+    pub turn_sha256: Option<Arc<str>>,
     /// Notified just before the tool runs.
     pub before_run: BeforeRun,
     /// Notified of the result before the call's record is closed.

@@ -14,6 +14,7 @@
 //! ```
 
 mod call;
+mod call_key;
 mod context;
 mod error;
 mod function;
@@ -38,6 +39,7 @@ mod caller_channel;
 mod caller_token;
 
 pub use call::{CallId, ToolCall};
+pub use call_key::{CallKey, RunTurn};
 pub use caller_channel::{CallerChannel, LogLevel, QuestionKind, ServerQuestion, ServerQuestions};
 pub use caller_token::CallerToken;
 pub use context::{BeforeClose, BeforeRun, CallContext, Progress, ProgressUpdate, client_name};

@@ -5,7 +5,10 @@ use std::{
     fs::{self, File, TryLockError},
     io::{self, Read},
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -14,10 +17,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_models::{AiMessage, Message, Price, StopReason, ToolReply, Usage};
-use switchboard_runtime::{ArtifactSource, private_files};
+use switchboard_runtime::{ArtifactSource, EndedRun, private_files};
 use switchboard_toolcall::CallId;
 
-use super::{RunDetail, RunState, RunStore, saved, writer::RunWriter};
+use super::{RunDetail, RunState, RunStore, RunSummary, hash::RunHash, saved, writer::RunWriter};
 use crate::{RunSettings, fit::ConversationEdit};
 
 /// The first line: what was asked, and how.
@@ -61,6 +64,9 @@ pub struct RunStart {
     pub request: Option<Value>,
     /// The conversation up to the question.
     pub messages: Vec<Message>,
+    /// Eighty random bits: the hashes of what follows are in the journal, and must not tell which of a few secrets it has.
+    #[serde(default)]
+    pub salt: String,
 }
 
 impl RunStart {
@@ -257,7 +263,7 @@ impl LiveRun {
         let new = store.folder.join(format!("{id}.{}.new", CallId::generate()));
         let mut options = File::options();
         let file = private_files::open(options.create_new(true).append(true), &new)?;
-        let file = RunWriter::new(file, store.syncs);
+        let file = RunWriter::new(file, store.syncs, RunHash::default());
         let begun = file
             .add(&RunLine::Start(Box::new(start)))
             .and_then(|()| file.begin())
@@ -291,6 +297,11 @@ impl LiveRun {
         self.file.commit().await.inspect_err(|_| self.remove())
     }
 
+    /// Returns the SHA-256 of the file up to its last turn.
+    pub(crate) fn turn_sha256(&self) -> Option<Arc<str>> {
+        self.file.turn_sha256()
+    }
+
     /// Notes that the run needs an artifact that no record of a call names, so that it stays as long as the run does.
     pub(crate) fn note_artifact(
         &self,
@@ -305,19 +316,32 @@ impl LiveRun {
         _ = fs::remove_file(self.store.live(self.id));
     }
 
-    /// Whether its end waits for the disk.
-    pub(crate) fn syncs(&self) -> bool {
-        self.store.syncs()
+    /// Whether its end waits for the disk or for other processes.
+    pub(crate) fn end_waits(&self) -> bool {
+        self.store.end_waits()
     }
 
-    /// Replaces the file by what people are shown. Blocks, if lines must reach the disk.
+    /// Writes into the journal what the file of the run will hold. Before the file gets its name: after a kill in between the run
+    /// goes on, and its end is written again.
+    fn vouch_for(&self, detail: &RunDetail, text: &str) {
+        let Some(journal) = &self.store.journal else { return };
+        let RunSummary { state, turns, .. } = detail.summary;
+        let run = EndedRun { id: self.id, state: state.code(), turns, file: text.as_bytes() };
+        if let Err(cause) = journal.ended(&run) {
+            tracing::warn!(run = %self.id, %cause, "the journal cannot vouch for the file of a run");
+        }
+    }
+
+    /// Replaces the file by what people are shown. Blocks if it [waits](Self::end_waits).
     pub(crate) fn end(&self, state: RunState, error: Option<&str>) -> io::Result<()> {
         self.flush()?;
         let Some(_held) = self.file.end() else { return Ok(()) };
         let path = self.store.live(self.id);
         let run = read(&fs::read(&path)?)?.0;
         let detail = RunDetail::of(&run, state, error);
-        saved::write(&self.store.saved(self.id), &detail, self.store.syncs)?;
+        let text = saved::text(&detail)?;
+        self.vouch_for(&detail, &text);
+        saved::write(&self.store.saved(self.id), &text, self.store.syncs)?;
         self.store.sync_folder()?;
         fs::remove_file(&path)
     }
@@ -384,10 +408,11 @@ pub(super) fn take(store: &RunStore, id: CallId) -> io::Result<Option<Unfinished
     let (recorded, whole) = read(&text)?;
     // A line that was cut by the crash is removed, so that the next one begins a line.
     file.set_len(whole)?;
+    let hash = RunHash::of(text.get(..usize::try_from(whole).unwrap_or(0)).unwrap_or_default());
     let live = LiveRun {
         store: store.clone(),
         id,
-        file: RunWriter::new(file, store.syncs),
+        file: RunWriter::new(file, store.syncs, hash),
         goes_on: false.into(),
         stays: recorded.start.request.is_some(),
     };

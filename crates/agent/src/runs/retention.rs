@@ -47,7 +47,7 @@ impl RunStore {
     pub fn forget(&self, limits: RunLimits) -> Result<(), RunError> {
         let Some(oldest) = SystemTime::now().checked_sub(limits.age) else { return Ok(()) };
         let oldest = oldest.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let mut saved = Vec::new();
+        let (mut saved, mut old) = (Vec::new(), Vec::new());
         for (id, file) in self.files()? {
             // The first 48 bits of an id are the time in milliseconds.
             let is_old = id.number() >> 80 < oldest;
@@ -56,7 +56,7 @@ impl RunStore {
                     let path = self.live(id);
                     live::remove_unless_held(&path).map_err(failed("remove", &path))?;
                 }
-                RunFile::Saved if is_old => self.remove_saved(id)?,
+                RunFile::Saved if is_old => old.push(id),
                 RunFile::Saved => saved.push(id),
                 RunFile::New(path) if !modified(&path).is_some_and(|at| is_younger(at, GRACE)) => {
                     remove(&path)?;
@@ -64,32 +64,38 @@ impl RunStore {
                 _ => {}
             }
         }
-        self.remove_excess(saved, limits.bytes)?;
+        old.extend(self.excess(saved, limits.bytes)?);
+        self.remove_saved(&old)?;
         let kept: HashSet<CallId> = self.ids()?.into_iter().collect();
         let forgotten = self.artifacts.forget(|run| kept.contains(&run));
         forgotten.map_err(failed("forget the artifacts of", &self.folder))?;
         self.forget_keys(limits.age)
     }
 
-    /// Removes the oldest runs that have ended until the others fit.
-    fn remove_excess(&self, mut saved: Vec<CallId>, most: u64) -> Result<(), RunError> {
+    /// Returns the oldest runs that have ended, without which the others fit.
+    fn excess(&self, mut saved: Vec<CallId>, most: u64) -> Result<Vec<CallId>, RunError> {
         saved.sort_unstable();
         let artifacts = self.artifacts.sizes();
         let artifacts = artifacts.map_err(failed("read the artifacts of", &self.folder))?;
-        let mut bytes = 0_u64;
+        let (mut bytes, mut excess) = (0_u64, Vec::new());
         for id in saved.into_iter().rev() {
             let length = fs::metadata(self.saved(id)).map_or(0, |about| about.len());
             let of_artifacts = artifacts.get(&id).copied().unwrap_or_default();
             bytes = bytes.saturating_add(length).saturating_add(of_artifacts);
             if bytes > most {
-                self.remove_saved(id)?;
+                excess.push(id);
             }
         }
-        Ok(())
+        Ok(excess)
     }
 
-    fn remove_saved(&self, id: CallId) -> Result<(), RunError> {
-        remove(&self.saved(id))
+    /// Removes the files of runs that have ended, once the journal says so.
+    fn remove_saved(&self, ids: &[CallId]) -> Result<(), RunError> {
+        if let Some(journal) = self.journal.as_ref().filter(|_| !ids.is_empty()) {
+            let noted = journal.removed(ids).map_err(io::Error::other);
+            noted.map_err(failed("write into the journal that it goes:", &self.folder))?;
+        }
+        ids.iter().try_for_each(|id| remove(&self.saved(*id)))
     }
 }
 

@@ -218,13 +218,6 @@ impl RunDetail {
         messages.split_at(asked.min(messages.len()))
     }
 
-    /// Whether the run made the call with this id.
-    pub(super) fn made(&self, call: &str) -> bool {
-        let turns = self.timeline.as_array().into_iter().flatten();
-        let mut calls = turns.flat_map(|turn| turn["calls"].as_array()).flatten();
-        calls.any(|made| made["call_id"] == call)
-    }
-
     /// Returns the entry of the list with `answer`, `messages`, `shortened` and `timeline`.
     pub fn to_json(&self) -> Value {
         let mut shown = json!(self.summary);
@@ -337,8 +330,8 @@ struct SavedRest {
     timeline: Value,
 }
 
-/// Writes the file of a run that has ended, atomically; with `syncs`, it reaches the disk before it has its name.
-pub(super) fn write(path: &Path, run: &RunDetail, syncs: bool) -> io::Result<()> {
+/// Returns the content of the file of a run that has ended.
+pub(super) fn text(run: &RunDetail) -> io::Result<String> {
     let run = run.clone();
     let rest = SavedRest {
         settings: run.settings,
@@ -352,7 +345,11 @@ pub(super) fn write(path: &Path, run: &RunDetail, syncs: bool) -> io::Result<()>
         timeline: run.timeline,
     };
     let (summary, rest) = (serde_json::to_string(&run.summary)?, serde_json::to_string(&rest)?);
-    let text = format!("{summary}\n{rest}\n");
+    Ok(format!("{summary}\n{rest}\n"))
+}
+
+/// Writes the file of a run that has ended, atomically; with `syncs`, it reaches the disk before it has its name.
+pub(super) fn write(path: &Path, text: &str, syncs: bool) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = private_files::create(&new)?;
     file.write_all(text.as_bytes())?;

@@ -8,7 +8,10 @@ use std::{
     task::Poll,
 };
 
-use super::live::{RunLine, lock};
+use super::{
+    hash::RunHash,
+    live::{RunLine, lock},
+};
 
 /// The file of a run that this process runs.
 #[derive(Debug)]
@@ -24,11 +27,12 @@ struct WriterState {
     file: Option<Arc<File>>,
     /// Lines that are not written yet.
     pending: Vec<u8>,
+    hash: RunHash,
 }
 
 impl RunWriter {
-    pub(super) fn new(file: File, syncs: bool) -> Self {
-        let state = WriterState { file: Some(Arc::new(file)), pending: Vec::new() };
+    pub(super) fn new(file: File, syncs: bool, hash: RunHash) -> Self {
+        let state = WriterState { file: Some(Arc::new(file)), pending: Vec::new(), hash };
         Self { state: Mutex::new(state), syncs }
     }
 
@@ -36,9 +40,15 @@ impl RunWriter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the SHA-256 of the file up to its last turn.
+    pub(super) fn turn_sha256(&self) -> Option<Arc<str>> {
+        self.state().hash.last_turn()
+    }
+
     /// Adds a line, which is written with the next ones.
     pub(super) fn add(&self, line: &RunLine) -> io::Result<()> {
         let mut state = self.state();
+        let state = &mut *state;
         if state.file.is_some() {
             let begin = state.pending.len();
             if let Err(error) = serde_json::to_writer(&mut state.pending, line) {
@@ -46,6 +56,7 @@ impl RunWriter {
                 return Err(error.into());
             }
             state.pending.push(b'\n');
+            state.hash.add(&state.pending[begin..]);
         }
         Ok(())
     }
@@ -115,7 +126,7 @@ mod tests {
     /// Commits a line to a pipe, which cannot be synced, and returns whether that worked and what arrived.
     async fn committed(syncs: bool) -> (bool, String) {
         let (mut reader, writer) = io::pipe().unwrap();
-        let writer = RunWriter::new(File::from(OwnedFd::from(writer)), syncs);
+        let writer = RunWriter::new(File::from(OwnedFd::from(writer)), syncs, RunHash::default());
         let began = |position| RunLine::CallBegun { position, honours_keys: false, at: 7 };
         writer.add(&began(0)).unwrap();
         writer.add(&began(1)).unwrap();
@@ -143,7 +154,7 @@ mod tests {
     async fn lines_of_one_moment_are_one_write() {
         // Each write to such a socket arrives as one message.
         let (ours, theirs) = UnixDatagram::pair().unwrap();
-        let writer = RunWriter::new(File::from(OwnedFd::from(ours)), false);
+        let writer = RunWriter::new(File::from(OwnedFd::from(ours)), false, RunHash::default());
         let commit = async |position| {
             writer.add(&RunLine::CallBegun { position, honours_keys: false, at: 7 }).unwrap();
             writer.commit().await.unwrap();

@@ -2,13 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
+use serde_json::json;
 use switchboard_agent::StopCause;
+use switchboard_models::Message;
 use switchboard_runtime::{
     Approver, PolicyConfig, RulePolicy, Ruling, ToolExecutor,
     approval::{ApprovalRequest, AskOutcome, PendingDecision, PersonDecision},
+    services,
 };
 use switchboard_testkit::Fake;
-use switchboard_toolcall::BoxError;
+use switchboard_toolcall::{BoxError, ToolOutput};
 
 use crate::scripted::{TestAgent, calls, says};
 
@@ -70,4 +73,27 @@ async fn a_budget_or_a_cancel_ends_the_wait() {
         assert!(began.elapsed().as_secs() <= 3);
         assert_eq!(stage.texts(), ["{}", text]);
     }
+}
+
+// RN-3: nothing is shortened while somebody is asked: the model is not, either. What it then reads is the call and its result, whole.
+#[tokio::test(start_paused = true)]
+async fn an_open_approval_is_never_shortened() {
+    let why = json!({"why": "The ships wait in the harbour. ".repeat(60)});
+    let reads = (0..6).map(|n| calls(&[("page", &json!({"n": n}).to_string())]));
+    let script = reads.chain([calls(&[("guarded", &why.to_string())]), says("Done.")]);
+    let mut held = TestAgent::new(script).with_window(4096).without_summaries();
+    held.executor = stage(Ruling::Allow).executor;
+    let page =
+        Fake::new("page", |_, _| async { Ok(ToolOutput::Value(json!("page ".repeat(1600)))) });
+    held.executor.tools().add(page.read_only()).unwrap();
+    for service in services::all(&held.executor) {
+        held.executor.tools().add_shared(service).unwrap();
+    }
+    let outcome = held.run().await;
+    assert_eq!(outcome.answer.as_deref(), Some("Done."));
+    assert!(!outcome.shortened.is_empty());
+    let asked = held.requests().pop().unwrap();
+    let [.., Message::Ai(turn), Message::Tool(reply)] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!(turn.tool_calls[0].args.as_object(), why.as_object());
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&reply.content).unwrap(), why);
 }

@@ -18,5 +18,6 @@ mod fitting;
 mod provider_context;
 mod schemas;
 mod resuming;
+mod interrupted;
 mod partial_turns;
 mod opt_in;

@@ -189,29 +189,6 @@ async fn a_time_budget_survives_a_crash() {
     }
 }
 
-// RN-1: a text that names a call is no call.
-#[tokio::test(start_paused = true)]
-async fn a_call_is_found_by_its_id_and_not_in_texts() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = RunStore::within(folder.path());
-    let mut stage = stage([calls(&[("look", "{}")]), says("Done.")]);
-    let agent = stage.agent().with_recording(recording(folder.path()));
-    let (events, cx) = (stage.watcher(), stage.cx.clone());
-    let made = agent.run(&mut stage.conversation, &events, &cx).await.run_id.unwrap();
-    let call = store.show(made).unwrap().timeline[0]["calls"][0]["call_id"].clone();
-    let call = CallId::parse(call.as_str().unwrap()).unwrap();
-    assert_eq!(store.of_call(call), Some(made));
-    // Began before the call by its id, and only speaks of it.
-    let mut other = TestAgent::new([says(&format!("I know {call}."))]);
-    let id = CallId::parse("00000000000000000000000001").unwrap();
-    let recording = RunRecording { id: Some(id), ..recording(folder.path()) };
-    let agent = other.agent().with_recording(recording);
-    let (events, cx) = (other.watcher(), other.cx.clone());
-    agent.run(&mut other.conversation, &events, &cx).await;
-    fs::remove_file(folder.path().join(format!("runs/{made}.json"))).unwrap();
-    assert_eq!(store.of_call(call), None);
-}
-
 // RN-2: the key is the same if the call runs again.
 #[tokio::test(start_paused = true)]
 async fn a_call_has_the_same_key_each_time() {

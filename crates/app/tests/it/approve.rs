@@ -328,6 +328,11 @@ fn a_run_shows_what_was_decided() {
     let call = &shown["timeline"][0]["calls"][0];
     assert_eq!((&call["tool"], &call["decision"]), (&json!("echo"), &json!("allow")), "{shown}");
     assert_eq!(call["decided_by"], "ada at a terminal");
+    let exported = place.run(&["runs", "export", &run]).json();
+    assert_eq!(exported["timeline"][0]["calls"][0]["decision"], "allow", "{exported}");
+    let trace = place.run(&["runs", "export", &run, "--format", "otlp"]).stdout;
+    let decision = r#"{"key":"switchboard.decision","value":{"stringValue":"allow"}}"#;
+    assert!(trace.contains(decision), "{trace}");
     let page = place.run(&["runs", "show", &run]).stdout;
     assert!(page.contains("decided: allow by ada at a terminal"), "{page}");
     assert!(page.contains(", answered after "), "{page}");

@@ -173,6 +173,34 @@ fn secrets_of_a_run_are_kept_until_it_ends() {
     assert!(!fs::read_to_string(&saved).unwrap().contains("hunter2"));
 }
 
+// RN-1, RC-3: the journal vouches for what a run was asked and said, while it goes on and when it has ended.
+#[test]
+fn verify_checks_the_files_of_runs() {
+    let place = scripted(TOOLS, calls_of(&["charge", "slow"]));
+    let id = kill_after(&place, 2);
+    let damage = || place.run(&["calls", "verify", "--json"]).json()["damage"].clone();
+    assert_eq!(damage(), json!([]));
+    let file = |end: &str| place.path().join(format!("state/switchboard/runs/{id}.{end}"));
+    let text = fs::read_to_string(file("live")).unwrap();
+    assert_eq!(text.matches("\"content\":\"Pay\"").count(), 1, "{text}");
+    let altered = text.replacen("\"content\":\"Pay\"", "\"content\":\"Pay more\"", 1);
+    fs::write(file("live"), altered).unwrap();
+    let what = "it was altered before turn 1 ended";
+    assert_eq!(damage(), json!([{"file": format!("{id}.live"), "line": null, "what": what}]));
+    fs::write(file("live"), &text).unwrap();
+    assert_eq!(place.run(&["runs", "resume", &id]).status, 0);
+    assert_eq!(damage(), json!([]));
+    let text = fs::read_to_string(file("json")).unwrap();
+    fs::write(file("json"), text.replace("Paid.", "Not paid.")).unwrap();
+    let verified = place.run(&["calls", "verify"]);
+    assert_eq!(verified.status, 1, "{verified:?}");
+    let line = format!("damaged: {id}.json: it was altered\n");
+    assert!(
+        verified.stdout.contains(&line) && verified.stdout.contains(", 1 runs, "),
+        "{verified:?}"
+    );
+}
+
 // RN-1
 #[test]
 fn a_call_names_its_run_and_old_runs_go() {
@@ -186,9 +214,17 @@ fn a_call_names_its_run_and_old_runs_go() {
     let place = scripted(TOOLS, calls_of(&["charge"]));
     let ran = place.run(&["ask", "-m", "script:script.json", "--json", "Pay"]).json();
     let call = place.run(&["calls", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
-    assert_eq!(place.run(&["calls", "show", &call, "--json"]).json()["run"], ran["run_id"]);
+    let shown = place.run(&["calls", "show", &call, "--json"]).json();
+    assert_eq!((&shown["run"], &shown["turn"]), (&ran["run_id"], &json!(1)));
     let page = place.run(&["calls", "show", &call]).stdout;
-    assert!(page.contains(ran["run_id"].as_str().unwrap()), "{page}");
+    let run = format!("{}, turn 1", ran["run_id"].as_str().unwrap());
+    assert!(page.contains(&run), "{page}");
+    // The journal itself says so.
+    let journal =
+        fs::read_to_string(place.path().join("state/switchboard/journal/00000001.log")).unwrap();
+    let opened = journal.lines().find(|line| line.starts_with("{\"open\"")).unwrap();
+    let opened: Value = serde_json::from_str(opened).unwrap();
+    assert_eq!((&opened["run"], &opened["turn"]), (&ran["run_id"], &json!(1)));
 }
 
 // RN-1

@@ -1,7 +1,7 @@
 //! Runs that are killed at random in the middle of their turns, again and again, until they have an answer (SPEC RN-2), judged by
 //! what the tools themselves wrote down.
 //!
-//! `SWITCHBOARD_RUN_KILLS` sets how often; the default is what fits into CI.
+//! `SWITCHBOARD_RUN_KILLS` sets how often, `SWITCHBOARD_RUN_SEED` repeats a round (CONTRIBUTING.md); the default is what fits into CI.
 
 mod conversations;
 #[cfg(feature = "real-parts")]
@@ -252,6 +252,9 @@ fn effects(place: &TestFolder) -> HashMap<String, usize> {
 /// Compares what the model was told with what happened, and with the records of calls.
 fn judge(place: &TestFolder, messages: &[Value]) -> usize {
     conversations::check(messages);
+    // Whatever was killed, every file of a run that has ended has its line in the journal.
+    let verified = place.run(&["calls", "verify", "--json"]).json();
+    assert_eq!((&verified["damage"], &verified["runs"]), (&json!([]), &json!(1)), "{verified}");
     let effects = effects(place);
     let recorded = place.run(&["calls", "--json", "--limit", "1000"]).json();
     let (mut unknown, mut is_uncertain) = (0, false);

@@ -120,6 +120,7 @@ impl CallUpdate {
             caller: open.caller.as_deref().map(str::to_owned),
             client: open.client.as_deref().map(str::to_owned),
             conversation: open.conversation.as_deref().map(str::to_owned),
+            run: open.run_turn(),
             profile: open.profile.as_deref().map(str::to_owned),
             shown_as: open.shown_as.as_deref().map(str::to_owned),
             arguments: open.arguments.get().to_owned(),

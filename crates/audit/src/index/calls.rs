@@ -23,7 +23,7 @@ use crate::{
 /// How many calls are written by one statement, which has a cost of its own.
 const TOGETHER: usize = 16;
 /// How many columns a row has.
-const COLUMNS: usize = 20;
+const COLUMNS: usize = 22;
 
 /// A recorded end overrides `outcome_unknown`.
 const UPDATE: &str =
@@ -339,7 +339,10 @@ impl CallRow<'_> {
         to.raw_bind_parameter(before + 17, begun.arguments.as_deref())?;
         to.raw_bind_parameter(before + 18, begun.head.as_deref())?;
         to.raw_bind_parameter(before + 19, begun.shown_as.as_deref())?;
-        to.raw_bind_parameter(before + COLUMNS, begun.profile.as_deref())
+        to.raw_bind_parameter(before + 20, begun.profile.as_deref())?;
+        let run = begun.run.map(|turn| IdText::of(turn.run));
+        to.raw_bind_parameter(before + 21, run.as_ref().map(IdText::as_str))?;
+        to.raw_bind_parameter(before + COLUMNS, begun.run.map(|turn| turn.turn))
     }
 
     /// Returns it without the text it was read from, for a call that has not ended there.

@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::Error;
 
 /// The version of the tables below, kept in `user_version`.
-pub(super) const VERSION: i64 = 7;
+pub(super) const VERSION: i64 = 8;
 
 /// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments` if
 /// they are so long that only the journal has them; then `head` is their beginning. `read` and `last` say how far a
@@ -43,7 +43,9 @@ const TABLES: &str = "
         arguments TEXT,
         head TEXT,
         shown_as TEXT,
-        profile TEXT
+        profile TEXT,
+        run TEXT,
+        turn INTEGER
     );
     CREATE UNIQUE INDEX calls_by_id ON calls (id);
     CREATE INDEX calls_by_tool ON calls (tool);
@@ -73,7 +75,7 @@ const TABLES: &str = "
     );
     CREATE VIEW records AS SELECT
         id, strftime('%Y-%m-%dT%H:%M:%fZ', started / 1e6, 'unixepoch') AS started, tool, server, caller, client,
-        profile, shown_as,
+        profile, shown_as, run, turn,
         coalesce(outcome, 'running') AS outcome, duration / 1e6 AS duration_ms, bytes, arguments,
         begun >> 40 AS segment, begun & 0xffffffffff AS offset
     FROM calls;

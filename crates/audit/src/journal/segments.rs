@@ -73,15 +73,14 @@ impl Journal {
 
     /// Finds a segment, and writes what waits for it.
     fn find_segment(&self, now: u64) {
-        let found = acquire(&self.layout, now);
+        let found = self.acquire(now);
         let mut state = self.lock();
         state.task = None;
         state.looked = now;
         let early = std::mem::take(&mut state.early);
         match found {
             Ok(segment) => {
-                state.segment = Some(segment);
-                state.failed = None;
+                state.adopt(segment);
                 early.into_iter().for_each(|early| state.write_early(early));
                 state.write_batch();
             }
@@ -94,6 +93,11 @@ impl Journal {
                 }
             }
         }
+    }
+
+    /// Takes over a segment that nobody holds, or starts one.
+    pub(super) fn acquire(&self, now: u64) -> Result<JournalSegment, Error> {
+        acquire(&self.layout, now)
     }
 
     /// Starts the next segment if this one is full. If that fails, this one continues.
@@ -133,6 +137,16 @@ impl Journal {
 }
 
 impl JournalState {
+    /// Uses a segment from now on, unless another thread of this process was faster.
+    pub(super) fn adopt(&mut self, mut segment: JournalSegment) {
+        self.failed = None;
+        if self.segment.is_none() {
+            self.segment = Some(segment);
+        } else if let Err(cause) = segment.mark_clean() {
+            warn!(%cause, "a segment of the journal could not be closed; it will be checked when it is next opened");
+        }
+    }
+
     /// Writes the start of a call that waited for a segment, and its end if it has one.
     fn write_early(&mut self, early: EarlyCall) {
         let EarlyCall { line, end, opened } = early;

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use switchboard_toolcall::{Artifact, CallId, ReuseReason};
+use switchboard_toolcall::{Artifact, CallId, ReuseReason, RunTurn};
 
 use super::{EndLine, JournalLine, LineKind, OpenLine, fields::LineFields};
 
@@ -35,6 +35,8 @@ pub(crate) struct IndexedOpen<'a> {
     pub(crate) caller: Option<Cow<'a, str>>,
     pub(crate) client: Option<Cow<'a, str>>,
     pub(crate) conversation: Option<Cow<'a, str>>,
+    /// The turn of a run that made it.
+    pub(crate) run: Option<RunTurn>,
     pub(crate) profile: Option<Cow<'a, str>>,
     /// What the profile calls the tool, if that differs.
     pub(crate) shown_as: Option<Cow<'a, str>>,
@@ -78,8 +80,10 @@ impl<'a> IndexedLine<'a> {
 impl<'a> IndexedOpen<'a> {
     fn of(open: OpenLine<'a>, clock: &mut TimeParser) -> Self {
         let json = open.arguments.get().as_bytes();
+        let run = open.run_turn();
         Self {
             id: open.id,
+            run,
             started: clock.microseconds(&open.at),
             tool: open.tool,
             caller: open.caller,
@@ -108,6 +112,7 @@ impl<'a> IndexedOpen<'a> {
             caller: self.caller.map(owned),
             client: self.client.map(owned),
             conversation: self.conversation.map(owned),
+            run: self.run,
             profile: self.profile.map(owned),
             shown_as: self.shown_as.map(owned),
             arguments: self.arguments.map(owned),
@@ -129,6 +134,7 @@ fn begun<'a>(line: &'a [u8], clock: &mut TimeParser) -> Option<IndexedOpen<'a>> 
     let (mut id, mut at, mut tool, mut tick) = (None, None, None, None);
     let (mut caller, mut client, mut conversation) = (None, None, None);
     let (mut profile, mut shown_as) = (None, None);
+    let (mut run, mut turn) = (None, None);
     let (mut arguments, mut beginning) = (None, None);
     for (key, value) in LineFields::of(line) {
         match key {
@@ -138,6 +144,8 @@ fn begun<'a>(line: &'a [u8], clock: &mut TimeParser) -> Option<IndexedOpen<'a>> 
             b"caller" => caller = Some(text(value)?.into()),
             b"client" => client = Some(text(value)?.into()),
             b"conversation" => conversation = Some(text(value)?.into()),
+            b"run" => run = Some(CallId::parse(text(value)?)?),
+            b"turn" => turn = Some(u32::try_from(number(value)?).ok()?),
             b"profile" => profile = Some(text(value)?.into()),
             b"shown_as" => shown_as = Some(text(value)?.into()),
             b"arguments" => (arguments, beginning) = (short(value), head(value)),
@@ -154,6 +162,7 @@ fn begun<'a>(line: &'a [u8], clock: &mut TimeParser) -> Option<IndexedOpen<'a>> 
         caller,
         client,
         conversation,
+        run: run.zip(turn).map(|(run, turn)| RunTurn { run, turn }),
         profile,
         shown_as,
         arguments,
@@ -305,6 +314,9 @@ mod tests {
         assert!(check(&open(
             "\"tool\":\"ü\",\"arguments\":\"\\\"\",\"caller\":\"c\",\"client\":\"p\",\"conversation\":\"d\""
         )));
+        let of_run = format!("\"tool\":\"t\",\"arguments\":{{}},\"run\":\"{ID}\",\"turn\":12");
+        assert!(check(&open(&of_run)));
+        assert!(check(&open(&of_run.replace(",\"turn\":12", ""))));
         assert!(check(&end("")));
         assert!(check(&end(
             ",\"found\":\"f\",\"server\":\"s\",\"bytes\":3,\"result\":[{\"server\":\"\\\\\"}]"

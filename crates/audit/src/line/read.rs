@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use switchboard_runtime::Approval;
-use switchboard_toolcall::{Artifact, CallId, ReuseReason};
+use switchboard_toolcall::{Artifact, CallId, ReuseReason, RunTurn};
 
 /// The kind of a line: its first key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub(crate) enum LineKind {
     Open,
     End,
     Unknown,
+    Run,
+    RunsRemoved,
     Torn,
     Rest,
     Sealed,
@@ -32,6 +34,8 @@ impl LineKind {
             b"open" => Self::Open,
             b"end" => Self::End,
             b"unknown" => Self::Unknown,
+            b"run" => Self::Run,
+            b"runs_removed" => Self::RunsRemoved,
             b"torn" => Self::Torn,
             b"rest" => Self::Rest,
             b"sealed" => Self::Sealed,
@@ -83,6 +87,12 @@ pub(crate) struct OpenLine<'a> {
     pub(crate) client: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(crate) conversation: Option<Cow<'a, str>>,
+    /// The run that made it; lines of older versions do not say it.
+    #[serde(default)]
+    pub(crate) run: Option<CallId>,
+    /// The turn of that run.
+    #[serde(default)]
+    pub(crate) turn: Option<u32>,
     #[serde(borrow, default)]
     pub(crate) profile: Option<Cow<'a, str>>,
     /// What the profile calls the tool, if that differs.
@@ -148,6 +158,13 @@ impl StagesNs {
     /// Reads what a line says of the stages.
     pub(crate) fn read(json: &RawValue) -> Option<Self> {
         serde_json::from_str(json.get()).ok()
+    }
+}
+
+impl OpenLine<'_> {
+    /// Returns the turn of a run that made the call.
+    pub(crate) fn run_turn(&self) -> Option<RunTurn> {
+        Some(RunTurn { run: self.run?, turn: self.turn? })
     }
 }
 

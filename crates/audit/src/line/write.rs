@@ -128,6 +128,9 @@ pub(crate) fn opened(start: &CallStart) -> LineBody {
         .with_some("caller", start.caller.as_deref())
         .with_some("client", start.client.as_deref())
         .with_some("conversation", start.conversation.as_deref())
+        .with_some("run", start.run.map(|turn| turn.run))
+        .with_some("turn", start.run.map(|turn| turn.turn))
+        .with_some("turn_sha256", start.turn_sha256.as_deref())
         .with_some("profile", start.profile.as_deref())
         .with_some("shown_as", start.shown_as.as_deref())
 }

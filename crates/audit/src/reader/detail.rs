@@ -90,8 +90,8 @@ impl FoundCall {
     pub(super) const COLUMNS: &str = "ended, end_length";
 
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let ended = match row.get::<_, Option<i64>>(16)?.map(apart) {
-            Some((segment, offset)) => Some((segment, offset, row.get(17)?)),
+        let ended = match row.get::<_, Option<i64>>(18)?.map(apart) {
+            Some((segment, offset)) => Some((segment, offset, row.get(19)?)),
             None => None,
         };
         let (record, begun) = record(row)?;

@@ -45,7 +45,7 @@ impl Reader {
             let page = || {
                 let mut rows = index.connection.prepare_cached(&question)?;
                 let found = rows.query_map(params_from_iter(&clause.values), |row| {
-                    Ok((row.get::<_, i64>(18)?, FoundCall::read(row)?))
+                    Ok((row.get::<_, i64>(20)?, FoundCall::read(row)?))
                 })?;
                 found.collect::<Result<Vec<_>, _>>()
             };

@@ -165,6 +165,7 @@ mod tests {
             caller: None,
             client: None,
             conversation: None,
+            run: None,
             profile: None,
             shown_as: None,
             arguments: "{}".to_owned(),

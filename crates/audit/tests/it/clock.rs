@@ -33,6 +33,8 @@ async fn records_keep_their_order_when_the_clock_goes_back() {
             caller,
             client,
             conversation,
+            run: None,
+            turn_sha256: None,
             started,
         };
         open(&store, &Arc::new(start)).await;

@@ -19,3 +19,4 @@ mod clock;
 mod export;
 mod rollups;
 mod search;
+mod runs;

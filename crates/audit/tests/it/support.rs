@@ -121,6 +121,8 @@ pub(crate) fn start(tool: &str, arguments: String) -> Arc<CallStart> {
         caller,
         client,
         conversation,
+        run: None,
+        turn_sha256: None,
         started: now,
     })
 }

@@ -74,6 +74,7 @@ fn detail(tool: &str, caller: &str, outcome: CallOutcome) -> CallDetail {
         caller: Some(caller.to_owned()),
         client: None,
         conversation: None,
+        run: None,
         profile: None,
         shown_as: None,
         arguments: r#"{"city":"Rome"}"#.to_owned(),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use switchboard_toolcall::{
-    BoxError, BoxFuture, CallId, ErrorKind, ToolResult, ToolSpec, TraceContext,
+    BoxError, BoxFuture, CallId, ErrorKind, RunTurn, ToolResult, ToolSpec, TraceContext,
 };
 
 use super::{RedactedResult, Stages};
@@ -59,6 +59,10 @@ pub struct CallStart {
     pub client: Option<Arc<str>>,
     /// The conversation that the call belongs to.
     pub conversation: Option<Arc<str>>,
+    /// The turn of a run that made the call, as its key says: over a network, the word of a client.
+    pub run: Option<RunTurn>,
+    /// The SHA-256 of what the file of that run holds up to that turn, if this process has the run.
+    pub turn_sha256: Option<Arc<str>>,
     /// When it began.
     pub started: SystemTime,
 }

@@ -157,6 +157,7 @@ pub(super) fn record(change: &JobChange) -> Record {
         caller: change.caller.clone(),
         client: None,
         conversation: None,
+        run: None,
         profile: None,
         shown_as: None,
         arguments: "{}".to_owned(),

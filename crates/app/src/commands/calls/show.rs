@@ -47,8 +47,11 @@ pub(super) fn run(
         // If the cluster cannot be reached, the local record is still shown.
         (_, Ok(detail)) if call.json => {
             let mut object = serde_json::to_value(&detail)?;
-            if let Some(run) = run_of(&detail, loaded) {
-                object["run"] = run.into();
+            if let Some((run, turn)) = run_of(&detail, loaded) {
+                object["run"] = run.to_string().into();
+                if let Some(turn) = turn {
+                    object["turn"] = turn.into();
+                }
             }
             object.to_string()
         }
@@ -100,18 +103,18 @@ fn the_one(found: &[CallId], asked: &str) -> anyhow::Result<CallId> {
     }
 }
 
-/// Returns the run of a model that the call was part of, if it is recorded (SPEC RN-1).
-fn run_of(detail: &CallDetail, loaded: &LoadedConfig) -> Option<String> {
-    let runs = records::runs(loaded)?;
-    let named = detail.record.conversation.as_deref().and_then(CallId::parse);
-    // A client may give its conversation any name, that of somebody else's run too.
-    let is_of_caller =
-        |run: &CallId| runs.summary(*run).is_ok_and(|run| run.caller == detail.record.caller);
-    let run = named.filter(is_of_caller).or_else(|| runs.of_call(detail.record.id))?;
-    Some(run.to_string())
+/// Returns the run of a model that the call was part of, if it is recorded, and its turn (SPEC RN-1).
+fn run_of(detail: &CallDetail, loaded: &LoadedConfig) -> Option<(CallId, Option<u32>)> {
+    let record = &detail.record;
+    // Lines of older versions have no run; there the conversation of a run's calls is its id.
+    let named = || Some((record.conversation.as_deref().and_then(CallId::parse)?, None));
+    let named = record.run.map(|turn| (turn.run, Some(turn.turn))).or_else(named)?;
+    // A client may name any run, that of somebody else too.
+    let run = records::runs(loaded)?.summary(named.0).ok()?;
+    (run.caller == record.caller).then_some(named)
 }
 
-fn page(detail: &CallDetail, run: Option<String>, paint: Paint) -> String {
+fn page(detail: &CallDetail, run: Option<(CallId, Option<u32>)>, paint: Paint) -> String {
     let record = &detail.record;
     let outcome = format::coloured(record.outcome.code(), record.outcome, paint);
     let mut page = format!(
@@ -131,7 +134,7 @@ fn page(detail: &CallDetail, run: Option<String>, paint: Paint) -> String {
         ("profile", record.profile.clone()),
         ("caller", record.caller.clone()),
         ("conversation", record.conversation.clone().filter(|_| run.is_none())),
-        ("run", run),
+        ("run", run.map(shown_run)),
         ("answer", record.reused.map(|reused| format!("not run: {}", reused.code()))),
         ("size", record.bytes.map(format::size)),
         ("approval", detail.approval.as_ref().map(decision_text)),
@@ -187,6 +190,14 @@ fn page(detail: &CallDetail, run: Option<String>, paint: Paint) -> String {
     });
     section("journal", lines.collect::<Vec<_>>().join("\n"));
     page
+}
+
+/// The run with the turn that asked for the call.
+fn shown_run((run, turn): (CallId, Option<u32>)) -> String {
+    match turn {
+        Some(turn) => format!("{run}, turn {turn}"),
+        None => run.to_string(),
+    }
 }
 
 /// The decision of a person about the call, in a few words.

@@ -33,8 +33,8 @@ pub(super) fn run(json: bool, loaded: &LoadedConfig, cli: &Cli) -> anyhow::Resul
             paint.bold_red("not as it was written")
         };
         lines.push(format!(
-            "{word}: {} calls in {} lines of {} segments, {} segments dropped before",
-            report.calls, report.lines, report.segments, report.dropped
+            "{word}: {} calls in {} lines of {} segments, {} runs, {} segments dropped before",
+            report.calls, report.lines, report.segments, report.runs, report.dropped
         ));
         match report.signatures {
             SignatureStatus::No => {}

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use switchboard_agent::RunDetail;
 use switchboard_toolcall::CallId;
 
-use super::{failed, store};
+use super::{failed, show::add_decisions, store};
 use crate::{
     cli::{ExportRunArgs, RunFormat},
     settings::LoadedConfig,
@@ -16,7 +16,8 @@ use crate::{
 
 pub(super) fn run(export: &ExportRunArgs, loaded: &LoadedConfig) -> anyhow::Result<ExitCode> {
     let store = store(loaded)?;
-    let run = store.show(store.find(&export.id).map_err(failed)?).map_err(failed)?;
+    let mut run = store.show(store.find(&export.id).map_err(failed)?).map_err(failed)?;
+    add_decisions(&mut run.timeline, loaded);
     let text = match export.format {
         RunFormat::Json => run.to_json(),
         RunFormat::Otlp => otlp(&run),
@@ -55,11 +56,16 @@ fn otlp(run: &RunDetail) -> Value {
             let started = ended.saturating_sub(call["duration_ms"].as_u64().unwrap_or_default());
             let tool = call["tool"].as_str().unwrap_or_default();
             let outcome = call["outcome"].as_str().unwrap_or_default();
-            let attributes = vec![
+            let mut attributes = vec![
                 text("gen_ai.operation.name", "execute_tool"),
                 text("gen_ai.tool.name", tool),
                 text("gen_ai.tool.call.id", call["tool_call_id"].as_str().unwrap_or_default()),
             ];
+            for (name, key) in
+                [("switchboard.decision", "decision"), ("switchboard.decided_by", "decided_by")]
+            {
+                attributes.extend(call[key].as_str().map(|said| text(name, said)));
+            }
             let id = span_id(summary.id, &format!("call {number}.{position}"));
             let name = format!("execute_tool {tool}");
             let error = Some(outcome).filter(|outcome| *outcome != "ok");

@@ -37,7 +37,7 @@ pub(super) fn run(
 }
 
 /// Adds to each call what a person decided about it, if its record says so.
-fn add_decisions(timeline: &mut Value, loaded: &LoadedConfig) {
+pub(super) fn add_decisions(timeline: &mut Value, loaded: &LoadedConfig) {
     // Without records there are no decisions to show; `calls` says what is wrong with them.
     let Ok(mut reader) = calls::open(loaded) else { return };
     let turns = timeline.as_array_mut().into_iter().flatten();

@@ -86,6 +86,7 @@ fn record(call: &RecordedCall) -> Record {
         caller: start.caller.as_deref().map(str::to_owned),
         client: start.client.as_deref().map(str::to_owned),
         conversation: start.conversation.as_deref().map(str::to_owned),
+        run: start.run,
         profile: start.profile.as_deref().map(str::to_owned),
         shown_as: start.shown_as.as_deref().map(str::to_owned),
         arguments: start.arguments.clone(),
