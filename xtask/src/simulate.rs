@@ -19,6 +19,9 @@ pub(crate) struct SimulateOptions {
     /// How many groups the workers are of
     #[arg(long, default_value_t = 10)]
     groups: usize,
+    /// How many of the groups each gateway uses, as with `[cluster] groups`; by default all
+    #[arg(long, default_value_t = 0)]
+    own_groups: usize,
 }
 
 /// Prints what each role sends, receives and computes, and how soon gateways know of changes.
@@ -26,9 +29,9 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<()> {
     let nats = parts::install_one("parts/nats")?;
     let parts =
         nats.parent().and_then(Path::to_str).context("the path of the repository is not UTF-8")?;
-    let numbers =
-        [options.workers, options.gateways, options.groups].map(|number| number.to_string());
-    let [workers, gateways, groups] = numbers.each_ref().map(String::as_str);
+    let numbers = [options.workers, options.gateways, options.groups, options.own_groups]
+        .map(|number| number.to_string());
+    let [workers, gateways, groups, own_groups] = numbers.each_ref().map(String::as_str);
     Run::cargo([
         "bench",
         "-p",
@@ -44,6 +47,8 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<()> {
         gateways,
         "--groups",
         groups,
+        "--own-groups",
+        own_groups,
     ])
     .environment("SWITCHBOARD_PARTS", parts)
     .stream()

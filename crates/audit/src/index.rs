@@ -6,7 +6,7 @@ mod calls;
 mod rank;
 mod rollups;
 mod histogram;
-mod search_text;
+pub(crate) mod search_text;
 pub(crate) mod search_words;
 
 pub(crate) use feed::segments;

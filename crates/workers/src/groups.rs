@@ -1,6 +1,6 @@
 //! The gateway's side: discovers workers and registers their tools, with a group as a server of the `ToolManager`.
 //!
-//! `discovery.rs` follows the workers, `entries.rs` reads what they write, `group.rs` is one group, `members.rs` its workers,
+//! `discovery.rs` follows the workers, `monitor.rs` notices those that die, `entries.rs` reads what they write, `group.rs` is one group, `members.rs` its workers,
 //! `selection.rs` which groups are used.
 
 mod members;
@@ -8,6 +8,7 @@ mod group;
 mod entries;
 mod selection;
 mod discovery;
+mod monitor;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +19,10 @@ use std::{
 use serde_json::Value;
 use switchboard_runtime::{ServerLink, ServerSettings, ToolManager};
 use switchboard_toolcall::{BoxFuture, ErrorKind, ToolError};
-use tokio::{sync::watch, time::timeout};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout},
+};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{Cluster, Error, Jobs, offer::Presence, replies::Replies, worker::check_group};
@@ -38,7 +42,7 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// The groups of workers, kept up to date.
 pub struct Groups {
     shared: Arc<GroupsInner>,
-    _task: AbortOnDropHandle<()>,
+    _tasks: [AbortOnDropHandle<()>; 2],
 }
 
 /// What all groups share.
@@ -54,6 +58,8 @@ struct GroupsInner {
     groups: Mutex<BTreeMap<Arc<str>, Arc<Group>>>,
     /// Groups that cannot be shown; each was logged once.
     refused: Mutex<BTreeSet<String>>,
+    /// The keys of workers that have left or died, with when that was noticed, until `monitor.rs` erases their entries.
+    departed: Mutex<Vec<(Instant, String)>>,
     /// Whether workers were discovered once.
     looked: watch::Sender<bool>,
 }
@@ -70,11 +76,13 @@ impl Groups {
             tools: Arc::downgrade(tools),
             groups: Mutex::default(),
             refused: Mutex::default(),
+            departed: Mutex::default(),
             looked: watch::Sender::new(false),
         });
         tools.set_late_discovery(Arc::new(LateDiscovery(Arc::downgrade(&shared))));
-        let task = AbortOnDropHandle::new(tokio::spawn(discovery::run(shared.clone())));
-        Ok(Self { shared, _task: task })
+        let discovers = AbortOnDropHandle::new(tokio::spawn(discovery::run(shared.clone())));
+        let monitors = AbortOnDropHandle::new(tokio::spawn(monitor::run(shared.clone())));
+        Ok(Self { shared, _tasks: [discovers, monitors] })
     }
 
     /// Returns the cluster.

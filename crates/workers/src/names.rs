@@ -67,6 +67,21 @@ impl ClusterNames {
         format!("{}.presence.*", self.prefix)
     }
 
+    /// Returns the subject of the heartbeats of a group's workers.
+    pub fn beats(&self, group: &str) -> String {
+        format!("{}.beat.{}", self.prefix, token(group))
+    }
+
+    /// Returns the subject of the heartbeats of all workers.
+    pub(crate) fn all_beats(&self) -> String {
+        format!("{}.beat.*", self.prefix)
+    }
+
+    /// Returns the subject on which gateways that use the same groups agree who of them monitors their workers.
+    pub(crate) fn monitors(&self, selection: &str) -> String {
+        format!("{}.monitor.{}", self.prefix, token(selection))
+    }
+
     /// Returns the subject of a tool's durable calls.
     pub fn jobs(&self, group: &str, tool: &str) -> String {
         format!("{}.job.{}.{}", self.prefix, token(group), token(tool))
@@ -111,7 +126,7 @@ impl ClusterNames {
 /// The key-value buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bucket {
-    /// Live workers: a small entry that is renewed all the time, and expires.
+    /// Live workers: a small entry that is renewed now and then, and expires.
     Workers,
     /// What workers offer: the tools of each.
     Tools,
@@ -173,7 +188,7 @@ impl Bucket {
     pub fn max_age(self) -> Option<Duration> {
         const DAY: u64 = 24 * 60 * 60;
         match self {
-            Self::Workers => Some(Duration::from_secs(3)),
+            Self::Workers => Some(Duration::from_secs(75)),
             Self::Gateways => Some(Duration::from_secs(10)),
             Self::Tools | Self::Rates => Some(Duration::from_secs(2 * DAY)),
             Self::Calls | Self::Keys => Some(Duration::from_secs(7 * DAY)),

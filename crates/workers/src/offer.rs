@@ -12,11 +12,11 @@ use switchboard_toolcall::{
 
 use crate::Error;
 
-/// How often a worker renews its presence.
-pub(crate) const RENEWED: Duration = Duration::from_millis(1250);
+/// How often a worker sends a heartbeat: a message with its id, which is stored nowhere.
+pub(crate) const BEAT: Duration = Duration::from_millis(2_500);
 
-/// A worker's presence and load. It is an entry of a bucket, renewed all the time, of which gateways read how many there
-/// are; and a message to all gateways when something of it changes.
+/// A worker's presence and load. It is an entry of a bucket, which gateways read when they start, and of which they count
+/// how many there are; and a message to all gateways when something of it changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Presence {
     /// Its group.
@@ -32,8 +32,8 @@ pub struct Presence {
     /// Whether it is stopping and takes no more calls.
     #[serde(default)]
     pub leaving: bool,
-    /// Whether it sends a message when something of this changes, and replies when it is asked whether it is there.
-    /// Workers of earlier versions do neither.
+    /// Whether it sends heartbeats, and a message when something of this changes, and replies when it is asked whether it
+    /// is there. Workers of earlier versions do nothing of that, and renew their entry every 2.5 s.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notifies: bool,
     /// Its version of Switchboard.

@@ -213,9 +213,27 @@ impl Signer {
         bytes: &Bytes,
         now_ms: u64,
     ) -> Result<VerifiedMessage, Error> {
+        self.open_kept(purpose, place, bytes, now_ms, Duration::ZERO)
+    }
+
+    /// Like [`open_fresh`](Self::open_fresh), for a message that was stored for up to `kept`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), or its time is outside of [`WINDOW`].
+    pub(crate) fn open_kept(
+        &self,
+        purpose: Purpose,
+        place: &[&str],
+        bytes: &Bytes,
+        now_ms: u64,
+        kept: Duration,
+    ) -> Result<VerifiedMessage, Error> {
         let opened = self.open(purpose, place, bytes)?;
+        let kept_ms = u64::try_from(kept.as_millis()).unwrap_or(u64::MAX);
+        let stored_ms =
+            |signed: &VerifiedSignature| now_ms.saturating_sub(signed.at_ms).min(kept_ms);
         match &opened.signed {
-            Some(signed) if !signed.is_fresh(now_ms) => Err(Error::Stale {
+            Some(signed) if !signed.is_fresh(now_ms - stored_ms(signed)) => Err(Error::Stale {
                 what: purpose.what(),
                 seconds: signed.at_ms.abs_diff(now_ms) / 1000,
             }),

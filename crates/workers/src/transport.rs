@@ -129,6 +129,9 @@ pub trait KeyValue: Send + Sync {
     /// Returns the number of entries whose keys match a pattern, including those whose value was removed. One small message.
     fn count_matching<'a>(&'a self, pattern: &'a str) -> TransportFuture<'a, u64>;
 
+    /// Returns how many watches there are, of all nodes.
+    fn watchers(&self) -> TransportFuture<'_, u64>;
+
     /// Returns the keys of all entries that match a pattern, including those whose value was removed. One request, without
     /// the values.
     fn live_keys<'a>(&'a self, pattern: &'a str) -> TransportFuture<'a, Vec<String>>;

@@ -187,8 +187,14 @@ impl From<ProgressStep> for ProgressUpdate {
 pub enum WorkerNotice {
     /// The call is cancelled.
     Cancel(CallId),
-    /// A gateway misses the worker's entry, and asks whether it is there: the reply is [`WorkerReply::Alive`].
+    /// A gateway misses the worker's entry or its heartbeats, and asks whether it is there: the reply is
+    /// [`WorkerReply::Alive`].
     Report,
+    /// A gateway that hears the worker's heartbeats does not know it: it says again what it is.
+    Announce,
+    /// Whether somebody watches the entries of workers, as gateways of 0.1.0 do: they miss a worker whose entry is not
+    /// renewed within eight seconds. Said again every 20 s.
+    Watched(bool),
 }
 
 /// Tells a worker to start an accepted call, sent to where `Accepted` came from.

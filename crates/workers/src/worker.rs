@@ -1,7 +1,7 @@
 //! The worker's side: offers an executor's tools to a group, and runs its calls.
 //!
 //! `announce.rs` renews the presence and the offer, `listen.rs` receives requests, `calls.rs` runs a call, `worker_calls.rs`
-//! tracks running calls, `heartbeat.rs` sends their heartbeats.
+//! tracks running calls, `heartbeat.rs` sends heartbeats.
 
 mod heartbeat;
 mod announce;
@@ -20,7 +20,7 @@ use std::{
 use switchboard_runtime::{RegisteredTool, ToolExecutor};
 use tokio::{
     sync::{Notify, Semaphore},
-    time::timeout,
+    time::{Instant, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use ulid::Ulid;
@@ -42,6 +42,9 @@ const ENDED: Duration = Duration::from_secs(3);
 /// How long withdrawing the presence may take.
 const GOODBYE: Duration = Duration::from_secs(2);
 
+/// How long it is believed that nobody watches the entries of workers; a gateway says so every 20 s.
+const UNWATCHED: Duration = Duration::from_secs(60);
+
 /// Decides which of an executor's tools are offered.
 pub type OfferFilter = Arc<dyn Fn(&RegisteredTool) -> bool + Send + Sync>;
 
@@ -62,6 +65,10 @@ struct WorkerInner {
     /// Notified when the presence or the offer has changed.
     bell: Notify,
     leaving: AtomicBool,
+    /// Set to say again what it is.
+    announces_again: AtomicBool,
+    /// Until when its entry may be renewed rarely: nobody watches.
+    unwatched_until: Mutex<Option<Instant>>,
     /// The subject for responses of gateways.
     inbox: String,
     /// The accepted requests.
@@ -100,6 +107,8 @@ impl Worker {
             offer: Mutex::new(Arc::new(WorkerOffer { hash: String::new(), tools: Vec::new() })),
             bell: Notify::new(),
             leaving: AtomicBool::new(false),
+            announces_again: AtomicBool::new(false),
+            unwatched_until: Mutex::default(),
             seen: SeenRequests::default(),
             started: now.as_secs(),
         };
@@ -137,6 +146,7 @@ impl Worker {
         let shared = self.0;
         let mut listening = WorkerSubscriptions::start(&shared).await?;
         let announcing = AbortOnDropHandle::new(tokio::spawn(announce::run(shared.clone())));
+        let beating = AbortOnDropHandle::new(tokio::spawn(heartbeat::of_worker(shared.clone())));
         // Durable calls are taken as long as others are, and have as long to end.
         let runner = JobRunner::new(
             shared.cluster.jobs(),
@@ -150,7 +160,7 @@ impl Worker {
         let queued = AbortOnDropHandle::new(tokio::spawn(async move {
             runner.run(told, DRAINED).await;
         }));
-        let _alive = AbortOnDropHandle::new(tokio::spawn(heartbeat::run(shared.clone())));
+        let _alive = AbortOnDropHandle::new(tokio::spawn(heartbeat::of_calls(shared.clone())));
         let mut version = shared.executor.tools().version();
         loop {
             shared.offer_anew()?;
@@ -173,7 +183,7 @@ impl Worker {
         }
         // It has waited for its own calls at the same time.
         _ = timeout(ENDED, queued).await;
-        drop(announcing);
+        drop((announcing, beating));
         let goodbye = async {
             announce::withdraw(&shared).await;
             // The last replies are sent before we end.
@@ -207,6 +217,17 @@ impl WorkerInner {
             self.bell.notify_one();
         }
         Ok(())
+    }
+
+    /// Notes whether somebody watches the entries of workers.
+    fn set_watched(&self, is_watched: bool) {
+        let until = (!is_watched).then(|| Instant::now() + UNWATCHED);
+        *self.unwatched_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    }
+
+    fn is_watched(&self) -> bool {
+        let until = *self.unwatched_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_none_or(|until| Instant::now() >= until)
     }
 
     fn is_leaving(&self) -> bool {

@@ -28,7 +28,9 @@ pub(super) fn run(worker: &WorkerArgs, cli: &Cli) -> anyhow::Result<ExitCode> {
     let settings = &mut loaded.settings;
     (settings.cluster, settings.worker) =
         worker.over(settings.cluster.clone(), settings.worker.clone());
-    // As many threads as cores: with one thread, a call that computes would block all others, and the heartbeats.
+    // As many threads as cores, since the machine is there for the tools, which may compute: with one thread, a call that
+    // does would block all others, and the heartbeats. Threads that have nothing to do cost little: a call takes as much
+    // processor time on eight as on two (docs/performance.md, "On several threads").
     let threads = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
     on_threads(NonZeroUsize::new(threads), async {
         let records = RecordStores::of(&loaded);

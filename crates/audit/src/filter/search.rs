@@ -1,7 +1,11 @@
 //! What people search for, as FTS5 and as a predicate.
 
 use super::Filter;
-use crate::{error::Error, record::Record};
+use crate::{
+    error::Error,
+    index::search_text::{FAILED, UNKNOWN},
+    record::Record,
+};
 
 /// A word, or several in their order.
 struct SearchTerm<'a> {
@@ -11,8 +15,8 @@ struct SearchTerm<'a> {
 }
 
 impl Filter {
-    /// Returns the search in the language of FTS5. The names that the filter asks for are among the words of a call, too:
-    /// with them, fewer calls have to be looked at.
+    /// Returns the search in the language of FTS5. The names that the filter asks for are among the words of a call, too, and
+    /// words for what came of it: with them, fewer calls have to be looked at.
     ///
     /// `complete` returns the words that begin like a text, if they are few. FTS5 merges all calls with any of them before
     /// it finds the first one; of words that are listed, it finds the latest calls at once.
@@ -32,7 +36,9 @@ impl Filter {
         }
         let is_name = |name: &&str| !name.contains(['*', '?', '[', '{', '\\']);
         let tool = self.tool.as_deref().filter(is_name);
-        for name in [tool, self.server.as_deref(), self.caller.as_deref()].into_iter().flatten() {
+        let names = [tool, self.server.as_deref(), self.caller.as_deref()];
+        let outcomes = [self.failed.then_some(FAILED), self.unknown.then_some(UNKNOWN)];
+        for name in names.into_iter().chain(outcomes).flatten() {
             words.push(SearchTerm { text: name, is_prefix: false }.quoted());
         }
         if !words.is_empty() {
@@ -126,6 +132,9 @@ mod tests {
         assert_eq!(words_of(&filter, "utc"), r#""utc" "time__now" "time""#);
         let glob = Filter { tool: Some("time__*".to_owned()), ..Filter::default() };
         assert_eq!(words_of(&glob, "utc"), r#""utc""#);
+        let failed = Filter { failed: true, unknown: true, ..Filter::default() };
+        let words = words_of(&failed, "utc");
+        assert_eq!(words, "\"utc\" \"\u{e000}failed\" \"\u{e000}unknown\"");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     layout::Layout,
     line::{IndexedEnd, IndexedLine, IndexedOpen, TimeParser},
-    reader::LineReader,
+    reader::{LineLocation, LineReader},
 };
 
 /// How many calls are written by one statement, which has a cost of its own.
@@ -217,6 +217,7 @@ impl<'a> CallRows<'a> {
         if let Some(ended) = &call.ended {
             search_text::collect(ended.line, &mut self.text);
         }
+        search_text::collect_outcome(call.counted().outcome, &mut self.text);
         self.insert_text.execute(params![rank, self.text]).map(|_| ())
     }
 
@@ -255,17 +256,28 @@ impl<'a> CallRows<'a> {
                 place.0,
                 place.1,
             ])?;
-            // If its beginning cannot be read, `verify` reports that, and the words of the beginning stay.
-            if let Ok(begun) = self.journal.read(begun) {
-                self.text.clear();
-                search_text::collect(begun, &mut self.text);
-                search_text::collect(line, &mut self.text);
-                let delete = "DELETE FROM calls_text WHERE rowid = ?1";
-                self.change.prepare_cached(delete)?.execute([rank])?;
-                self.insert_text.execute(params![rank, self.text])?;
-            }
+            self.rewrite_text(rank, begun, line, &end.outcome)?;
         }
         self.name_artifacts(end)
+    }
+
+    /// Replaces the words of a call that is in the index.
+    fn rewrite_text(
+        &mut self,
+        rank: i64,
+        begun: LineLocation,
+        end: &[u8],
+        outcome: &str,
+    ) -> rusqlite::Result<()> {
+        // If its beginning cannot be read, `verify` reports that, and the words of the beginning stay.
+        let Ok(begun) = self.journal.read(begun) else { return Ok(()) };
+        self.text.clear();
+        search_text::collect(begun, &mut self.text);
+        search_text::collect(end, &mut self.text);
+        search_text::collect_outcome(Some(outcome), &mut self.text);
+        let delete = "DELETE FROM calls_text WHERE rowid = ?1";
+        self.change.prepare_cached(delete)?.execute([rank])?;
+        self.insert_text.execute(params![rank, self.text]).map(|_| ())
     }
 
     fn mark_unknown(&mut self, id: CallId) -> rusqlite::Result<()> {
@@ -276,16 +288,18 @@ impl<'a> CallRows<'a> {
         const UNKNOWN: &str = "outcome_unknown";
         let id = IdText::of(id);
         let mut row = self.change.prepare_cached(&format!(
-            "SELECT {COUNTED} FROM calls WHERE id = ?1 AND outcome IS NULL"
+            "SELECT {COUNTED}, rank, begun, length FROM calls WHERE id = ?1 AND outcome IS NULL"
         ))?;
         let rollups = &mut self.rollups;
         let found = row.query_row([id.as_str()], |row| {
             let call = CountedCall::of(row)?;
             rollups.remove(&call);
             rollups.add(&CountedCall { outcome: Some(UNKNOWN), ..call });
-            Ok(())
+            let (segment, offset) = apart(row.get(8)?);
+            Ok((row.get::<_, i64>(7)?, (segment, offset, row.get(9)?)))
         });
-        if found.optional()?.is_some() {
+        if let Some((rank, begun)) = found.optional()? {
+            self.rewrite_text(rank, begun, b"", UNKNOWN)?;
             let mut row = self.change.prepare_cached(
                 "UPDATE calls SET outcome = ?2 WHERE id = ?1 AND outcome IS NULL",
             )?;

@@ -15,7 +15,7 @@ pub(super) const VERSION: i64 = 8;
 /// start of its call. `rank.rs` creates `rank` and the positions `begun` and `ended`. Rows arrive in the order of their
 /// keys, so that tables are filled page by page; each further index costs every call. `rollups` are the sums of `calls`
 /// for `seconds` from `began` (seconds since 1970), as `rollups.rs` writes them. `calls_text` has the words of a call
-/// under its rank, and not the text.
+/// under its rank, and not the text; and a word of ours for calls that failed (`search_text.rs`).
 const TABLES: &str = "
     CREATE TABLE segments (
         number INTEGER PRIMARY KEY,

@@ -1,4 +1,5 @@
-//! The text of a call that the full-text search knows: names, arguments, result and error.
+//! The text of a call that the full-text search knows: names, arguments, result and error; and words that nobody types, for
+//! what came of it.
 
 use std::str;
 
@@ -6,6 +7,25 @@ use crate::line::LineFields;
 
 /// How many bytes of a field are searched: a long result would take longer to index than its call took.
 const SEARCHED: usize = 16 << 10;
+
+/// The word of calls that failed. It begins with a character of private use, which is part of a word for FTS5.
+pub(crate) const FAILED: &str = "\u{e000}failed";
+
+/// The word of calls whose outcome is unknown; they failed, too.
+pub(crate) const UNKNOWN: &str = "\u{e000}unknown";
+
+/// Appends the words of an outcome; none for calls that run or succeeded.
+pub(super) fn collect_outcome(outcome: Option<&str>, text: &mut String) {
+    let words: &[&str] = match outcome {
+        None | Some("ok") => &[],
+        Some("outcome_unknown") => &[FAILED, UNKNOWN],
+        Some(_) => &[FAILED],
+    };
+    for word in words {
+        text.push(' ');
+        text.push_str(word);
+    }
+}
 
 /// Appends the text of a line, with a space behind each field.
 pub(super) fn collect(line: &[u8], text: &mut String) {

@@ -83,8 +83,13 @@ fn check(folder: &Folder, acknowledged: &BTreeMap<String, String>) -> usize {
             other => panic!("{id} is {other}"),
         }
     }
-    let filter = Filter { unknown: true, ..Filter::default() };
-    assert_eq!(reader.list(&filter).unwrap().len(), unknown);
+    // Each call has the tool's name among its words.
+    for search in [None, Some("act".to_owned())] {
+        let filter = Filter { unknown: true, search, ..Filter::default() };
+        assert_eq!(reader.list(&filter).unwrap().len(), unknown);
+        let filter = Filter { unknown: false, failed: true, ..filter };
+        assert_eq!(reader.list(&filter).unwrap().len(), unknown);
+    }
     let report = switchboard_audit::verify(folder.path()).unwrap();
     assert!(report.is_clean() && report.torn.is_empty(), "{report:?}");
     assert_eq!(report.calls, records.len() as u64);

@@ -84,12 +84,18 @@ async fn a_call_that_ends_later_is_found_by_both_ends() {
     open(&store, &start).await;
     let mut reader = Reader::open(folder.path()).unwrap();
     assert_eq!(found(&mut reader, "zebra slow"), 1);
+    let failed = Filter { search: Some("zebra".into()), failed: true, ..Filter::default() };
+    assert!(reader.list(&failed).unwrap().is_empty(), "it runs");
     let mut end = cancelled(&start);
     let server = "meadow".into();
     end.server = Some(&server);
     store.close(end);
     assert_eq!(found(&mut reader, "zebra meadow"), 1);
     assert_eq!(found(&mut reader, "zebra"), 1, "once");
+    assert_eq!(reader.list(&failed).unwrap().len(), 1);
+    // The word for that is found by nobody who searches.
+    assert_eq!(found(&mut reader, "failed"), 0);
+    assert_eq!(found(&mut reader, "fail*"), 0);
 }
 
 // RC-1

@@ -25,9 +25,9 @@ pub(crate) struct Traffic {
 }
 
 impl Child {
-    pub(crate) fn start(role: &str, url: &str, number: usize) -> Self {
+    pub(crate) fn start(role: &str, url: &str, numbers: &[usize]) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args([role, url, &number.to_string()]);
+        command.args([role, url]).args(numbers.iter().map(usize::to_string));
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
         Self { process, input, output: BufReader::new(output) }
@@ -87,6 +87,14 @@ impl Traffic {
             received: self.received - before.received,
             received_bytes: self.received_bytes - before.received_bytes,
         }
+    }
+
+    /// Adds what others have sent and received.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.sent_bytes += other.sent_bytes;
+        self.received += other.received;
+        self.received_bytes += other.received_bytes;
     }
 
     pub(crate) fn line(&self) -> String {

@@ -12,17 +12,17 @@ use switchboard_toolcall::ErrorKind;
 use switchboard_workers::{Cluster, Config, Groups};
 use tokio::{
     io::{AsyncBufReadExt, BufReader, stdin},
-    task::JoinSet,
     time::{sleep, timeout},
 };
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::child::Traffic;
 
 /// The pause between two calls of a gateway.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long all may take until they know so many workers.
-const KNOWN: Duration = Duration::from_secs(120);
+/// How long all may take until they know the workers.
+const KNOWN: Duration = Duration::from_secs(300);
 
 /// How many calls ended how.
 type Outcomes = Arc<Mutex<BTreeMap<&'static str, u64>>>;
@@ -30,64 +30,116 @@ type Outcomes = Arc<Mutex<BTreeMap<&'static str, u64>>>;
 struct Gateway {
     executor: ToolExecutor,
     groups: Groups,
+    /// The numbers of the groups that it uses.
+    own: Vec<usize>,
+    /// Makes calls.
+    load: Option<AbortOnDropHandle<()>>,
 }
 
-/// Is so many gateways.
-pub(crate) async fn run(url: &str, number: &str) {
-    let mut gateways = Vec::new();
-    for _ in 0..number.parse().unwrap() {
-        let config = Config { nats: Some(url.to_owned()), replicas: 3, ..Config::default() };
+impl Gateway {
+    /// Uses these groups; all if there is none.
+    async fn start(url: &str, own: Vec<usize>, all: usize) -> Self {
+        let config = Config {
+            nats: Some(url.to_owned()),
+            replicas: 3,
+            groups: own.iter().map(|group| format!("group-{group}")).collect(),
+            ..Config::default()
+        };
         let cluster = Cluster::connect(&config).await.unwrap();
         let executor = ToolExecutor::default();
         let groups = Groups::start(cluster, executor.tools()).await.unwrap();
-        gateways.push(Gateway { executor, groups });
+        let own = if own.is_empty() { (0..all).collect() } else { own };
+        Self { executor, groups, own, load: None }
     }
-    let mut load = JoinSet::new();
+
+    fn traffic(&self) -> Traffic {
+        Traffic::of(std::iter::once(self.groups.cluster()))
+    }
+
+    fn load(&mut self, outcomes: &Outcomes) {
+        let calls = calls(self.executor.clone(), outcomes.clone());
+        self.load = Some(AbortOnDropHandle::new(tokio::spawn(calls)));
+    }
+
+    /// Returns how many workers of its groups it knows.
+    fn known(&self) -> usize {
+        let totals = self.groups.totals().unwrap_or_default();
+        totals.values().map(|group| group.workers).sum()
+    }
+
+    /// Returns how many there are, with the numbers of workers of all groups.
+    fn expected(&self, counts: &[usize]) -> usize {
+        self.own.iter().map(|group| counts[*group]).sum()
+    }
+}
+
+/// Is so many gateways, of which each uses so many of the groups; all if that is 0.
+pub(crate) async fn run(url: &str, [number, all, own]: [usize; 3]) {
+    let own_groups = |gateway: usize| -> Vec<usize> {
+        (0..own).map(|place| (gateway * own + place) % all).collect()
+    };
+    let mut gateways = Vec::new();
+    for gateway in 0..number {
+        gateways.push(Gateway::start(url, own_groups(gateway), all).await);
+    }
+    let mut gone = Traffic::default();
     let outcomes = Outcomes::default();
     let mut lines = BufReader::new(stdin()).lines();
     while let Some(line) = lines.next_line().await.unwrap() {
-        match line.split_once(' ') {
-            None => {
-                let clusters: Vec<&Cluster> =
-                    gateways.iter().map(|gateway| gateway.groups.cluster()).collect();
-                println!("{}", Traffic::of(clusters.into_iter()).line());
+        let (what, rest) = line.split_once(' ').unwrap_or((&line, ""));
+        match what {
+            "traffic" => {
+                let mut traffic = gone;
+                gateways.iter().for_each(|gateway| traffic.add(&gateway.traffic()));
+                println!("{}", traffic.line());
             }
-            Some(("know", workers)) => {
-                let workers = workers.parse().unwrap();
-                match timeout(KNOWN, know(&gateways, workers)).await {
+            "received" => {
+                let received =
+                    gateways.iter().map(|gateway| gateway.traffic().received.to_string());
+                println!("{}", received.collect::<Vec<_>>().join(" "));
+            }
+            "know" => {
+                let counts: Vec<usize> =
+                    rest.split(' ').map(|word| word.parse().unwrap()).collect();
+                match timeout(KNOWN, know(&gateways, &counts)).await {
                     Ok(()) => println!("done"),
-                    Err(_) => println!("{}", unknown(&gateways, workers)),
+                    Err(_) => println!("{}", unknown(&gateways, &counts)),
                 }
             }
-            Some(("load", "on")) => {
-                for gateway in &gateways {
-                    load.spawn(calls(gateway.executor.clone(), outcomes.clone()));
+            "load" => {
+                gateways.iter_mut().for_each(|gateway| gateway.load(&outcomes));
+                println!("done");
+            }
+            // One after the other stops and starts again.
+            "upgrade" => {
+                for (place, gateway) in gateways.iter_mut().enumerate() {
+                    gateway.load = None;
+                    gateway.groups.close().await;
+                    gone.add(&gateway.traffic());
+                    *gateway = Gateway::start(url, own_groups(place), all).await;
+                    gateway.groups.wait_until_ready(KNOWN).await.unwrap();
+                    gateway.load(&outcomes);
                 }
                 println!("done");
             }
-            Some(_) => {
-                load.shutdown().await;
+            _ => {
+                gateways.iter_mut().for_each(|gateway| gateway.load = None);
                 println!("{:?}", outcomes.lock().unwrap());
             }
         }
     }
 }
 
-/// How many workers a gateway knows.
-fn known(gateway: &Gateway) -> usize {
-    let totals = gateway.groups.totals().unwrap_or_default();
-    totals.values().map(|group| group.workers).sum()
-}
-
-/// Says which gateways do not know so many workers.
-fn unknown(gateways: &[Gateway], workers: usize) -> String {
-    let wrong: Vec<_> = gateways.iter().map(known).filter(|known| *known != workers).collect();
+/// Says which gateways do not know the workers.
+fn unknown(gateways: &[Gateway], counts: &[usize]) -> String {
+    let wrong = |gateway: &Gateway| (gateway.known(), gateway.expected(counts));
+    let wrong: Vec<_> = gateways.iter().map(wrong).filter(|(is, should)| is != should).collect();
     format!("{} of {} gateways know {wrong:?} workers", wrong.len(), gateways.len())
 }
 
 /// Waits until all know so many workers.
-async fn know(gateways: &[Gateway], workers: usize) {
-    while !gateways.iter().all(|gateway| known(gateway) == workers) {
+async fn know(gateways: &[Gateway], counts: &[usize]) {
+    while !gateways.iter().all(|gateway| gateway.known() == gateway.expected(counts)) {
         sleep(Duration::from_millis(20)).await;
     }
 }

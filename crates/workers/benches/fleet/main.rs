@@ -13,7 +13,7 @@ mod workers;
 
 use std::{path::PathBuf, time::Duration};
 
-use child::Child;
+use child::{Child, Traffic};
 use processor::ProcessorTime;
 use switchboard_testkit::Nats;
 use tokio::time::{Instant, sleep};
@@ -30,22 +30,37 @@ const GONE: Duration = Duration::from_millis(5_500);
 /// How long it may take until all know who joined, left or was replaced.
 const JOINED: Duration = Duration::from_secs(20);
 
-/// How many messages a gateway may receive each second while nothing happens, however many workers there are.
-const QUIET_MESSAGES: f64 = 3.0;
+/// How many messages a gateway may receive each second while nothing happens, without heartbeats: replies to what it asks,
+/// and what two monitors say.
+const QUIET_MESSAGES: f64 = 5.0;
+
+/// How many gateways hear the heartbeats of a group's workers, of those that use the same groups.
+const MONITORS: usize = 2;
+
+/// How many heartbeats a worker sends each second.
+const BEATS: f64 = 0.4;
+
+/// How many workers are upgraded at most: more take long, and are the same.
+const UPGRADED: usize = 1_000;
 
 /// What is simulated.
 struct Fleet {
     workers: usize,
     gateways: usize,
     groups: usize,
+    /// How many of the groups each gateway uses; 0: all.
+    own_groups: usize,
 }
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let runtime = tokio::runtime::Runtime::new().unwrap();
+    let number = |place: usize| words[place].parse().unwrap();
     match words.first().map(String::as_str) {
-        Some("be-workers") => runtime.block_on(workers::run(&words[1], &words[2])),
-        Some("be-gateways") => runtime.block_on(gateways::run(&words[1], &words[2])),
+        Some("be-workers") => runtime.block_on(workers::run(&words[1], number(2))),
+        Some("be-gateways") => {
+            runtime.block_on(gateways::run(&words[1], [number(2), number(3), number(4)]));
+        }
         _ => runtime.block_on(measure(Fleet::read(&words))),
     }
 }
@@ -60,7 +75,43 @@ impl Fleet {
             workers: number("--workers", 100).min(10_000),
             gateways: number("--gateways", 5).min(100),
             groups: number("--groups", 10),
+            own_groups: number("--own-groups", 0),
         }
+    }
+}
+
+/// The processes.
+struct Roles {
+    workers: Child,
+    gateways: Child,
+}
+
+/// What all roles have used so far.
+struct Usage {
+    traffic: [Traffic; 2],
+    processor: [ProcessorTime; 3],
+}
+
+impl Roles {
+    fn usage(&mut self) -> Usage {
+        let processor = [
+            processor::of(self.workers.id()),
+            processor::of(self.gateways.id()),
+            processor::of_servers(),
+        ];
+        Usage { traffic: [self.workers.traffic(), self.gateways.traffic()], processor }
+    }
+
+    /// Waits until all gateways know who is there.
+    fn know(&mut self) {
+        let counts = self.workers.ask("counts");
+        self.gateways.tell(&format!("know {counts}"));
+    }
+
+    /// Returns how many messages each gateway has received.
+    fn received(&mut self) -> Vec<u64> {
+        let reply = self.gateways.ask("received");
+        reply.split(' ').map(|word| word.parse().unwrap()).collect()
     }
 }
 
@@ -70,47 +121,64 @@ async fn measure(fleet: Fleet) {
     let folder = tempfile::tempdir().unwrap();
     let nats = Nats::three(&parts, folder.path());
     let url = nats.each_ref().map(Nats::url).join(",");
-    let mut workers = Child::start("be-workers", &url, fleet.groups);
-    let mut gateways = Child::start("be-gateways", &url, fleet.gateways);
+    let numbers = [fleet.gateways, fleet.groups, fleet.own_groups];
+    let mut roles = Roles {
+        workers: Child::start("be-workers", &url, &[fleet.groups]),
+        gateways: Child::start("be-gateways", &url, &numbers),
+    };
+    let own = match fleet.own_groups {
+        0 => "all".to_owned(),
+        own => own.to_string(),
+    };
     println!(
-        "{} workers in {} groups, {} gateways, three NATS servers",
+        "{} workers in {} groups, {} gateways that use {own} of them, three NATS servers",
         fleet.workers, fleet.groups, fleet.gateways
     );
-    let part = (fleet.workers / 10).max(1);
-    let mut there = fleet.workers;
     let began = Instant::now();
-    workers.tell(&format!("join {there}"));
-    gateways.tell(&format!("know {there}"));
+    roles.workers.tell(&format!("join {}", fleet.workers));
+    roles.know();
     println!("all are known after {:.1} s", began.elapsed().as_secs_f64());
     sleep(SETTLED).await;
-    quiet(&fleet, &mut workers, &mut gateways).await;
+    quiet(&fleet, &mut roles).await;
+    under_load(&fleet, &mut roles).await;
+}
 
-    gateways.tell("load on");
+/// Lets workers come, go, die and be replaced while each gateway makes calls.
+async fn under_load(fleet: &Fleet, roles: &mut Roles) {
+    roles.gateways.tell("load");
+    let (all, began_all) = (roles.usage(), Instant::now());
+    let part = (fleet.workers / 10).max(1);
+    let upgraded = fleet.workers.min(UPGRADED);
     let mut steps = Vec::new();
-    for (what, change) in
-        [("leave", 0), ("join", part), ("die", 0), ("join", part), ("upgrade", part)]
+    for (what, number) in
+        [("leave", part), ("join", part), ("die", part), ("join", part), ("upgrade", upgraded)]
     {
-        there = there - if what == "join" { 0 } else { part } + change;
-        let before = gateways.traffic();
         let began = Instant::now();
-        workers.tell(&format!("{what} {part}"));
+        roles.workers.tell(&format!("{what} {number}"));
         let changed = Instant::now();
-        gateways.tell(&format!("know {there}"));
-        let known = if what == "die" { began } else { changed };
-        sleep(SETTLED).await;
-        let got = gateways.traffic().since(&before).received / fleet.gateways as u64;
-        let known_after = known.elapsed() - SETTLED;
+        roles.know();
+        let known_after = if what == "die" { began } else { changed }.elapsed();
         let most = if what == "die" { GONE } else { JOINED };
         assert!(known_after <= most, "{what}: known after {known_after:.1?}");
-        steps.push((what, known_after, got));
+        steps.push((format!("{number} workers {what}"), changed - began, known_after));
+        sleep(SETTLED).await;
     }
-    println!(
-        "\n| {part} workers … under load | known to all gateways after | messages to each gateway, calls' replies included |\n|---|---|---|"
-    );
-    for (what, known, got) in steps {
-        println!("| {what} | {:.1} s | {got} |", known.as_secs_f64());
+    let began = Instant::now();
+    roles.gateways.tell("upgrade");
+    let changed = Instant::now();
+    roles.know();
+    steps.push((
+        format!("{} gateways upgrade", fleet.gateways),
+        changed - began,
+        changed.elapsed(),
+    ));
+    println!("\n| under load | took | known to all gateways after |\n|---|---|---|");
+    for (what, took, known) in steps {
+        println!("| {what} | {:.1} s | {:.1} s |", took.as_secs_f64(), known.as_secs_f64());
     }
-    let outcomes = gateways.ask("load off");
+    let seconds = began_all.elapsed().as_secs_f64();
+    print_usage(fleet, "of all this", &all, &roles.usage(), seconds);
+    let outcomes = roles.gateways.ask("stop");
     println!("\ncalls meanwhile: {outcomes}");
     // Those of a worker that died may have run or not; nothing else may fail.
     for (outcome, _) in outcomes.split(", ").filter_map(|outcome| outcome.split_once(':')) {
@@ -120,32 +188,51 @@ async fn measure(fleet: Fleet) {
 }
 
 /// Prints what it costs that nothing happens.
-async fn quiet(fleet: &Fleet, workers: &mut Child, gateways: &mut Child) {
-    let processor = |workers: &Child, gateways: &Child| {
-        [processor::of_servers(), processor::of(workers.id()), processor::of(gateways.id())]
-    };
-    let before = (workers.traffic(), gateways.traffic(), processor(workers, gateways));
+async fn quiet(fleet: &Fleet, roles: &mut Roles) {
+    let (before, received) = (roles.usage(), roles.received());
     sleep(QUIET).await;
-    let after = (workers.traffic(), gateways.traffic(), processor(workers, gateways));
+    let (after, received_then) = (roles.usage(), roles.received());
     let seconds = QUIET.as_secs_f64();
+    print_usage(fleet, "while nothing happens", &before, &after, seconds);
+    let each = received_then.iter().zip(received).map(|(then, before)| then - before);
+    let mut each: Vec<f64> = each.map(|number| number as f64 / seconds).collect();
+    each.sort_by(f64::total_cmp);
+    let mut hear = each.clone();
+    hear.retain(|rate| *rate > QUIET_MESSAGES);
+    println!("| gateways that hear heartbeats | {hear:.1?} messages each second |");
+    // With groups of their own, gateways that use the same ones agree who hears these.
+    let (own, selections) = match fleet.own_groups {
+        0 => (fleet.groups, 1),
+        own => (own, fleet.gateways),
+    };
+    let beats = fleet.workers as f64 * own as f64 / fleet.groups as f64 * BEATS;
+    assert!(hear.len() <= MONITORS * selections, "{each:?}");
+    let most = each.last().copied().unwrap_or_default();
+    assert!(most <= QUIET_MESSAGES + beats * 1.2, "{each:?}");
+}
+
+/// Prints what each role has used, each second.
+fn print_usage(fleet: &Fleet, when: &str, before: &Usage, after: &Usage, seconds: f64) {
     println!(
-        "\n| when nothing happens, each second | sent by each | received by each | processor, all |\n|---|---|---|---|"
+        "\n| each second {when} | sent by each | received by each | processor, all |\n|---|---|---|---|"
     );
-    let row = |name: &str, traffic: child::Traffic, number: usize, used: ProcessorTime| {
+    let processor = |role: usize| {
+        let used = after.processor[role].saturating_sub(before.processor[role]);
+        format!("{:.0} ms", used.as_secs_f64() / seconds * 1000.0)
+    };
+    for (role, (name, number)) in
+        [("workers", fleet.workers), ("gateways", fleet.gateways)].into_iter().enumerate()
+    {
+        let traffic = after.traffic[role].since(&before.traffic[role]);
         let each = |value: u64| value as f64 / seconds / number as f64;
         println!(
-            "| {name} | {:.2} messages, {:.0} bytes | {:.2} messages, {:.0} bytes | {:.1} % |",
+            "| {name} | {:.2} messages, {:.0} bytes | {:.2} messages, {:.0} bytes | {} |",
             each(traffic.sent),
             each(traffic.sent_bytes),
             each(traffic.received),
             each(traffic.received_bytes),
-            used.as_secs_f64() / seconds * 100.0
+            processor(role)
         );
-    };
-    let used = |role: usize| after.2[role] - before.2[role];
-    row("workers", after.0.since(&before.0), fleet.workers, used(1));
-    row("gateways", after.1.since(&before.1), fleet.gateways, used(2));
-    let received = after.1.since(&before.1).received as f64 / seconds / fleet.gateways as f64;
-    assert!(received <= QUIET_MESSAGES, "each gateway receives {received:.1} messages a second");
-    println!("| NATS | | | {:.1} % |", used(0).as_secs_f64() / seconds * 100.0);
+    }
+    println!("| NATS | | | {} |", processor(2));
 }

@@ -18,14 +18,15 @@ use crate::child::Traffic;
 const AT_ONCE: usize = 50;
 
 struct RunningWorker {
+    group: usize,
     cluster: Cluster,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 /// Is so many workers as it is told.
-pub(crate) async fn run(url: &str, groups: &str) {
-    let groups: usize = groups.parse().unwrap();
+pub(crate) async fn run(url: &str, groups: usize) {
+    let mut gone = Traffic::default();
     let mut running = VecDeque::new();
     let mut started = 0;
     let mut lines = BufReader::new(stdin()).lines();
@@ -34,16 +35,33 @@ pub(crate) async fn run(url: &str, groups: &str) {
         let number: usize = number.parse().unwrap();
         match what {
             "join" => join(&mut running, url, groups, &mut started, number).await,
-            "leave" => leave(running.drain(..number).collect()).await,
-            "die" => running.drain(..number).for_each(|worker| worker.task.abort()),
-            // They stop and start again, as one after the other gets a new version.
+            "leave" => leave(running.drain(..number).collect(), &mut gone).await,
+            "die" => {
+                for worker in running.drain(..number) {
+                    worker.task.abort();
+                    gone.add(&Traffic::of(std::iter::once(&worker.cluster)));
+                }
+            }
+            // A few at a time stop and start again, as they do when each gets a new version.
             "upgrade" => {
-                leave(running.drain(..number).collect()).await;
-                join(&mut running, url, groups, &mut started, number).await;
+                let mut left = number;
+                while left > 0 {
+                    let some = left.min(AT_ONCE);
+                    leave(running.drain(..some).collect(), &mut gone).await;
+                    join(&mut running, url, groups, &mut started, some).await;
+                    left -= some;
+                }
             }
             "traffic" => {
-                let traffic = Traffic::of(running.iter().map(|worker| &worker.cluster));
+                let mut traffic = Traffic::of(running.iter().map(|worker| &worker.cluster));
+                traffic.add(&gone);
                 println!("{}", traffic.line());
+                continue;
+            }
+            "counts" => {
+                let mut counts = vec![0; groups];
+                running.iter().for_each(|worker: &RunningWorker| counts[worker.group] += 1);
+                println!("{}", counts.iter().map(usize::to_string).collect::<Vec<_>>().join(" "));
                 continue;
             }
             other => panic!("{other}"),
@@ -78,14 +96,15 @@ async fn start(url: &str, group: usize) -> RunningWorker {
     let (worker, stop) = (worker.unwrap(), CancellationToken::new());
     let told = stop.clone();
     let task = tokio::spawn(async move { worker.run(told).await.unwrap() });
-    RunningWorker { cluster, stop, task }
+    RunningWorker { group, cluster, stop, task }
 }
 
-async fn leave(workers: Vec<RunningWorker>) {
+async fn leave(workers: Vec<RunningWorker>, gone: &mut Traffic) {
     for some in workers.chunks(AT_ONCE) {
         some.iter().for_each(|worker| worker.stop.cancel());
     }
     for worker in workers {
         worker.task.await.unwrap();
+        gone.add(&Traffic::of(std::iter::once(&worker.cluster)));
     }
 }

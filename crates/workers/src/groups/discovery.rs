@@ -1,16 +1,16 @@
-//! Discovers workers: reads their entries once, then gets a message when something changes, and notices by the number of
-//! entries that one has expired. Starts again after NATS was unreachable.
+//! Discovers workers: reads their entries once, then gets a message when something changes, also when a worker has died
+//! (`monitor.rs`). Starts again after NATS was unreachable.
 //!
-//! An entry is renewed all the time, and expires if its worker dies. No gateway watches that: it asks for the number of
-//! entries, which is one small message however many there are, and for the keys if it is not the expected one
-//! (`compare.rs`). A worker without an entry is asked whether it is there, before it is removed. Workers of earlier
-//! versions send no messages: their entries are read again.
+//! Messages may be lost. So it asks for the number of entries, which is one small message however many there are, and for
+//! the keys if it is not the expected one (`compare.rs`). A worker without an entry is asked whether it is there, before it
+//! is removed. Workers of 0.1.0 send no messages: their entries are read again, and are gone if they are not renewed.
 
 mod compare;
+mod ask;
 
 use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
@@ -36,15 +36,16 @@ use crate::{
     Error, Purpose,
     names::Bucket,
     offer::Presence,
-    transport::{ClusterMessage, KeyValue},
+    transport::{ClusterMessage, KeyValue, KeyValueEntry},
     wire,
 };
+pub(super) use ask::without_reply;
 
 /// How often the entries are counted.
 const COUNTED: Duration = Duration::from_secs(1);
 
 /// How often everything is read again, in case messages were lost.
-const READ_AGAIN: Duration = Duration::from_secs(300);
+const READ_AGAIN: Duration = Duration::from_secs(1_800);
 
 /// How long the servers may take to respond.
 const ANSWERED: Duration = Duration::from_secs(2);
@@ -53,10 +54,13 @@ const ANSWERED: Duration = Duration::from_secs(2);
 const HEARD_AT_ONCE: usize = 1_000;
 
 /// How many entries are read at once.
-const READ_AT_ONCE: usize = 64;
+const READ_AT_ONCE: usize = 256;
 
 /// The pause before NATS is tried again.
 const AGAIN: Duration = Duration::from_millis(300);
+
+/// How long the entry of a worker that sends no messages may not be renewed.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// How long the existing entries may take to arrive.
 const FIRST: Duration = Duration::from_secs(5);
@@ -93,6 +97,7 @@ async fn look(shared: &Arc<GroupsInner>) -> Result<(), Error> {
         keys: cluster.groups().keys(cluster.names()),
         entries: HashSet::new(),
         left: HashSet::new(),
+        silent: HashMap::new(),
         counts: 0,
         keys_read: None,
     };
@@ -133,6 +138,8 @@ struct Discovery<'a> {
     entries: HashSet<String>,
     /// Those of workers that have left, which expire soon.
     left: HashSet<String>,
+    /// The entries of workers that send no messages: the revision, and when it was first seen.
+    silent: HashMap<String, (u64, Instant)>,
     /// How often they were counted.
     counts: u64,
     /// When their keys were read.
@@ -142,23 +149,8 @@ struct Discovery<'a> {
 impl Discovery<'_> {
     /// Reads all entries, and registers the groups in the order of their names.
     async fn read_all(&mut self) -> Result<(), Error> {
-        let mut groups = BTreeSet::new();
-        for pattern in self.keys.clone() {
-            let mut watched = self.store.watch_matching(&pattern).await.map_err(refused())?;
-            if self.store.count_matching(&pattern).await.map_err(refused())? == 0 {
-                continue;
-            }
-            while let Some(entry) = watched.next().await {
-                let entry = entry.map_err(refused())?;
-                groups.extend(self.note_entry(&entry.key, entry.value.as_ref()).await?);
-                if entry.is_current {
-                    break;
-                }
-            }
-        }
-        for group in groups {
-            show(self.shared, self.shared.group(&group)).await;
-        }
+        // Not by a watch: workers renew their entries more often while there is one.
+        self.read_keys().await?;
         self.shared.looked.send_replace(true);
         Ok(())
     }
@@ -224,7 +216,7 @@ impl Discovery<'_> {
     ) -> Result<Option<String>, Error> {
         self.entries.insert(key.to_owned());
         let Some(value) = value else {
-            self.left.insert(key.to_owned());
+            self.departs(key);
             return Ok(self.leaves(key));
         };
         let Some(body) = present(&self.shared.line.cluster, key, value) else { return Ok(None) };
@@ -234,6 +226,14 @@ impl Discovery<'_> {
                 tracing::debug!("`{key}`: {error}");
                 Ok(None)
             }
+        }
+    }
+
+    /// Notes that a worker has left: its entry expires, or is erased.
+    fn departs(&mut self, key: &str) {
+        if self.left.insert(key.to_owned()) && self.shared.line.cluster.groups().has_key(key) {
+            let mut departed = self.shared.departed.lock().unwrap_or_else(PoisonError::into_inner);
+            departed.push((Instant::now(), key.to_owned()));
         }
     }
 
@@ -251,7 +251,10 @@ impl Discovery<'_> {
     /// Handles what a worker says. Returns the group whose offer may have changed.
     async fn note(&mut self, key: &str, presence: Presence) -> Result<Option<String>, Error> {
         if presence.leaving {
-            self.left.insert(key.to_owned());
+            self.departs(key);
+        } else {
+            // One that was taken for dead may come back.
+            self.left.remove(key);
         }
         if !self.shared.line.cluster.groups().has(&presence.group) {
             return Ok(None);
@@ -280,11 +283,20 @@ impl Discovery<'_> {
         let groups = self.shared.line.cluster.groups();
         keys.retain(|key| !self.left.contains(key) && groups.has_key(key));
         let store = self.store;
-        let read = async |key: String| store.get(&key).await;
+        let read = async |key: String| (store.get(&key).await, key);
         let mut entries = stream::iter(keys).map(read).buffered(READ_AT_ONCE);
         let mut groups = BTreeSet::new();
-        while let Some(entry) = entries.next().await {
-            let Some(entry) = entry.map_err(refused())? else { continue };
+        while let Some((entry, key)) = entries.next().await {
+            let Some(entry) = entry.map_err(refused())? else {
+                // It has expired; or a replica does not have it yet, and it is read again.
+                self.entries.remove(&key);
+                self.silent.remove(&key);
+                continue;
+            };
+            if self.is_old(&entry) {
+                groups.extend(self.leaves(&entry.key));
+                continue;
+            }
             groups.extend(self.note_entry(&entry.key, entry.value.as_ref()).await?);
         }
         for group in groups {
@@ -293,20 +305,34 @@ impl Discovery<'_> {
         Ok(())
     }
 
-    /// Returns the keys of workers that send no messages.
-    fn silent(&self) -> Vec<String> {
+    /// Returns whether this is the entry of a worker that sends no messages, and was not renewed for long.
+    fn is_old(&mut self, entry: &KeyValueEntry) -> bool {
+        let Some((revision, seen)) = self.silent.get_mut(&entry.key) else { return false };
+        if *revision != entry.revision {
+            (*revision, *seen) = (entry.revision, Instant::now());
+        }
+        seen.elapsed() >= SILENCE
+    }
+
+    /// Returns the keys of workers that send no messages, also of those that are not renewed.
+    fn silent(&mut self) -> Vec<String> {
         let names = self.shared.line.cluster.names();
         let groups: Vec<_> = self.shared.groups().values().cloned().collect();
         let key = |group: &Group, worker: &str| names.member(group.name(), worker);
         let of_group = |group: Arc<Group>| -> Vec<_> {
             group.silent_workers().iter().map(|worker| key(&group, worker)).collect()
         };
-        groups.into_iter().flat_map(of_group).collect()
+        let now = Instant::now();
+        for key in groups.into_iter().flat_map(of_group) {
+            // There is no revision 0, so that the first one that is read is a new one.
+            self.silent.entry(key).or_insert((0, now));
+        }
+        self.silent.keys().cloned().collect()
     }
 }
 
 /// Registers what the group offers now, on a blocking thread: checking workers' schemas may take long.
-async fn show(shared: &Arc<GroupsInner>, group: Arc<Group>) {
+pub(super) async fn show(shared: &Arc<GroupsInner>, group: Arc<Group>) {
     let shared = shared.clone();
     if spawn_blocking(move || shared.show(&group)).await.is_err() {
         tracing::warn!("what workers offer could not be checked");

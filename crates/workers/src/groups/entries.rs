@@ -11,7 +11,8 @@ use crate::{Cluster, Error, Purpose, names::Bucket, offer::WorkerOffer, wire};
 /// Returns a worker's presence, if it is signed by this cluster.
 pub fn present(cluster: &Cluster, key: &str, value: &Bytes) -> Option<Bytes> {
     let (signer, purpose) = (cluster.signer(), Purpose::Entry(Bucket::Workers));
-    let opened = signer.open_fresh(purpose, &[key], value, unix_milliseconds());
+    let kept = Bucket::Workers.max_age().unwrap_or_default();
+    let opened = signer.open_kept(purpose, &[key], value, unix_milliseconds(), kept);
     let opened = opened.inspect_err(|error| signer.refused(purpose, key, error));
     opened.ok().map(|opened| opened.body)
 }

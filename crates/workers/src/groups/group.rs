@@ -1,8 +1,11 @@
 //! One group of workers, and what they offer together.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -122,17 +125,40 @@ impl Group {
         }
         member.presence = presence.clone();
         member.missing = None;
+        member.heard = Instant::now();
         Some(false)
     }
 
     /// Adds a worker with its offer.
     pub(super) fn joins(&self, presence: Presence, offer: Arc<WorkerOffer>) {
-        self.lock().insert(GroupMember { offer, missing: None, presence });
+        let heard = Instant::now();
+        self.lock().insert(GroupMember { offer, missing: None, heard, presence });
     }
 
     /// Removes a worker. Returns whether it was known.
     pub(super) fn leaves(&self, worker: &str) -> bool {
         self.lock().remove(worker)
+    }
+
+    /// Notes that a worker is there. Returns whether it is known.
+    pub(super) fn hears(&self, worker: &str) -> bool {
+        let mut members = self.lock();
+        let known = members.get_mut(worker).map(|member| member.heard = Instant::now());
+        known.is_some()
+    }
+
+    /// Returns the workers whose heartbeats are missing: there was none for `silence`, of which we listened all the time.
+    pub(super) fn quiet(&self, listened_since: Instant, silence: Duration) -> Vec<String> {
+        let members = self.lock();
+        let is_quiet = |member: &&GroupMember| {
+            member.presence.notifies && member.heard.max(listened_since).elapsed() >= silence
+        };
+        members.values().filter(is_quiet).map(|member| member.presence.worker.clone()).collect()
+    }
+
+    /// Returns a worker's presence.
+    pub(super) fn presence(&self, worker: &str) -> Option<Presence> {
+        self.lock().get(worker).map(|member| member.presence.clone())
     }
 
     /// Notes which workers have an entry. Returns those that have none: with when that was first noticed.

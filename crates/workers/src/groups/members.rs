@@ -15,6 +15,8 @@ pub(super) struct GroupMember {
     pub(super) offer: Arc<WorkerOffer>,
     /// Since when its entry is missing.
     pub(super) missing: Option<Instant>,
+    /// When it was last heard of.
+    pub(super) heard: Instant,
 }
 
 /// The workers of a group.
@@ -46,6 +48,10 @@ impl Members {
 
     pub(super) fn values_mut(&mut self) -> btree_map::ValuesMut<'_, String, GroupMember> {
         self.workers.values_mut()
+    }
+
+    pub(super) fn get(&self, worker: &str) -> Option<&GroupMember> {
+        self.workers.get(worker)
     }
 
     pub(super) fn get_mut(&mut self, worker: &str) -> Option<&mut GroupMember> {
@@ -106,7 +112,7 @@ mod tests {
             started: 0,
         };
         let offer = WorkerOffer { hash: hash.to_owned(), tools: Vec::new() };
-        GroupMember { presence, offer: Arc::new(offer), missing: None }
+        GroupMember { presence, offer: Arc::new(offer), missing: None, heard: Instant::now() }
     }
 
     #[test]

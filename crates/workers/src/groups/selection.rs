@@ -1,5 +1,8 @@
 //! Which groups a gateway uses: `[cluster] groups`.
 
+use std::collections::BTreeSet;
+
+use sha2::{Digest, Sha256};
 use switchboard_toolcall::{PatternError, ToolPatterns};
 
 use crate::{ClusterNames, Error, worker::check_group};
@@ -14,6 +17,8 @@ pub(crate) struct GroupSelection {
     patterns: Option<ToolPatterns>,
     /// The groups, if the patterns are a few names. Otherwise empty.
     names: Vec<String>,
+    /// The same for all that have the same patterns.
+    name: String,
 }
 
 impl GroupSelection {
@@ -26,11 +31,15 @@ impl GroupSelection {
         let mut names = if are_names { patterns.to_vec() } else { Vec::new() };
         names.sort();
         names.dedup();
+        let name = match patterns {
+            [] => "all".to_owned(),
+            patterns => name_of(patterns),
+        };
         let patterns = match patterns {
             [] => None,
             patterns => Some(ToolPatterns::new(patterns).map_err(invalid)?),
         };
-        Ok(Self { patterns, names })
+        Ok(Self { patterns, names, name })
     }
 
     /// Returns whether this gateway uses the group.
@@ -52,6 +61,19 @@ impl GroupSelection {
         }
     }
 
+    /// Returns the subjects of the heartbeats of these groups' workers.
+    pub(super) fn beats(&self, names: &ClusterNames) -> Vec<String> {
+        match &*self.names {
+            [] => vec![names.all_beats()],
+            groups => groups.iter().map(|group| names.beats(group)).collect(),
+        }
+    }
+
+    /// Returns a name for the selection: the same for gateways that use the same groups.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns patterns of the keys of these groups' entries.
     pub(super) fn keys(&self, names: &ClusterNames) -> Vec<String> {
         match &*self.names {
@@ -59,6 +81,14 @@ impl GroupSelection {
             groups => groups.iter().map(|group| names.members(group)).collect(),
         }
     }
+}
+
+/// Returns a short name for these patterns.
+fn name_of(patterns: &[String]) -> String {
+    let patterns: BTreeSet<_> = patterns.iter().map(String::as_bytes).collect();
+    let patterns: Vec<_> = patterns.into_iter().collect();
+    let digest = Sha256::digest(patterns.join(&b'\n'));
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -149,8 +149,12 @@ impl JobRunner {
                         let notice = opened.and_then(|opened| wire::read("a notice", &opened.body));
                         match notice {
                             Ok(WorkerNotice::Cancel(call)) => self.0.running.cancel(call),
-                            // That is for one worker, not for its group.
-                            Ok(WorkerNotice::Report) => {}
+                            // These are about workers, not about calls.
+                            Ok(
+                                WorkerNotice::Report
+                                | WorkerNotice::Announce
+                                | WorkerNotice::Watched(_),
+                            ) => {}
                             Err(error) => debug!(%error, "a notice is skipped"),
                         }
                     }

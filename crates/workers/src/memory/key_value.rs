@@ -200,6 +200,14 @@ impl KeyValue for MemoryBucket {
         })
     }
 
+    fn watchers(&self) -> TransportFuture<'_, u64> {
+        self.perform(MemoryOperation::Read, |store| {
+            self.traffic.add(size_of::<u64>());
+            store.watchers.retain(|watcher| !watcher.entries.is_closed());
+            store.watchers.len() as u64
+        })
+    }
+
     fn live_keys<'a>(&'a self, pattern: &'a str) -> TransportFuture<'a, Vec<String>> {
         self.perform(MemoryOperation::Read, |store| {
             let keys: Vec<_> = store.matching(pattern).map(|(key, _)| key.clone()).collect();

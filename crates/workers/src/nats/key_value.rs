@@ -55,7 +55,7 @@ pub(super) async fn open(
         Err(error) => match jetstream.get_key_value(name).await {
             Ok(store) => {
                 if bucket.is_fleeting() {
-                    expire_sooner(jetstream, &store, bucket).await;
+                    set_max_age(jetstream, &store, bucket).await;
                 }
                 Ok(store)
             }
@@ -65,16 +65,16 @@ pub(super) async fn open(
     opened.map(|store| NatsBucket { store, jetstream: jetstream.clone() })
 }
 
-/// Shortens how long entries are kept without being renewed, if an earlier version has made the bucket.
-async fn expire_sooner(jetstream: &jetstream::Context, store: &Store, bucket: Bucket) {
+/// Changes how long entries are kept without being renewed, if an earlier version has made the bucket.
+async fn set_max_age(jetstream: &jetstream::Context, store: &Store, bucket: Bucket) {
     let mut config = store.stream.cached_info().config.clone();
-    let Some(max_age) = bucket.max_age().filter(|max_age| config.max_age > *max_age) else {
+    let Some(max_age) = bucket.max_age().filter(|max_age| config.max_age != *max_age) else {
         return;
     };
     config.max_age = max_age;
     config.duplicate_window = config.duplicate_window.min(max_age);
     if let Err(error) = jetstream.update_stream(config).await {
-        // A worker that dies is then noticed later.
+        // Entries may then expire before they are renewed: their workers are asked whether they are there.
         tracing::debug!("bucket `{}` keeps its max age: {error}", store.name);
     }
 }
@@ -145,6 +145,10 @@ impl KeyValue for NatsBucket {
             let page: SubjectsPage = self.jetstream.request(request, &page).await?;
             Ok(page.total.ok_or("the stream has no information on its subjects")?)
         })
+    }
+
+    fn watchers(&self) -> TransportFuture<'_, u64> {
+        Box::pin(async { Ok(self.store.stream.get_info().await?.state.consumer_count as u64) })
     }
 
     fn live_keys<'a>(&'a self, pattern: &'a str) -> TransportFuture<'a, Vec<String>> {

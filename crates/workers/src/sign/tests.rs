@@ -93,6 +93,19 @@ fn a_request_is_taken_around_its_moment_alone() {
 }
 
 #[test]
+fn an_entry_is_taken_for_as_long_as_it_is_kept_and_a_minute_more() {
+    let signer = signer(ONE);
+    let (at, window) = (1_800_000_000_000, u64::try_from(WINDOW.as_millis()).unwrap());
+    let purpose = Purpose::Entry(Bucket::Workers);
+    let signed = signer.sign_at(purpose, &["k"], &body(), at);
+    let kept = Duration::from_secs(75);
+    let is_taken = |now| signer.open_kept(purpose, &["k"], &signed, now, kept).is_ok();
+    let latest = at + 75_000 + window;
+    let taken = [at - window - 1, at - window, at, latest, latest + 1].map(is_taken);
+    assert_eq!(taken, [false, true, true, true, false]);
+}
+
+#[test]
 fn keys_can_be_replaced_one_node_after_the_other() {
     let several = |secrets: &[&str]| {
         let secrets = secrets.iter().map(|secret| (*secret).to_owned()).collect();

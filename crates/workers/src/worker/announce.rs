@@ -1,19 +1,29 @@
 //! Renews the worker's presence and offer, and withdraws them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use tokio::time::{Instant, sleep, timeout};
+use ulid::Ulid;
 
 use super::WorkerInner;
 use crate::{
     Error, Purpose,
     names::Bucket,
-    offer::{Presence, RENEWED, WorkerOffer},
+    offer::{BEAT, Presence, WorkerOffer},
     wire,
 };
 
 /// How often the offer is renewed: it expires after days.
 const OFFERED_AGAIN: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// How often the entry is renewed; a random part of it is added.
+const RENEWED: Duration = Duration::from_secs(20);
+
+/// How often it is renewed if somebody watches it: gateways of 0.1.0 miss a worker after eight seconds.
+const RENEWED_IF_WATCHED: Duration = Duration::from_secs(5);
 
 /// How often gateways get a change: NATS may lose a message if a gateway is slow.
 const REPEATS: usize = 3;
@@ -30,22 +40,22 @@ const SOON: Duration = Duration::from_millis(500);
 /// Renews until dropped.
 pub(super) async fn run(shared: Arc<WorkerInner>) {
     let mut connected = shared.cluster.connections();
-    let mut said = Announcer::default();
+    let mut said = Announcer::new();
     loop {
         connected.borrow_and_update();
+        if shared.announces_again.swap(false, Ordering::AcqRel) {
+            said.forget();
+        }
         let told = timeout(HEARD, said.say(&shared)).await;
         let pause = match told {
-            Ok(Ok(())) => RENEWED,
+            Ok(Ok(())) => BEAT,
             Ok(Err(error)) => said.unheard(&shared, &error).await,
             Err(_) => SOON,
         };
         tokio::select! {
             () = shared.bell.notified() => {}
             // The servers may have lost everything.
-            _ = connected.changed() => {
-                said.offer = None;
-                said.notices = PresenceNotices::default();
-            }
+            _ = connected.changed() => said.forget(),
             () = sleep(pause) => {}
         }
     }
@@ -67,9 +77,12 @@ pub(super) async fn withdraw(shared: &WorkerInner) {
 }
 
 /// What was announced.
-#[derive(Default)]
 struct Announcer {
     offer: Option<(String, Instant)>,
+    /// The hash of the offer and whether the worker leaves, as of its entry, and when that was written.
+    entry: Option<((String, bool), Instant)>,
+    /// How often the entry is renewed if nobody watches it: not all workers at once.
+    renewed: Duration,
     /// How many tools were logged as offered; `None` while NATS is unreachable.
     told: Option<usize>,
     notices: PresenceNotices,
@@ -109,6 +122,31 @@ impl PresenceNotices {
 }
 
 impl Announcer {
+    fn new() -> Self {
+        let part = u32::try_from(Ulid::generate().random() % 1_000).unwrap_or_default();
+        Self {
+            offer: None,
+            entry: None,
+            renewed: RENEWED + RENEWED * part / 2_000,
+            told: None,
+            notices: PresenceNotices::default(),
+        }
+    }
+
+    /// Forgets what was announced, so that it is announced again.
+    fn forget(&mut self) {
+        (self.offer, self.entry) = (None, None);
+        self.notices = PresenceNotices::default();
+    }
+
+    /// Returns whether the entry has to be written.
+    fn is_due(&self, shared: &WorkerInner, says: &(String, bool)) -> bool {
+        let renewed = if shared.is_watched() { RENEWED_IF_WATCHED } else { self.renewed };
+        let is_renewed =
+            |(said, at): &((String, bool), Instant)| said == says && at.elapsed() < renewed;
+        !self.entry.as_ref().is_some_and(is_renewed)
+    }
+
     async fn say(&mut self, shared: &WorkerInner) -> Result<(), Error> {
         let offer = shared.offer();
         let key = shared.cluster.names().member(&shared.group, &shared.id);
@@ -118,11 +156,12 @@ impl Announcer {
             offer_tools(shared, &key, &offer).await?;
             self.offer = Some((offer.hash.clone(), Instant::now()));
         }
-        let (signer, presence) = (shared.cluster.signer(), shared.presence(&offer));
-        let entry = signer.write(Purpose::Entry(Bucket::Workers), &[&key], &presence)?;
-        let store = shared.cluster.bucket(Bucket::Workers).await?;
-        let refused = Error::refused("hear that a worker is there");
-        store.put(&key, entry).await.map_err(refused)?;
+        let presence = shared.presence(&offer);
+        let says = (presence.tools.clone(), presence.leaving);
+        if self.is_due(shared, &says) {
+            write_entry(shared, &key, &presence).await?;
+            self.entry = Some((says, Instant::now()));
+        }
         if self.notices.is_due(&presence) {
             notify(shared, &presence).await?;
         }
@@ -140,8 +179,7 @@ impl Announcer {
         } else {
             tracing::debug!("worker {} cannot say that it is there: {error}", shared.id);
         }
-        self.offer = None;
-        self.notices = PresenceNotices::default();
+        self.forget();
         for bucket in [Bucket::Tools, Bucket::Workers] {
             _ = timeout(HEARD, shared.cluster.renew(bucket)).await;
         }
@@ -155,6 +193,14 @@ async fn notify(shared: &WorkerInner, presence: &Presence) -> Result<(), Error> 
     let notice = shared.cluster.signer().write(Purpose::Notice, &[&subject], presence)?;
     let refused = Error::refused("tell gateways of a worker");
     shared.cluster.publish(subject, None, notice).await.map_err(refused)
+}
+
+async fn write_entry(shared: &WorkerInner, key: &str, presence: &Presence) -> Result<(), Error> {
+    let signer = shared.cluster.signer();
+    let entry = signer.write(Purpose::Entry(Bucket::Workers), &[key], presence)?;
+    let store = shared.cluster.bucket(Bucket::Workers).await?;
+    let refused = Error::refused("hear that a worker is there");
+    store.put(key, entry).await.map(drop).map_err(refused)
 }
 
 async fn offer_tools(shared: &WorkerInner, key: &str, offer: &WorkerOffer) -> Result<(), Error> {

@@ -1,6 +1,9 @@
 //! Receives requests: calls of the worker's tools, and cancellations.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::Ordering},
+};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -134,6 +137,11 @@ async fn hear_notices(mut messages: Box<dyn Subscription>, shared: Arc<WorkerInn
                     shared.say(reply, &WorkerReply::Alive).await;
                 }
             }
+            Ok(WorkerNotice::Announce) => {
+                shared.announces_again.store(true, Ordering::Release);
+                shared.bell.notify_one();
+            }
+            Ok(WorkerNotice::Watched(is_watched)) => shared.set_watched(is_watched),
             Err(error) => tracing::debug!("{error}"),
         }
     }

@@ -1,4 +1,4 @@
-//! Ten thousand workers, of which most are only entries that are renewed: one that dies is gone within five seconds.
+//! Ten thousand workers, of which most are only entries and heartbeats: one that dies is gone within five seconds.
 
 use std::{
     collections::VecDeque,
@@ -81,8 +81,8 @@ fn member(cluster: &Cluster, number: usize, offer: &WorkerOffer) -> (String, Pre
 
 async fn renew(cluster: Cluster, members: Arc<Mutex<VecDeque<(String, Presence)>>>) {
     let entries = cluster.bucket(Bucket::Workers).await.unwrap();
-    let mut due = interval(Duration::from_millis(1250));
-    loop {
+    let mut due = interval(Duration::from_millis(2500));
+    for round in 0.. {
         due.tick().await;
         let all: Vec<(String, Bytes)> = {
             let members = members.lock().unwrap();
@@ -92,7 +92,12 @@ async fn renew(cluster: Cluster, members: Arc<Mutex<VecDeque<(String, Presence)>
             members.iter().map(written).collect()
         };
         for (key, value) in all {
-            entries.put(&key, value).await.unwrap();
+            if round % 10 == 0 {
+                entries.put(&key, value).await.unwrap();
+            }
+            let worker = key.rsplit('.').next().unwrap().to_owned();
+            let beats = cluster.names().beats("crowd");
+            cluster.publish(beats, None, worker.into()).await.unwrap();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How gateways notice workers: by messages when something changes, and by entries that expire.
+//! How gateways notice workers: by messages when something changes, and by heartbeats that two of them hear.
 
 use std::time::Duration;
 
@@ -8,14 +8,17 @@ use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::Fake;
 use switchboard_toolcall::ErrorKind;
 use switchboard_workers::{
-    Bucket, Cluster,
-    memory::{MemoryFault, MemoryOperation},
+    Bucket, Cluster, Config,
+    memory::{MemoryFault, MemoryOperation, MemoryTraffic},
     offer::{OfferedTool, Presence, WorkerOffer},
     wire,
 };
 use tokio::time::{Instant, sleep};
 
-use crate::{TestServers, shared::nodes::RunningWorker};
+use crate::{
+    TestServers,
+    shared::nodes::{Gateway, RunningWorker},
+};
 
 /// Offers `tool` as workers did that sent no messages.
 async fn writes_entry(cluster: &Cluster, worker: &str, tool: &str) {
@@ -52,6 +55,15 @@ async fn an_idle_worker_says_once_that_it_is_there_and_not_with_each_heartbeat()
     // Once, and twice more in case a message is lost.
     assert_eq!(received, 3);
     assert_eq!(gateway.names(), ["gpu__echo"]);
+    // It writes its entry rarely, since nobody watches it: every 20 to 30 s, after the first minute.
+    let entry = async |cluster: &Cluster| {
+        let entries = cluster.bucket(Bucket::Workers).await.unwrap();
+        entries.get(&format!("gpu.{}", worker.id)).await.unwrap().unwrap().revision
+    };
+    let before = entry(&cluster).await;
+    sleep(Duration::from_secs(600)).await;
+    let written = entry(&cluster).await - before;
+    assert!((18..=30).contains(&written), "{written}");
     worker.stop().await;
     assert!(notices.next().await.is_some());
     let stopped = Instant::now();
@@ -106,7 +118,7 @@ async fn a_worker_that_cannot_renew_its_entry_and_replies_is_not_gone() {
         _ => MemoryFault::None,
     });
     let cluster = servers.connect().await;
-    sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_secs(120)).await;
     let entries = cluster.bucket(Bucket::Workers).await.unwrap();
     assert_eq!(entries.count().await.unwrap(), 0);
     assert_eq!(gateway.names(), ["gpu__echo"]);
@@ -218,12 +230,129 @@ async fn workers_of_earlier_versions_are_followed_by_their_entries() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_gateway_of_an_earlier_version_that_comes_later_misses_no_worker() {
+    let servers = TestServers::start();
+    let worker = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    let _gateway = servers.gateway("gpu__echo").await;
+    sleep(Duration::from_secs(300)).await;
+    let cluster = servers.connect().await;
+    let mut watched = cluster.bucket(Bucket::Workers).await.unwrap().watch().await.unwrap();
+    assert!(watched.next().await.unwrap().unwrap().is_current);
+    for _ in 0..20 {
+        let waited = Instant::now();
+        watched.next().await.unwrap().unwrap();
+        assert!(waited.elapsed() < Duration::from_secs(8), "{:?}", waited.elapsed());
+    }
+    drop(worker);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_gateways_of_many_hear_heartbeats() {
+    let servers = TestServers::start();
+    let mut workers = Vec::new();
+    for _ in 0..100 {
+        workers.push(servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await);
+    }
+    let mut gateways = Vec::new();
+    for _ in 0..8 {
+        let traffic = MemoryTraffic::default();
+        let cluster = servers.servers.connect_measured(&Config::default(), &traffic).unwrap();
+        gateways.push((Gateway::start(cluster).await, traffic));
+    }
+    sleep(Duration::from_secs(60)).await;
+    let counted: Vec<_> = gateways.iter().map(|(_, traffic)| traffic.messages()).collect();
+    sleep(Duration::from_secs(100)).await;
+    let received = gateways.iter().zip(counted).map(|((_, now), then)| now.messages() - then);
+    // A monitor gets 40 heartbeats a second; the others two claims, and a count.
+    let (monitors, others): (Vec<_>, Vec<_>) = received.partition(|received| *received > 3_900);
+    assert_eq!((monitors.len(), others.len()), (2, 6), "{monitors:?} {others:?}");
+    assert!(others.iter().all(|received| *received <= 320), "{others:?}");
+    drop(workers);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_dies_with_a_gateway_that_hears_it_is_gone_as_soon() {
+    let servers = TestServers::start();
+    let stays = servers.worker("gpu", 4, vec![Fake::echoes("stays")]).await;
+    let mut gateways = Vec::new();
+    for _ in 0..4 {
+        gateways.push(servers.gateway("gpu__stays").await);
+        // The first two become monitors, and then whoever is the first of the rest.
+        sleep(Duration::from_secs(4)).await;
+    }
+    for number in 0..3 {
+        let tool = format!("tool{number}");
+        let worker = servers.worker("gpu", 4, vec![Fake::echoes(&tool)]).await;
+        let tool = format!("gpu__{tool}");
+        for gateway in &gateways {
+            gateway.lists(&tool).await;
+        }
+        sleep(Duration::from_secs(30)).await;
+        drop(gateways.remove(0));
+        dies(worker).await;
+        let died = Instant::now();
+        for gateway in &gateways {
+            gateway.forgets(&tool).await;
+        }
+        assert!(died.elapsed() <= Duration::from_secs(5), "{number}: {:?}", died.elapsed());
+    }
+    drop(stays);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_was_taken_for_dead_comes_back() {
+    let servers = TestServers::start();
+    let cluster = servers.connect().await;
+    let worker = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    let gateways = [servers.gateway("gpu__echo").await, servers.gateway("gpu__echo").await];
+    for _ in 0..3 {
+        sleep(Duration::from_secs(60)).await;
+        // As a monitor says of a worker that was paused.
+        let entries = cluster.bucket(Bucket::Workers).await.unwrap();
+        let key = cluster.names().member("gpu", &worker.id);
+        let entry = entries.get(&key).await.unwrap().unwrap().value.unwrap();
+        let presence: Presence = wire::read("", &entry).unwrap();
+        let notice = wire::write(&Presence { leaving: true, ..presence }).unwrap();
+        cluster.publish("switchboard.presence.gpu", None, notice).await.unwrap();
+        for gateway in &gateways {
+            gateway.forgets("gpu__echo").await;
+        }
+        let gone = Instant::now();
+        for gateway in &gateways {
+            gateway.lists("gpu__echo").await;
+        }
+        assert!(gone.elapsed() <= Duration::from_secs(8), "{:?}", gone.elapsed());
+    }
+    // One that starts later knows it too.
+    sleep(Duration::from_secs(60)).await;
+    servers.gateway("gpu__echo").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn entries_of_workers_that_left_or_died_are_erased() {
+    let servers = TestServers::start();
+    let cluster = servers.connect().await;
+    let leaves = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    let worker = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    let gateway = servers.gateway("gpu__echo").await;
+    sleep(Duration::from_secs(10)).await;
+    leaves.stop().await;
+    dies(worker).await;
+    gateway.forgets("gpu__echo").await;
+    sleep(Duration::from_secs(5)).await;
+    let entries = cluster.bucket(Bucket::Workers).await.unwrap();
+    assert_eq!(entries.count().await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn gateways_of_earlier_versions_get_the_entries_that_they_watch() {
     let servers = TestServers::start();
     let cluster = servers.connect().await;
     let entries = cluster.bucket(Bucket::Workers).await.unwrap();
     let mut watched = entries.watch_new().await.unwrap();
     let worker = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    // There is a gateway of this version too, which sees that somebody watches.
+    let _gateway = servers.gateway("gpu__echo").await;
     // They take a worker for gone that is silent for eight seconds.
     let mut last = Instant::now();
     for _ in 0..100 {

@@ -62,10 +62,10 @@ pub(crate) async fn buckets(one: &Cluster, other: &Cluster) {
     assert!(theirs.update("a.b", "5".into(), 0).await.unwrap().is_some(), "0 stands for none");
 
     // What is not renewed expires.
-    let workers = one.bucket(Bucket::Workers).await.unwrap();
-    workers.put("w", "here".into()).await.unwrap();
+    let gateways = one.bucket(Bucket::Gateways).await.unwrap();
+    gateways.put("w", "here".into()).await.unwrap();
     timeout(LONG, async {
-        while workers.get("w").await.unwrap().is_some() {
+        while gateways.get("w").await.unwrap().is_some() {
             sleep(BRIEF).await;
         }
     })
@@ -87,6 +87,7 @@ pub(crate) async fn watches(one: &Cluster, other: &Cluster) {
     bucket.remove("c").await.unwrap();
     let mut all = other.bucket(Bucket::Approvals).await.unwrap().watch().await.unwrap();
     let mut new = other.bucket(Bucket::Approvals).await.unwrap().watch_new().await.unwrap();
+    assert_eq!(bucket.watchers().await.unwrap(), 2);
     bucket.put("d", "5".into()).await.unwrap();
     bucket.remove("b").await.unwrap();
     bucket.erase("a").await.unwrap();

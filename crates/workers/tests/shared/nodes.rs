@@ -165,7 +165,11 @@ impl ScriptedWorker {
             let told = told.clone();
             tokio::spawn(async move {
                 while let Some(message) = messages.next().await {
-                    _ = told.send(wire::read("a notice", &message.payload).unwrap());
+                    let notice = wire::read("a notice", &message.payload).unwrap();
+                    // That is about entries, and for all workers of the group.
+                    if !matches!(notice, WorkerNotice::Watched(_)) {
+                        _ = told.send(notice);
+                    }
                 }
             });
         }

@@ -1,23 +1,20 @@
 //! Compares the number of entries with those that are known, and removes workers whose entry is missing.
 //!
-//! If there are fewer than expected, a worker has died: the keys are read at once. Other differences can wait until it is
+//! If there are fewer than expected, a worker may have died: the keys are read at once. Other differences can wait until it is
 //! their turn, since in a large fleet the keys are many bytes.
 
 use std::{
     collections::{BTreeSet, HashSet},
     sync::Arc,
-    time::Duration,
 };
 
-use futures_util::{StreamExt, future::join_all, stream};
-use tokio::time::{Instant, timeout};
+use futures_util::{StreamExt, stream};
+use tokio::time::Instant;
 
-use super::{COUNTED, Discovery, READ_AT_ONCE, refused, show};
+use super::{COUNTED, Discovery, READ_AT_ONCE, SILENCE, refused, show, without_reply};
 use crate::{
-    Cluster, Error, Purpose,
+    Error,
     groups::group::{Group, MissingWorker},
-    replies,
-    wire::WorkerNotice,
 };
 
 /// After how many counts the keys are read anyway: as many workers may have come as have gone.
@@ -30,26 +27,15 @@ const KEYS_EACH_SECOND: usize = 2_000;
 const LEFT_LOOKED_UP: usize = 200;
 
 /// After how many counts the entries of workers that send no messages are read again.
-const SILENT_AGAIN: u64 = 3;
-
-/// How long a worker without an entry may take to say that it is there.
-const REPORTED: Duration = Duration::from_millis(700);
-
-/// How many workers without an entry are asked at once.
-const ASKED: usize = 1_000;
-
-/// How long such questions may go on: meanwhile no messages are heard.
-const ASKING: Duration = Duration::from_secs(2);
-
-/// How long the entry of a worker that cannot be asked may be missing.
-const SILENCE: Duration = Duration::from_secs(4);
+const SILENT_AGAIN: u64 = 2;
 
 impl Discovery<'_> {
     /// Reads what may have changed without a message.
     pub(super) async fn compare(&mut self, number: u64) -> Result<(), Error> {
         self.counts += 1;
         if self.counts.is_multiple_of(SILENT_AGAIN) {
-            self.read(self.silent()).await?;
+            let silent = self.silent();
+            self.read(silent).await?;
         }
         self.forget_expired().await?;
         // Otherwise one that has left and expires may hide one that comes, or be taken for one that died.
@@ -93,7 +79,7 @@ impl Discovery<'_> {
     }
 
     /// Reads the keys, and the entries that are new.
-    async fn read_keys(&mut self) -> Result<(), Error> {
+    pub(super) async fn read_keys(&mut self) -> Result<(), Error> {
         self.keys_read = Some(Instant::now());
         let mut keys = HashSet::new();
         for pattern in &self.keys {
@@ -118,28 +104,16 @@ impl Discovery<'_> {
 
     /// Removes workers without an entry: those that do not reply, and those that cannot and are missing for long.
     async fn remove_missing(&self) {
-        let (mut asked, silent): (Vec<_>, Vec<_>) =
+        let (asked, silent): (Vec<_>, Vec<_>) =
             self.missing().into_iter().partition(|(_, worker)| worker.notifies);
-        let mut gone: Vec<_> =
-            silent.into_iter().filter(|(_, worker)| worker.since.elapsed() >= SILENCE).collect();
-        let cluster = &self.shared.line.cluster;
-        let began = Instant::now();
-        // Those that are not asked in time are asked when they are next found missing.
-        while !asked.is_empty() && began.elapsed() < ASKING {
-            let rest = asked.split_off(asked.len().min(ASKED));
-            let replies =
-                join_all(asked.iter().map(|(_, worker)| is_there(cluster, &worker.worker))).await;
-            let is_any = replies.contains(&true);
-            let found = asked.into_iter().zip(replies);
-            gone.extend(found.filter(|(_, is_there)| !is_there).map(|(worker, _)| worker));
-            asked = rest;
-            // If none of so many is there, the rest is not either.
-            if !is_any {
-                gone.append(&mut asked);
-            }
-        }
+        let is_gone = |(_, worker): &(_, MissingWorker)| worker.since.elapsed() >= SILENCE;
+        let silent = silent.into_iter().filter(is_gone);
+        let name = |(group, worker): (Arc<Group>, MissingWorker)| (group, worker.worker);
+        let asked = asked.into_iter().map(name).collect();
+        let mut gone = without_reply(&self.shared.line.cluster, asked).await;
+        gone.extend(silent.map(name));
         let mut groups = BTreeSet::new();
-        for (group, MissingWorker { worker, .. }) in gone {
+        for (group, worker) in gone {
             if group.leaves(&worker) {
                 tracing::warn!("worker {worker} of group '{}' stopped responding", group.name());
                 groups.insert(group.name().to_string());
@@ -148,18 +122,5 @@ impl Discovery<'_> {
         for group in groups {
             show(self.shared, self.shared.group(&group)).await;
         }
-    }
-}
-
-/// Asks a worker whether it is there. NATS says at once if it is not connected.
-async fn is_there(cluster: &Cluster, worker: &str) -> bool {
-    let subject = cluster.names().worker(worker);
-    let signer = cluster.signer();
-    let Ok(notice) = signer.write(Purpose::Notice, &[&subject], &WorkerNotice::Report) else {
-        return false;
-    };
-    match timeout(REPORTED, cluster.request(subject, notice)).await {
-        Ok(Ok(reply)) => replies::open(cluster, &reply).is_ok(),
-        Ok(Err(_)) | Err(_) => false,
     }
 }
