@@ -69,7 +69,7 @@ impl<'a> IndexedLine<'a> {
             _ => None,
         };
         brief.unwrap_or_else(|| match JournalLine::parse(line) {
-            Some(JournalLine::Open(open)) => Self::Open(IndexedOpen::of(open, clock)),
+            Some(JournalLine::Open(open)) => Self::Open(IndexedOpen::of(*open, clock)),
             Some(JournalLine::End(end)) => Self::End((*end).into()),
             Some(JournalLine::Unknown(id)) => Self::Unknown(id),
             Some(JournalLine::Other) | None => Self::Other,
@@ -287,7 +287,7 @@ mod tests {
         let clock = &mut TimeParser::default();
         match JournalLine::parse(line.as_bytes()) {
             Some(JournalLine::Open(open)) => {
-                let whole = IndexedOpen::of(open, clock);
+                let whole = IndexedOpen::of(*open, clock);
                 begun(line.as_bytes(), clock).is_some_and(|quick| {
                     assert_eq!(quick, whole, "{line}");
                     true

@@ -63,7 +63,7 @@ pub(crate) fn last_tick(line: &[u8]) -> Option<u64> {
 
 /// A line that says something about a call.
 pub(crate) enum JournalLine<'a> {
-    Open(OpenLine<'a>),
+    Open(Box<OpenLine<'a>>),
     End(Box<EndLine<'a>>),
     Unknown(CallId),
     /// Housekeeping, and kinds of a later version.
@@ -177,7 +177,7 @@ impl<'a> JournalLine<'a> {
     /// Parses a line; returns `None` if it does not have the fields of its kind.
     pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
         Some(match LineKind::of(line) {
-            Some(LineKind::Open) => Self::Open(serde_json::from_slice(line).ok()?),
+            Some(LineKind::Open) => Self::Open(Box::new(serde_json::from_slice(line).ok()?)),
             Some(LineKind::End) => Self::End(Box::new(serde_json::from_slice(line).ok()?)),
             Some(LineKind::Unknown) => {
                 Self::Unknown(serde_json::from_slice::<UnknownLine>(line).ok()?.unknown)
