@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Browser, PerUserSetup, bearer};
 
 /// Sends a message to `/mcp` and leaves its response to come.
-fn post(world: &PerUserSetup, headers: &str, message: &Value) -> BufReader<TcpStream> {
+pub(super) fn post(world: &PerUserSetup, headers: &str, message: &Value) -> BufReader<TcpStream> {
     let (host, body) = (&world.gateway.address, message.to_string());
     let mut stream = TcpStream::connect(host).unwrap();
     write!(
@@ -24,7 +24,7 @@ fn post(world: &PerUserSetup, headers: &str, message: &Value) -> BufReader<TcpSt
 }
 
 /// Reads the next JSON message, of a body or of a stream of events.
-fn next(stream: &mut BufReader<TcpStream>) -> Value {
+pub(super) fn next(stream: &mut BufReader<TcpStream>) -> Value {
     loop {
         let mut line = String::new();
         assert!(stream.read_line(&mut line).unwrap() > 0, "the stream has ended");
@@ -46,7 +46,23 @@ fn session_of(stream: &mut BufReader<TcpStream>) -> String {
     }
 }
 
-fn call(id: u32, params: Value) -> Value {
+/// The headers of a call by a client of 2026-07-28.
+pub(super) fn modern_headers(token: &str, tool: &str) -> String {
+    format!(
+        "{}MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n",
+        bearer(token)
+    )
+}
+
+/// What such a client sends, if it can show a page.
+pub(super) fn modern_params(tool: &str) -> Value {
+    json!({"name": tool, "arguments": {}, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"url": {}}},
+    }})
+}
+
+pub(super) fn call(id: u32, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
@@ -124,15 +140,9 @@ fn a_legacy_client_is_shown_the_page_and_the_call_goes_on() {
 fn a_modern_client_gets_an_input_request_and_the_call_goes_on() {
     let world = PerUserSetup::start();
     let ada = world.token("ada");
-    let headers = format!(
-        "{}MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: docs__sign_in\r\n",
-        bearer(&ada)
-    );
+    let headers = modern_headers(&ada, "docs__sign_in");
     let params = |more: Value| {
-        let mut params = json!({"name": "docs__sign_in", "arguments": {}, "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"url": {}}},
-        }});
+        let mut params = modern_params("docs__sign_in");
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         params
     };

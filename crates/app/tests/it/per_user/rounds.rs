@@ -1,9 +1,11 @@
-//! Two users through one gateway with one server: calls while tokens end, grants end, users sign in and out, and the gateway is
-//! killed, in random order.
+//! Two users through one gateway with one server: calls over REST and MCP while tokens end, grants end, users sign in and out, their
+//! tokens of the gateway are revoked, and the gateway is killed, in random order.
 
-use std::thread;
+use std::{io::BufRead, thread};
 
-use super::{PerUserSetup, bearer};
+use serde_json::{Value, json};
+
+use super::{PerUserSetup, asking, bearer, note_secret};
 use crate::fixture::wait_until;
 
 const ROUNDS: u32 = 1000;
@@ -39,11 +41,22 @@ enum Change {
     End,
     SignOut,
     SignIn,
+    /// Its token of the gateway is revoked, and it gets another one of the same name.
+    Revoke,
+}
+
+/// How a user calls.
+#[derive(Clone, Copy, Debug)]
+enum Client {
+    Rest,
+    /// MCP 2026-07-28, by a client that can show a page.
+    Modern,
 }
 
 impl Change {
     fn thrown(dice: &mut Dice, user: &User) -> Self {
         match (dice.below(100), user.is_signed_in) {
+            (99, _) => Self::Revoke,
             (0..40, _) => Self::Nothing,
             (40..85, false) => Self::SignIn,
             (40..75, true) => Self::Expire,
@@ -53,7 +66,8 @@ impl Change {
         }
     }
 
-    fn happens(self, world: &PerUserSetup, user: &User) {
+    /// Returns the user's new token, if it gets one.
+    fn happens(self, world: &PerUserSetup, user: &User) -> Option<String> {
         match self {
             Self::Nothing => {}
             Self::Expire => world.accounts.known().expire(user.account),
@@ -65,14 +79,23 @@ impl Change {
                 assert_eq!(asked.0, 204, "{}", asked.1);
             }
             Self::SignIn => world.sign_in(&user.token, user.account),
+            Self::Revoke => {
+                let revoked = world.place.run(&["token", "revoke", user.account]);
+                assert_eq!(revoked.status, 0, "{revoked:?}");
+                // One that has lost its grant is still stored, and revoked too.
+                let takes_along = revoked.stderr.contains("sign-ins to servers are revoked: 1");
+                assert!(takes_along || !user.is_signed_in, "{revoked:?}");
+                return Some(world.token(user.account));
+            }
         }
+        None
     }
 
     /// Whether the user is signed in afterwards.
     fn leaves(self, is_signed_in: bool) -> bool {
         match self {
             Self::Nothing | Self::Expire | Self::Lifetime(_) => is_signed_in,
-            Self::End | Self::SignOut => false,
+            Self::End | Self::SignOut | Self::Revoke => false,
             Self::SignIn => true,
         }
     }
@@ -107,34 +130,75 @@ fn two_users_never_meet() {
 /// Calls of both users side by side, while their accounts change: each gets its own account, or is told to sign in.
 fn change_during_calls(world: &PerUserSetup, users: &mut [User; 2], dice: &mut Dice, round: u32) {
     let changes = [0, 1].map(|at| Change::thrown(dice, &users[at]));
-    let callers: Vec<_> = (0..=dice.below(3)).map(|_| dice.below(2) as usize).collect();
+    let clients = [Client::Rest, Client::Modern];
+    let callers: Vec<_> = (0..=dice.below(3))
+        .map(|_| (dice.below(2) as usize, clients[dice.below(2) as usize]))
+        .collect();
     let shared = &*users;
-    thread::scope(|scope| {
-        for (user, change) in shared.iter().zip(changes) {
-            scope.spawn(move || change.happens(world, user));
-        }
-        for at in callers {
+    let tokens = thread::scope(|scope| {
+        let changing = [0, 1].map(|at: usize| {
             let (user, change) = (&shared[at], changes[at]);
-            scope.spawn(move || call(world, user, change, round));
+            scope.spawn(move || change.happens(world, user))
+        });
+        for (at, client) in callers {
+            let (user, change) = (&shared[at], changes[at]);
+            scope.spawn(move || call(world, user, client, change, round));
         }
+        changing.map(|changing| changing.join().unwrap())
     });
-    for (user, change) in users.iter_mut().zip(changes) {
+    for ((user, change), token) in users.iter_mut().zip(changes).zip(tokens) {
         user.is_signed_in = change.leaves(user.is_signed_in);
+        if let Some(token) = token {
+            let before = std::mem::replace(&mut user.token, token);
+            // The gateway looks once a second whether a token is still there.
+            wait_until("the token is out", || called_by_rest(world, &before) == "unauthorized");
+            // Nor does its successor have what the one before had.
+            call(world, user, Client::Rest, Change::Nothing, round);
+        }
     }
 }
 
-fn call(world: &PerUserSetup, user: &User, change: Change, round: u32) {
-    let called = world.call(&user.token, "docs__whoami");
-    let got = PerUserSetup::outcome(&called);
+/// The account, or the kind of the error; `unauthorized` if the gateway refuses the token.
+fn called_by_rest(world: &PerUserSetup, token: &str) -> Value {
+    PerUserSetup::outcome(&world.call(token, "docs__whoami"))
+}
+
+fn called_by_modern_client(world: &PerUserSetup, token: &str) -> Value {
+    note_secret(token);
+    let (headers, params) =
+        (asking::modern_headers(token, "docs__whoami"), asking::modern_params("docs__whoami"));
+    let mut stream = asking::post(world, &headers, &asking::call(1, params));
+    let mut status = String::new();
+    stream.read_line(&mut status).unwrap();
+    if status.contains(" 401 ") {
+        return json!("unauthorized");
+    }
+    let message = asking::next(&mut stream);
+    let result = &message["result"];
+    match (message["error"].is_object(), result["resultType"].as_str()) {
+        // A tool that is not there (yet).
+        (true, _) => json!("not_found"),
+        (_, Some("input_required")) => json!("unavailable"),
+        _ if result["isError"] != true => result["content"][0]["text"].clone(),
+        _ => result["_meta"]["switchboard/errorKind"].clone(),
+    }
+}
+
+fn call(world: &PerUserSetup, user: &User, client: Client, change: Change, round: u32) {
+    let got = match client {
+        Client::Rest => called_by_rest(world, &user.token),
+        Client::Modern => called_by_modern_client(world, &user.token),
+    };
     let possible = [user.is_signed_in, change.leaves(user.is_signed_in)];
     let is_right = match got == format!("account {}", user.account) {
         true => possible.contains(&true),
+        false if got == "unauthorized" => change == Change::Revoke,
         // A tool is there once somebody has listed it.
         false => possible.contains(&false) && (got == "unavailable" || got == "not_found"),
     };
     assert!(
         is_right,
-        "round {round}: {} ({}, {change:?}) got {called}\n{}",
+        "round {round}: {} ({}, {client:?}, {change:?}) got {got}\n{}",
         user.account,
         user.is_signed_in,
         last_lines(world)
@@ -173,7 +237,7 @@ fn kill(world: &mut PerUserSetup, users: &mut [User; 2], dice: &mut Dice) {
     for user in users {
         world.accounts.known().expire(user.account);
         user.is_signed_in &= !lost.contains(user.account);
-        call(world, user, Change::Nothing, 0);
+        call(world, user, Client::Rest, Change::Nothing, 0);
     }
     world.accounts.known().forget_unread();
 }
