@@ -1,4 +1,4 @@
-//! Installs what the tests need beyond Rust: Debian packages, npm packages, Python packages, data.
+//! Installs what the tests need beyond the workspace: Debian packages, npm packages, Python packages, Rust programs, data.
 //!
 //! What is needed is declared: Debian's in `debian::PACKAGES`, the others as folders under `parts/`. The
 //! latter are installed under `.parts/`, which git ignores. A part that cannot be had is an error: a test that
@@ -7,6 +7,7 @@
 mod debian;
 mod npm;
 mod python;
+mod rust;
 mod data;
 mod debian_root;
 pub(crate) mod stamp;
@@ -66,7 +67,8 @@ struct TestPart {
 impl TestPart {
     /// Installs what the folder declares, of each kind.
     fn install(&self) -> Result<()> {
-        let kinds = [npm::install, python::install, data::install, debian_root::install];
+        let kinds =
+            [npm::install, python::install, rust::install, data::install, debian_root::install];
         for install in kinds {
             install(self).with_context(|| format!("failed to install part `{}`", self.name))?;
         }

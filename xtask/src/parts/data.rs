@@ -64,7 +64,8 @@ pub(super) fn join(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn files_under(folder: &Path) -> Result<Vec<PathBuf>> {
+/// Returns every file in the folder and in those inside it.
+pub(super) fn files_under(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -1,3 +1,5 @@
+mod rust_programs;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
@@ -75,6 +77,8 @@ fn a_package_without_lock_file_is_refused_with_the_way_out() {
     let scratch = Scratch::new();
     let error = npm::install(&scratch.part("package.json", "{}")).unwrap_err().to_string();
     assert!(error.contains("npm install --package-lock-only"), "{error}");
+    let error = rust::install(&scratch.part("Cargo.toml", "")).unwrap_err().to_string();
+    assert!(error.contains("cargo update --workspace"), "{error}");
 }
 
 #[test]

@@ -191,6 +191,20 @@ fn the_typescript_sdk_signs_in() {
 
 // AU-4
 #[test]
+fn the_rust_sdk_signs_in() {
+    let gateway = OAuthGateway::start();
+    let mut secrets = Vec::new();
+    for mode in ["legacy", "auto", "2026-07-28"] {
+        let mut command = gateway.program(part("rmcp-client/target/debug/rmcp-client"));
+        command.args([mode, &gateway.mcp()]).arg(python()).arg(format!("{FOLDER}/browser.py"));
+        secrets.extend(used_tools(&said(&mut command)));
+        gateway.revoke("oauth:rust-sdk");
+    }
+    gateway.leaves_nothing(&secrets);
+}
+
+// AU-4
+#[test]
 fn chromium_lets_a_client_in() {
     let gateway = OAuthGateway::start();
     let mut command = gateway.program("node");
