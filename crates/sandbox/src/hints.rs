@@ -9,14 +9,11 @@ use crate::{
 };
 
 /// How programs say that they were refused something.
-const WORDS: [&str; 6] = [
-    "permission denied",
-    "operation not permitted",
-    "eacces",
-    "eperm",
-    "read-only file system",
-    "exdev",
-];
+const WORDS: [&str; 6] =
+    ["permission denied", "operation not permitted", "eacces", "eperm", READ_ONLY, "exdev"];
+
+/// How programs say that they were refused a change, whatever they say they did.
+const READ_ONLY: &str = "read-only file system";
 
 /// What stands in the words about something that would have been changed.
 const CHANGES: [&str; 14] = [
@@ -42,7 +39,9 @@ impl AllowedFiles {
         for line in text[..end].lines() {
             let lower = line.to_lowercase();
             if WORDS.iter().any(|word| lower.contains(word)) {
-                found.extend(paths(line).iter().filter_map(|path| self.refusal(path, &lower)));
+                let is_there = |path: &str| self.places.absolute(path).exists();
+                let named = paths(line, is_there);
+                found.extend(named.iter().filter_map(|path| self.refusal(path, &lower)));
             }
         }
         found.dedup();
@@ -61,7 +60,7 @@ impl AllowedFiles {
             let mut rules = self.rules.iter().filter(|rule| accesses.contains(&rule.access));
             rules.any(|rule| real.starts_with(&rule.path))
         };
-        let changes = CHANGES.iter().any(|word| line.contains(word));
+        let changes = line.contains(READ_ONLY) || CHANGES.iter().any(|word| line.contains(word));
         let runs = ["spawn", "exec", "cannot run"].iter().any(|word| line.contains(word));
         use FileAccess::{Device, Read, Run, Write};
         match () {
@@ -82,8 +81,9 @@ fn resolved(path: &Path) -> PathBuf {
     }
 }
 
-/// The paths in a line: those in quotes, and words that begin with a slash.
-fn paths(line: &str) -> Vec<String> {
+/// The paths in a line: those in quotes, the one before the verdict, or words that begin with a slash. What has white space and
+/// no quotes is a path if it begins with a slash or is there: programs write logs in the same form.
+fn paths(line: &str, is_there: impl Fn(&str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for quote in ['\'', '"', '`'] {
         let parts = line.split(quote).collect::<Vec<_>>();
@@ -96,7 +96,11 @@ fn paths(line: &str) -> Vec<String> {
         let parts: Vec<_> = line.split(": ").collect();
         let is_verdict = |part: &&str| WORDS.iter().any(|word| part.to_lowercase().contains(word));
         let at = parts.iter().position(is_verdict).and_then(|at| at.checked_sub(1));
-        let named = at.and_then(|at| parts.get(at)).filter(|part| is_path(part));
+        let is_named = |part: &str| {
+            let is_word = !part.contains(|c: char| c.is_whitespace() || c.is_control());
+            is_path(part) && (is_word || part.starts_with('/') || is_there(part))
+        };
+        let named = at.and_then(|at| parts.get(at)).filter(|part| is_named(part));
         found.extend(named.map(|part| (*part).to_owned()));
     }
     if found.is_empty() {
@@ -134,6 +138,7 @@ mod tests {
             ("PermissionError: [Errno 13] Permission denied: '/a/b c.txt'", "Read(\"/a/b c.txt\")"),
             ("Error: EACCES: permission denied, open '/a/b'", "Read(\"/a/b\")"),
             ("Error: EACCES: permission denied, mkdir '/a/b'", "Write(\"/a/b\")"),
+            ("Error: EROFS: read-only file system, open '/a/b'", "Write(\"/a/b\")"),
             ("cat: /a/b: Permission denied", "Read(\"/a/b\")"),
             ("cat: c/d: Permission denied", "Read(\"/nowhere/c/d\")"),
             ("[Errno 13] Permission denied: 'c.txt'", "Read(\"/nowhere/c.txt\")"),
@@ -142,7 +147,16 @@ mod tests {
         ] {
             assert_eq!(check(text), [expected], "{text}");
         }
-        for text in ["no such file: '/a/b'", "Permission denied: '/open/x'", "Permission denied"] {
+        for text in [
+            "no such file: '/a/b'",
+            "Permission denied: '/open/x'",
+            "Permission denied",
+            // What Chromium says of a socket and of a system call.
+            "[28808:1119/213802.790317:FATAL:chrome/browser/process_singleton_posix.cc:297] Check failed: . socket() failed: \
+             Operation not permitted (1)",
+            "\u{1b}[2m  - [pid=7][err] [1119/2138:ERROR:third_party/util/linux/scoped_ptrace_attach.cc:27] ptrace: \
+             Operation not permitted (1)",
+        ] {
             assert_eq!(check(text), Vec::<String>::new(), "{text}");
         }
     }
