@@ -74,6 +74,18 @@ fn servers() -> String {
     )
 }
 
+/// A server whose tools nobody has trusted, and one whose sandbox lets it read nothing of what it offers.
+fn watched_servers() -> String {
+    let node = |name: &str| part(&format!("mcp-node/node_modules/.bin/mcp-server-{name}"));
+    format!(
+        "[servers.memory]\ncommand = {:?}\nlock = 'enforce'\n\
+         [servers.files]\ncommand = {:?}\nargs = [{:?}]\nsandbox = 'on'\n",
+        node("memory"),
+        node("filesystem"),
+        env!("CARGO_MANIFEST_DIR"),
+    )
+}
+
 /// A gateway with this config, and a script that looks at it.
 fn look(config: &str, script: &str, words: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
@@ -148,7 +160,8 @@ fn tools_are_found_filled_in_and_run() {
 // GW-1
 #[test]
 fn servers_are_watched_stopped_and_started() {
-    look(&servers(), "servers", &[]);
+    let config = format!("{}{}", servers(), watched_servers());
+    look(&config, "servers", &[concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
 }
 
 // GW-1

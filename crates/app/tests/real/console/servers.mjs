@@ -1,7 +1,8 @@
-// Servers: how each stands, what it says, what was skipped; added, stopped, started, disabled, enabled, removed.
+// Servers: how each stands, what it says, what was skipped, waits or was refused; added, stopped, started, disabled, enabled,
+// removed.
 
 import assert from 'node:assert/strict';
-import { base, says, visit } from './browser.mjs';
+import { base, call, says, until, visit } from './browser.mjs';
 
 await visit(async ({ window }) => {
   // One of the servers that are added does not answer.
@@ -21,7 +22,7 @@ await visit(async ({ window }) => {
 
   // What it says on stderr.
   await card('things').getByRole('link', { name: 'things', exact: true }).click();
-  await says(page, '.stderr', 'Starting default (STDIO) server');
+  await says(page, '[aria-label=things] .stderr', 'Starting default (STDIO) server');
   assert.match(await card('things').locator('.server-origin code').innerText(), /everything stdio$/);
 
   // What it has beside tools can be tried.
@@ -36,7 +37,7 @@ await visit(async ({ window }) => {
   await page.getByRole('button', { name: 'Try simple-prompt' }).click();
   await says(page, '.beside-entry[aria-label*="imple"] .outcome .chip', 'ok');
   await card('things').getByRole('link', { name: 'things', exact: true }).click();
-  await page.locator('.stderr').waitFor({ state: 'detached' });
+  await card('things').locator('.stderr').waitFor({ state: 'detached' });
 
   // Stop, start.
   await page.getByRole('button', { name: 'stop time' }).click();
@@ -45,6 +46,33 @@ await visit(async ({ window }) => {
   await card('time').locator('.chip').filter({ hasText: 'ready' }).waitFor();
   await page.getByRole('button', { name: 'restart time' }).click();
   await card('time').locator('.chip').filter({ hasText: 'ready' }).waitFor();
+
+  // What nobody has trusted waits, and is there once somebody does.
+  await card('memory').getByText('ready').waitFor();
+  const tools = async () => (await (await fetch(`${base}/api/tools`)).json()).map(({ name }) => name);
+  assert(!(await tools()).includes('memory__read_graph'));
+  await card('memory').getByRole('link', { name: 'memory', exact: true }).click();
+  await card('memory')
+    .getByText(/^Waits to be trusted \(\d+\)$/)
+    .waitFor();
+  await page.getByRole('button', { name: 'trust read_graph of memory' }).click();
+  await page.getByRole('button', { name: 'trust read_graph of memory' }).waitFor({ state: 'detached' });
+  // The server is asked for its list again.
+  const offered = (name) => until(name, async () => (await tools()).includes(name));
+  await offered('memory__read_graph');
+  assert(!(await tools()).includes('memory__create_entities'));
+  await page.getByRole('button', { name: 'trust all of memory' }).click();
+  await card('memory')
+    .getByText(/^Waits to be trusted/)
+    .waitFor({ state: 'detached' });
+  await offered('memory__create_entities');
+
+  // What a sandbox refused, with the line that would allow it.
+  await card('files').getByText('ready').waitFor();
+  await card('files').getByRole('link', { name: 'files', exact: true }).click();
+  await call('files__read_text_file', { path: process.argv[3] });
+  await card('files').getByText('Refused by its sandbox').waitFor();
+  await says(page, '[aria-label=files] .server-notes', `sandbox_allow.read += "${process.argv[3]}"`);
 
   // Off and on, in the config.
   await page.getByRole('button', { name: 'disable time' }).click();
