@@ -283,6 +283,13 @@ async fn changes_of_a_server_are_told_only_to_who_may_see_them() {
     assert_eq!(status, 200, "{called}");
     until(async || ["tools", "resources", "prompts"].iter().all(|list| owner.count(list) > 0))
         .await;
+    // Changes close to each other are told as one, so each caller has its own before the next.
+    for (caller, stream) in callers.iter().zip(&streams) {
+        let seen = ["tools", "resources", "prompts"].into_iter().zip(caller.sees);
+        for (list, _) in seen.filter(|(_, sees)| *sees) {
+            until(async || stream.count(list) > 0).await;
+        }
+    }
     // A change that everybody may see comes last.
     let before = owner.count("tools");
     gateway.executor.tools().add(Fake::echoes("echo_last")).unwrap();
