@@ -10,7 +10,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use switchboard_toolcall::{Strictness, Tool};
+use switchboard_toolcall::{Strictness, Tool, ToolError};
 use tokio::sync::{Semaphore, watch};
 use tracing::warn;
 
@@ -89,6 +89,17 @@ impl ToolManager {
     /// found. The first one set is used; later ones are ignored.
     pub fn set_late_discovery(&self, discovery: Arc<dyn ServerLink>) {
         let _ = self.late_discovery.set(discovery);
+    }
+
+    /// Waits until late discovery has added the servers that it found.
+    ///
+    /// # Errors
+    /// It could not find out which there are.
+    pub async fn discovered(&self) -> Result<(), ToolError> {
+        match self.late_discovery() {
+            Some(discovery) => discovery.ready().await,
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn late_discovery(&self) -> Option<&Arc<dyn ServerLink>> {

@@ -1,6 +1,16 @@
 //! Runs of requests to `/v1` that clients repeat under the same key (SPEC RN-2).
 
-use std::{fs, thread, time::Duration};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    net::{TcpListener, TcpStream},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use switchboard_toolcall::CallId;
@@ -361,4 +371,97 @@ fn turns_of_models_are_known_after_a_restart_and_none_is_told_twice() {
     let all = turns(&gateway);
     assert_eq!(all.iter().filter(|(conversation, _)| *conversation == run).count(), 2, "{all:?}");
     assert_eq!(all.len(), 6, "{all:?}");
+}
+
+/// A bank with an HTTP API. It keeps its description back while `is_slow`, and answers no payment until `is_paying`.
+struct Bank {
+    port: u16,
+    is_slow: AtomicBool,
+    is_paying: AtomicBool,
+    /// The idempotency keys of the payments, and `described` for each time that the description was asked for.
+    requests: Mutex<Vec<String>>,
+}
+
+impl Bank {
+    fn open() -> Arc<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let bank = Arc::new(Self {
+            port: listener.local_addr().unwrap().port(),
+            is_slow: AtomicBool::new(false),
+            is_paying: AtomicBool::new(false),
+            requests: Mutex::default(),
+        });
+        let serving = bank.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let bank = serving.clone();
+                thread::spawn(move || bank.serve(stream));
+            }
+        });
+        bank
+    }
+
+    fn serve(&self, stream: TcpStream) {
+        let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+        let head: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+        let Some(first) = head.first() else { return };
+        let (noted, gate, closed, body) = if first.starts_with("GET") {
+            let paths = json!({"/pay": {"post": {"operationId": "pay", "responses": {"200": {"description": "Paid"}}}}});
+            let info = json!({"title": "Bank", "version": "1"});
+            let body = json!({"openapi": "3.0.3", "info": info, "paths": paths});
+            ("described".to_owned(), &self.is_slow, true, body)
+        } else {
+            let key = head.iter().find_map(|line| {
+                line.to_lowercase().strip_prefix("idempotency-key: ").map(str::to_owned)
+            });
+            (key.expect("a key"), &self.is_paying, false, json!("paid"))
+        };
+        self.requests.lock().unwrap().push(noted);
+        while gate.load(Ordering::Acquire) == closed {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let body = body.to_string();
+        let length = body.len();
+        _ = write!(
+            &stream,
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        );
+    }
+
+    fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+// RN-2: whether a call can be made again is known once its tool is there.
+#[test]
+fn a_run_goes_on_when_the_tools_of_its_calls_are_known() {
+    let bank = Bank::open();
+    let place = place(&["bank__pay"]);
+    let api = format!(
+        "{CONFIG}[apis.bank]\nopenapi = \"http://127.0.0.1:{}/openapi.json\"\nhonours_keys = true\n",
+        bank.port
+    );
+    let place = place.file("switchboard.toml", api);
+    let mut gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    wait_until("the API is known", || gateway.ask("GET", "/api/tools/bank__pay", "", "").0 == 200);
+    let _first = gateway.begin_with("/v1/chat/completions", "Idempotency-Key: k\r\n", &body("Pay"));
+    wait_until("the payment is begun", || bank.requests().len() == 2);
+    gateway.child.kill().unwrap();
+    gateway.child.wait().unwrap();
+    bank.is_slow.store(true, Ordering::Release);
+    let gateway = Serving::start(&place, &["--listen", "127.0.0.1:0"]);
+    wait_until("the description is asked for", || bank.requests().len() == 3);
+    bank.is_paying.store(true, Ordering::Release);
+    thread::scope(|scope| {
+        let answer = scope.spawn(|| complete(&gateway, "k", &body("Pay")));
+        bank.is_slow.store(false, Ordering::Release);
+        let (status, answer) = answer.join().unwrap();
+        assert_eq!((status, content(&answer)), (200, &json!("Paid.")), "{answer}");
+    });
+    let id = place.run(&["runs", "--json", "--alone"]).json()[0]["id"].clone();
+    let shown = place.run(&["runs", "show", id.as_str().unwrap(), "--json", "--alone"]).json();
+    assert_eq!(shown["messages"][2]["content"], "paid", "{shown}");
+    let requests = bank.requests();
+    assert_eq!((requests.len(), &requests[1]), (4, &requests[3]), "{requests:?}");
 }

@@ -17,7 +17,10 @@ use switchboard_agent::{
     AgentEvent, AgentEvents, RequestClaim, RequestKey, Resumable, RunError, RunStore, UnfinishedRun,
 };
 use switchboard_toolcall::{CallId, Principal};
-use tokio::{sync::watch, time::sleep};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
 
 use super::{
     chat::{Chat, ChatOutcome, CompletionHead},
@@ -151,7 +154,7 @@ impl KeyedRequest {
                 Some(RequestClaim::Known(run) | RequestClaim::New(run)) => match self.find(run)? {
                     FoundRun::Begun(begun) => return Ok(begun),
                     FoundRun::Unfinished(unfinished) => {
-                        self.wait_until_ready().await;
+                        wait_for_tools(&self.parts).await;
                         let (parts, request) = (self.parts.clone(), &self.request);
                         (run, Chat::resuming(parts, &self.caller, request, *unfinished).await?)
                     }
@@ -210,13 +213,6 @@ impl KeyedRequest {
     async fn chat(&self) -> Result<Chat, ChatFailure> {
         Chat::new(self.parts.clone(), &self.caller, &self.request).await
     }
-
-    /// Waits until the tools are there whose calls may be made again.
-    async fn wait_until_ready(&self) {
-        if let Some(servers) = &self.parts.servers {
-            servers.wait_until_ready_within(STARTUP).await;
-        }
-    }
 }
 
 impl KeyedRuns {
@@ -269,9 +265,7 @@ pub(crate) async fn resume_all(parts: Arc<Parts>) {
     if unanswered.is_empty() {
         return;
     }
-    if let Some(servers) = &parts.servers {
-        servers.wait_until_ready_within(STARTUP).await;
-    }
+    wait_for_tools(&parts).await;
     for (run, recorded) in unanswered {
         match resume(&parts, &runs, run, &recorded).await {
             Ok(true) => tracing::info!(%run, "an interrupted run goes on"),
@@ -281,6 +275,26 @@ pub(crate) async fn resume_all(parts: Arc<Parts>) {
             }
         }
     }
+}
+
+/// Waits until the tools of servers, APIs and workers are there: a call of a tool that is not known cannot be made again.
+async fn wait_for_tools(parts: &Parts) {
+    let servers = async {
+        if let Some(servers) = &parts.servers {
+            servers.wait_until_ready_within(STARTUP).await;
+        }
+    };
+    let apis = async {
+        if let Some(apis) = &parts.apis {
+            _ = timeout(STARTUP, apis.wait_until_ready()).await;
+        }
+    };
+    let workers = async {
+        if let Err(error) = parts.executor.tools().discovered().await {
+            tracing::warn!(%error, "interrupted runs go on without tools of workers");
+        }
+    };
+    tokio::join!(servers, apis, workers);
 }
 
 /// Goes on with one run. Returns `false` if somebody else does.
