@@ -66,7 +66,7 @@ impl ToolIndex {
         Some((known.version, known.index.clone()))
     }
 
-    /// Builds the index and keeps it. If building it panics, there is none, and the next search tries again.
+    /// Builds the index and keeps it. Returns `None` if that panics; the next search tries again.
     async fn build(
         &self,
         version: u64,

@@ -239,7 +239,7 @@ fn our_own_description_taken_in_again_gives_the_same_results() {
     for tool in tools {
         let name = tool["name"].as_str().unwrap();
         let mut cases = own_cases(name, &cut);
-        // An argument of a wrong type, unless there is none to send.
+        // Each parameter with a value of a wrong type.
         if let Some(properties) = tool["parameters"]["properties"].as_object() {
             cases.extend(properties.keys().map(|key| json!({key: {"wrong": []}})));
         }

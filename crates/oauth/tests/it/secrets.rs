@@ -1,4 +1,4 @@
-//! Whoever redacts secrets is told every one of them, and for how long it is in use.
+//! The observer of secrets, which redaction uses, gets each secret of a sign-in and the end of its use.
 
 use std::{
     collections::BTreeMap,

@@ -37,7 +37,7 @@ struct Gateway {
 }
 
 impl Gateway {
-    /// Uses these groups; all if there is none.
+    /// Starts a gateway that uses the groups `own`, or all groups if `own` is empty.
     async fn start(url: &str, own: Vec<usize>, all: usize) -> Self {
         let config = Config {
             nats: Some(url.to_owned()),

@@ -22,8 +22,8 @@ pub(super) async fn of_calls(shared: Arc<WorkerInner>) {
     }
 }
 
-/// Sends the worker's heartbeats until it leaves: its id, not signed, since whoever hears one and does not know the worker
-/// asks it.
+/// Sends the worker's heartbeats until it leaves. A heartbeat is the worker's id, unsigned: a gateway that does not know
+/// the worker asks the worker itself.
 pub(super) async fn of_worker(shared: Arc<WorkerInner>) {
     let subject = shared.cluster.names().beats(&shared.group);
     let id = Bytes::from(shared.id.clone());

@@ -277,7 +277,7 @@ async fn a_worker_that_dies_with_a_gateway_that_hears_it_is_gone_as_soon() {
     let mut gateways = Vec::new();
     for _ in 0..4 {
         gateways.push(servers.gateway("gpu__stays").await);
-        // The first two become monitors, and then whoever is the first of the rest.
+        // Two gateways become monitors; if one of them ends, the first of the others takes its place.
         sleep(Duration::from_secs(4)).await;
     }
     for number in 0..3 {
