@@ -1,9 +1,13 @@
 //! Buckets of NATS.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    error::Error as _,
+    time::{Duration, SystemTime},
+};
 
 use async_nats::jetstream::{
     self,
+    context::{GetStreamError, GetStreamErrorKind, KeyValueError},
     kv::{self, CreateErrorKind, Operation, Store, UpdateErrorKind},
     stream::StorageType,
 };
@@ -11,6 +15,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use serde::Deserialize;
 use serde_json::json;
+use switchboard_toolcall::BoxError;
 
 use crate::{
     Bucket, Error,
@@ -49,20 +54,29 @@ pub(super) async fn open(
         ..kv::Config::default()
     };
     let refused = Error::refused(format!("open the bucket `{name}`"));
-    let opened = match jetstream.create_key_value(config).await {
-        Ok(store) => Ok(store),
-        // It may exist with other settings, which somebody chose.
-        Err(error) => match jetstream.get_key_value(name).await {
-            Ok(store) => {
-                if bucket.is_fleeting() {
-                    set_max_age(jetstream, &store, bucket).await;
-                }
-                Ok(store)
-            }
-            Err(_) => Err(refused(error.into())),
+    // To ask for a bucket is one question to the leader of its stream. To create one that exists goes through the leader of all
+    // streams as well, which thousands of workers that start at once kept busy for minutes.
+    let opened = match jetstream.get_key_value(&name).await {
+        Err(error) if is_missing(&error) => match jetstream.create_key_value(config).await {
+            Ok(store) => Ok(store),
+            // Somebody else may have created it meanwhile, with other settings.
+            Err(error) => jetstream.get_key_value(&name).await.map_err(|_| error.into()),
         },
+        found => found.map_err(BoxError::from),
     };
-    opened.map(|store| NatsBucket { store, jetstream: jetstream.clone() })
+    let store = opened.map_err(refused)?;
+    if bucket.is_fleeting() {
+        set_max_age(jetstream, &store, bucket).await;
+    }
+    Ok(NatsBucket { store, jetstream: jetstream.clone() })
+}
+
+/// Returns whether the servers have no such bucket. One that they cannot say anything about may exist.
+fn is_missing(error: &KeyValueError) -> bool {
+    let reason = error.source().and_then(|source| source.downcast_ref::<GetStreamError>());
+    reason.is_some_and(|reason| {
+        matches!(reason.kind(), GetStreamErrorKind::JetStream(error) if error.code() == 404)
+    })
 }
 
 /// Changes how long entries are kept without being renewed, if an earlier version has made the bucket.

@@ -117,9 +117,10 @@ impl NatsQueue {
     async fn open(&self, config: stream::Config) -> Result<Stream, Error> {
         let name = config.name.clone();
         let refused = Error::refused(format!("open the stream `{name}`"));
-        match self.jetstream.create_stream(config).await {
+        // Creates it only if it is not there, since that goes through the leader of all streams.
+        match self.jetstream.get_or_create_stream(config).await {
             Ok(stream) => Ok(stream),
-            // It may exist with other settings, which somebody chose.
+            // Somebody else may have created it meanwhile, with other settings.
             Err(error) => match self.jetstream.get_stream(name).await {
                 Ok(stream) => Ok(stream),
                 Err(_) => Err(refused(error.into())),
@@ -177,7 +178,13 @@ impl WorkQueue for NatsQueue {
                 filter_subject: self.names.jobs_of(group),
                 ..pull::Config::default()
             };
-            let consumer = self.jobs().await?.create_consumer(config).await?;
+            let stream = self.jobs().await?;
+            let found = stream.get_or_create_consumer(&token(group), config.clone()).await?;
+            // The worker that started last decides. Writing it anew without need would cost all servers a vote.
+            let consumer = match found.cached_info().config.ack_wait == ack_wait {
+                true => found,
+                false => stream.create_consumer(config).await?,
+            };
             Ok(Box::new(NatsConsumer(consumer)) as Box<dyn Consumer>)
         })
     }

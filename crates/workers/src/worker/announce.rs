@@ -31,11 +31,14 @@ const REPEATS: usize = 3;
 /// How often gateways get the number of running calls, if that changes.
 const LOAD_SAID_AGAIN: Duration = Duration::from_secs(15);
 
-/// How long NATS may take to confirm.
-const HEARD: Duration = Duration::from_secs(3);
+/// How long NATS may take to confirm: longer than the client waits for the reply to one request, so that what it has opened meanwhile stays.
+const HEARD: Duration = Duration::from_secs(6);
 
-/// The pause before a failed announcement is repeated.
+/// The pause before a failed announcement is repeated; doubles with each further failure.
 const SOON: Duration = Duration::from_millis(500);
+
+/// The longest such pause: thousands of workers that start at once would keep the servers busy with their repetitions.
+const LATER: Duration = Duration::from_secs(8);
 
 /// Renews until dropped.
 pub(super) async fn run(shared: Arc<WorkerInner>) {
@@ -50,7 +53,7 @@ pub(super) async fn run(shared: Arc<WorkerInner>) {
         let pause = match told {
             Ok(Ok(())) => BEAT,
             Ok(Err(error)) => said.unheard(&shared, &error).await,
-            Err(_) => SOON,
+            Err(_) => said.pause(),
         };
         tokio::select! {
             () = shared.bell.notified() => {}
@@ -83,6 +86,8 @@ struct Announcer {
     entry: Option<((String, bool), Instant)>,
     /// How often the entry is renewed if nobody watches it: not all workers at once.
     renewed: Duration,
+    /// How many announcements have failed since the last one that did not.
+    failures: u32,
     /// How many tools were logged as offered; `None` while NATS is unreachable.
     told: Option<usize>,
     notices: PresenceNotices,
@@ -123,11 +128,11 @@ impl PresenceNotices {
 
 impl Announcer {
     fn new() -> Self {
-        let part = u32::try_from(Ulid::generate().random() % 1_000).unwrap_or_default();
         Self {
             offer: None,
             entry: None,
-            renewed: RENEWED + RENEWED * part / 2_000,
+            renewed: RENEWED + random_part_of(RENEWED) / 2,
+            failures: 0,
             told: None,
             notices: PresenceNotices::default(),
         }
@@ -165,6 +170,7 @@ impl Announcer {
         if self.notices.is_due(&presence) {
             notify(shared, &presence).await?;
         }
+        self.failures = 0;
         let (tools, group) = (offer.tools.len(), &shared.group);
         if self.told.replace(tools) != Some(tools) {
             tracing::info!("{tools} tools are offered to group '{group}' as worker {}", shared.id);
@@ -183,8 +189,21 @@ impl Announcer {
         for bucket in [Bucket::Tools, Bucket::Workers] {
             _ = timeout(HEARD, shared.cluster.renew(bucket)).await;
         }
-        SOON
+        self.pause()
     }
+
+    /// Returns how long to wait after a failure: longer after each, and not the same for all workers.
+    fn pause(&mut self) -> Duration {
+        let most = SOON.saturating_mul(1 << self.failures.min(10)).min(LATER);
+        self.failures += 1;
+        most / 2 + random_part_of(most / 2)
+    }
+}
+
+/// Returns a random part of `whole`.
+fn random_part_of(whole: Duration) -> Duration {
+    let part = u32::try_from(Ulid::generate().random() % 1_000).unwrap_or_default();
+    whole * part / 1_000
 }
 
 /// Sends the presence to all gateways.
@@ -218,6 +237,17 @@ async fn offer_tools(shared: &WorkerInner, key: &str, offer: &WorkerOffer) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pauses_grow_after_each_failure() {
+        let mut said = Announcer::new();
+        let pauses: Vec<_> = (0..40).map(|_| said.pause()).collect();
+        for (number, pause) in pauses.iter().enumerate() {
+            let most = LATER.min(SOON * 2_u32.pow(u32::try_from(number.min(10)).unwrap()));
+            assert!((most / 2..=most).contains(pause), "{number}: {pause:?}");
+        }
+        assert!(pauses[10..].iter().any(|pause| *pause != pauses[10]), "all alike: {pauses:?}");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn gateways_get_changes_and_not_every_heartbeat() {

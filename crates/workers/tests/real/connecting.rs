@@ -1,9 +1,13 @@
 //! Getting in, and what is kept.
 
-use switchboard_testkit::Nats;
+use futures_util::StreamExt;
+use switchboard_testkit::{Fake, Nats};
 use switchboard_workers::{Bucket, Cluster, Config};
 
-use crate::{TestServers, parts};
+use crate::{
+    TestServers, parts,
+    shared::nodes::{until, within},
+};
 
 #[tokio::test]
 async fn every_bucket_can_be_made_and_found_again() {
@@ -42,6 +46,34 @@ async fn three_servers_keep_it_three_times() {
         }
     };
     assert_eq!(found.value.unwrap(), "yes");
+}
+
+// What is created goes through the leader of all streams: thousands of workers that start at once must not need it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_joins_others_creates_nothing() {
+    let servers = TestServers::start();
+    let first = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    let gateway = servers.gateway("gpu__echo").await;
+    let listener = servers.connect().await;
+    let client = listener.nats().unwrap().client();
+    let mut requests = client.subscribe("$JS.API.>").await.unwrap();
+    client.flush().await.unwrap();
+    let second = servers.worker("gpu", 4, vec![Fake::echoes("echo")]).await;
+    let mut subjects = Vec::new();
+    within("it asks for the consumer of its group", async {
+        while let Some(request) = requests.next().await {
+            subjects.push(request.subject.to_string());
+            if request.subject.starts_with("$JS.API.CONSUMER.INFO.") {
+                break;
+            }
+        }
+    })
+    .await;
+    let workers = || gateway.groups.totals().and_then(|all| all.get("gpu").map(|it| it.workers));
+    until("both are known", || workers() == Some(2)).await;
+    let created: Vec<_> = subjects.iter().filter(|it| it.contains(".CREATE.")).collect();
+    assert!(created.is_empty(), "{created:?} of {subjects:?}");
+    drop((first, second));
 }
 
 #[tokio::test]
