@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::json;
-use switchboard_search::TokenCounter;
+use switchboard_search::estimate_tokens;
 
 use switchboard_toolcall::Visibility;
 
@@ -67,13 +67,12 @@ pub struct ToolCost {
 impl ToolCosts {
     /// Counts the tokens of tools; `calls` has how often each name was called lately.
     pub fn count(tools: &[Arc<RegisteredTool>], calls: &HashMap<String, u64>) -> Self {
-        let mut counter = TokenCounter::default();
         let mut servers = IndexMap::<Option<String>, ServerCost>::new();
         for tool in tools {
             let server = tool.spec().server().map(ToString::to_string);
             let entry = servers.entry(server.clone());
             let cost = entry.or_insert_with(|| ServerCost { server, ..ServerCost::default() });
-            let tokens = counter.count(&definition(tool));
+            let tokens = estimate_tokens(&definition(tool));
             let mut names = tool.names().to_vec();
             names.sort_unstable();
             names.dedup();
@@ -88,10 +87,9 @@ impl ToolCosts {
 
     /// Counts the tokens of each profile's tools.
     pub fn count_profiles(&mut self, manager: &ToolManager) {
-        let mut counter = TokenCounter::default();
         let profiles = manager.profiles().into_iter().map(|profile| {
             let tools = manager.listed_for(&Visibility::of_profile(profile.clone()));
-            let tokens = tools.iter().map(|tool| counter.count(&definition(tool))).sum();
+            let tokens = tools.iter().map(|tool| estimate_tokens(&definition(tool))).sum();
             ProfileCost { profile: profile.name().to_string(), tokens, tools: tools.len() }
         });
         self.profiles = profiles.collect();
@@ -113,8 +111,7 @@ pub fn exceed_tokens(tools: &[Arc<RegisteredTool>], budget: u64) -> bool {
     if bytes / MOST_BYTES > budget {
         return true;
     }
-    let mut counter = TokenCounter::default();
-    tools.iter().map(|tool| counter.count(&definition(tool))).sum::<usize>() > budget
+    tools.iter().map(|tool| estimate_tokens(&definition(tool))).sum::<usize>() > budget
 }
 
 fn bytes(tools: &[Arc<RegisteredTool>]) -> usize {

@@ -4,11 +4,10 @@
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
-use switchboard_search::TokenCounter;
+use switchboard_search::estimate_tokens;
 
 fn main() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("recall");
-    let mut counter = TokenCounter::default();
     for set in ["own", "other"] {
         let file = folder.join(set).join("tools.jsonl");
         let text = fs::read_to_string(&file).expect("the tools of the set");
@@ -21,7 +20,7 @@ fn main() {
                 "name": name, "description": text("description"), "parameters": tool["parameters"],
             });
             let definition = definition.to_string();
-            let estimate = counter.count(&definition);
+            let estimate = estimate_tokens(&definition);
             println!(
                 "{}",
                 json!({"server": server, "definition": definition, "estimate": estimate})

@@ -1,6 +1,6 @@
 // How far the estimates of tokens are off from OpenAI's o200k_base, as npm's gpt-tokenizer counts it:
 //   npm install --prefix FOLDER gpt-tokenizer@3.4.0
-//   cargo run --quiet -p switchboard-search --features embeddings --example token_estimates > estimates.jsonl
+//   cargo run --quiet -p switchboard-search --example token_estimates > estimates.jsonl
 //   node crates/search/recall/tokens.mjs FOLDER < estimates.jsonl
 
 import fs from "node:fs";

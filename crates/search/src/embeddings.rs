@@ -1,23 +1,23 @@
-//! Word embeddings: a table within the program (`data/words.bin`, made by `data/quantise.py`), read on first use.
+//! Word embeddings: a table within the program (`data/words.bin`, made by `data/distil.py`), read on first use.
 
 use std::{collections::HashMap, sync::LazyLock};
 
 /// How many numbers a vector has.
 pub(crate) const DIMENSIONS: usize = 128;
 
-/// Byte `n` of a character that the vocabulary does not have is token `n + FIRST_BYTE`.
-const FIRST_BYTE: u32 = 3;
-
-/// No token is longer: longer texts are cut, so that the work per character is bounded.
-const LONGEST: usize = 48;
+/// No part of a word is longer, in bytes: the work per character is bounded.
+const LONGEST: usize = 24;
 
 static TABLE: LazyLock<Table> =
     LazyLock::new(|| Table::read(include_bytes!("../data/words.bin")).unwrap_or_default());
 
-/// The vocabulary, and a vector for each of its tokens.
+/// The vocabulary, and a vector for each entry of it.
 #[derive(Default)]
 struct Table {
-    tokens: HashMap<&'static str, u32>,
+    /// The numbers of words and of beginnings of words.
+    beginnings: HashMap<&'static str, u32>,
+    /// The numbers of what may follow them.
+    continuations: HashMap<&'static str, u32>,
     scales: &'static [u8],
     values: &'static [u8],
 }
@@ -31,54 +31,54 @@ impl Table {
         };
         let count = number()?;
         let dimensions = number()?;
-        let mut tokens = HashMap::with_capacity(count);
+        let (mut beginnings, mut continuations) = (HashMap::new(), HashMap::new());
         for id in 0..u32::try_from(count).ok()? {
             let (length, rest) = bytes.split_first()?;
             let (text, rest) = rest.split_at_checked(usize::from(*length))?;
-            tokens.insert(std::str::from_utf8(text).ok()?, id);
+            let text = std::str::from_utf8(text).ok()?;
+            match text.strip_prefix("##").filter(|text| !text.is_empty()) {
+                Some(text) => continuations.insert(text, id),
+                None => beginnings.insert(text, id),
+            };
             bytes = rest;
         }
         let (scales, values) = bytes.split_at_checked(count * 4)?;
         (dimensions == DIMENSIONS && values.len() == count * DIMENSIONS).then_some(Self {
-            tokens,
+            beginnings,
+            continuations,
             scales,
             values,
         })
     }
 
-    /// Splits a text without spaces into tokens, as the table's tokenizer does: again and again, the two neighbours are
-    /// joined whose token has the lowest number.
-    fn split(&self, text: &str) -> Vec<u32> {
-        let mut ends: Vec<usize> = text.char_indices().map(|(at, c)| at + c.len_utf8()).collect();
-        loop {
-            let begins = std::iter::once(0).chain(ends.iter().copied());
-            let pairs = begins.zip(ends.iter().skip(1)).enumerate();
-            let known = pairs.filter_map(|(at, (begin, end))| {
-                self.tokens.get(&text[begin..*end]).map(|token| (*token, at))
-            });
-            match known.min() {
-                Some((_, at)) => _ = ends.remove(at),
-                None => break,
-            }
+    /// Splits a word into the longest entries that it is made of, from left to right. Characters that no entry has are left out.
+    fn split(&self, word: &str) -> Vec<u32> {
+        let mut parts = Vec::new();
+        let mut rest = word;
+        while let Some(first) = rest.chars().next() {
+            let entries =
+                if rest.len() == word.len() { &self.beginnings } else { &self.continuations };
+            let ends =
+                (1..=rest.len().min(LONGEST)).rev().filter(|end| rest.is_char_boundary(*end));
+            let longest = ends
+                .map(|end| rest.split_at(end))
+                .find_map(|(part, after)| entries.get(part).map(|entry| (*entry, after)));
+            rest = match longest {
+                Some((entry, after)) => {
+                    parts.push(entry);
+                    after
+                }
+                None => &rest[first.len_utf8()..],
+            };
         }
-        let mut begin = 0;
-        let mut tokens = Vec::with_capacity(ends.len());
-        for end in ends {
-            let part = &text[begin..end];
-            match self.tokens.get(part) {
-                Some(token) => tokens.push(*token),
-                None => tokens.extend(part.bytes().map(|byte| u32::from(byte) + FIRST_BYTE)),
-            }
-            begin = end;
-        }
-        tokens
+        parts
     }
 
-    /// Adds a token's vector.
-    fn add(&self, token: u32, sum: &mut [f32]) {
-        let token = token as usize;
-        let scale = self.scales.get(token * 4..).and_then(<[u8]>::first_chunk);
-        let values = self.values.get(token * DIMENSIONS..(token + 1) * DIMENSIONS);
+    /// Adds an entry's vector.
+    fn add(&self, entry: u32, sum: &mut [f32]) {
+        let entry = entry as usize;
+        let scale = self.scales.get(entry * 4..).and_then(<[u8]>::first_chunk);
+        let values = self.values.get(entry * DIMENSIONS..(entry + 1) * DIMENSIONS);
         let (Some(scale), Some(values)) = (scale, values) else { return };
         let scale = f32::from_le_bytes(*scale);
         for (sum, value) in sum.iter_mut().zip(values) {
@@ -87,47 +87,39 @@ impl Table {
     }
 }
 
-/// Returns the vector of a word; zeros if the table knows no part of it.
+/// Returns the vector of a word in lower case; zeros if the table knows no part of it.
 pub(crate) fn vector(word: &str) -> Vec<f32> {
     let mut sum = vec![0.0; DIMENSIONS];
-    // Single bytes of characters say nothing.
-    for token in tokens(word).into_iter().filter(|token| *token >= FIRST_BYTE + 256) {
-        TABLE.add(token, &mut sum);
+    for entry in TABLE.split(word) {
+        TABLE.add(entry, &mut sum);
     }
     sum
 }
 
 /// Returns whether the table has the whole word, so that it is no typo.
 pub(crate) fn is_word(word: &str) -> bool {
-    TABLE.tokens.contains_key(&*format!("\u{2581}{word}"))
-}
-
-/// Returns the tokens of a word, which begins after a space.
-pub(crate) fn tokens(word: &str) -> Vec<u32> {
-    let word = format!("\u{2581}{word}");
-    let mut rest = &*word;
-    let mut tokens = Vec::new();
-    while let Some((at, _)) = rest.char_indices().nth(LONGEST) {
-        let (part, after) = rest.split_at(at);
-        tokens.extend(TABLE.split(part));
-        rest = after;
-    }
-    tokens.extend(TABLE.split(rest));
-    tokens
+    TABLE.beginnings.contains_key(word)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    // What `wordllama`'s own tokenizer gives.
+    fn parts(word: &str) -> Vec<String> {
+        let begin = TABLE.beginnings.iter().map(|(text, at)| (*at, (*text).to_owned()));
+        let rest = TABLE.continuations.iter().map(|(text, at)| (*at, format!("##{text}")));
+        let texts: HashMap<u32, String> = begin.chain(rest).collect();
+        TABLE.split(word).iter().map(|part| texts[part].clone()).collect()
+    }
+
     #[test]
-    fn words_are_split_as_the_table_expects() {
-        assert_eq!(tokens("time"), [931]);
-        assert!(is_word("time") && !is_word("screnshot"));
-        assert_eq!(tokens("screenshot"), [17286]);
-        assert_eq!(tokens("spreadsheet"), [9677, 9855]);
-        assert_eq!(tokens("\u{1F99C}").len(), 5, "four bytes behind the space");
+    fn words_are_split_into_the_longest_parts() {
+        assert_eq!(parts("time"), ["time"]);
+        assert!(is_word("time") && is_word("kubernetes") && !is_word("screnshot"));
+        assert_eq!(parts("gatewayless"), ["gateway", "##less"]);
+        assert_eq!(parts("\u{1F99C}time"), ["##time"], "what no entry has is left out");
+        assert_eq!(vector("\u{1F99C}"), [0.0; DIMENSIONS]);
+        assert!(parts(&"x".repeat(1000)).len() > 30);
     }
 
     #[test]

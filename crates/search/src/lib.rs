@@ -31,4 +31,4 @@ mod tokens;
 
 pub use document::ToolDocument;
 pub use index::{Index, SearchHit};
-pub use tokens::TokenCounter;
+pub use tokens::estimate_tokens;

@@ -12,8 +12,3 @@ pub(crate) fn vector(_: &str) -> Vec<f32> {
 pub(crate) fn is_word(_: &str) -> bool {
     false
 }
-
-/// Returns a token per four characters.
-pub(crate) fn tokens(word: &str) -> Vec<u32> {
-    vec![0; word.chars().count().div_ceil(4)]
-}

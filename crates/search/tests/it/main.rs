@@ -3,7 +3,7 @@
 mod recall;
 
 use serde_json::json;
-use switchboard_search::{Index, TokenCounter, ToolDocument};
+use switchboard_search::{Index, ToolDocument};
 use switchboard_toolcall::{ToolOrigin, ToolSpec};
 
 fn tool(server: &str, name: &str, description: &str) -> ToolSpec {
@@ -131,16 +131,4 @@ fn a_question_of_any_length_is_answered() {
     assert_eq!(first(&long), "files__delete_file");
     assert!(!found(&"ä".repeat(100_000)).contains(&"nothing".to_owned()));
     assert!(found(&"\u{0}\u{1F99C} 削除".repeat(100)).len() < 9);
-}
-
-// FT-4
-#[cfg(feature = "embeddings")]
-#[test]
-fn tokens_are_counted() {
-    let mut counter = TokenCounter::default();
-    assert_eq!(counter.count(""), 0);
-    assert_eq!(counter.count("the time"), 2);
-    let text = "Returns what is in a file. ".repeat(100);
-    let count = counter.count(&text);
-    assert!((500..700).contains(&count), "{count}");
 }
