@@ -4,9 +4,12 @@
 //! for secrets, `markup.rs` text that people do not see, `names.rs` names that look like another server's.
 
 mod characters;
+mod combinations;
 mod markup;
 mod names;
 mod phrases;
+mod sentences;
+mod words;
 
 use serde_json::Value;
 use switchboard_toolcall::text::{one_line, visible};

@@ -9,7 +9,7 @@ use std::{env, path::Path};
 use corpus::{Alarms, own_attacks, own_tools};
 
 /// The attacks that are stored here. What is missed of sets that are held out is only counted: who has read it has them no more.
-const ATTACKS: [&str; 3] = ["attacks", "held-out", "held-out-2"];
+const ATTACKS: [&str; 4] = ["attacks", "held-out", "held-out-2", "held-out-3"];
 
 /// The real tools that are stored here.
 const TOOLS: [&str; 3] = ["own", "other", "reference"];

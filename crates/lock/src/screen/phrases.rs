@@ -5,7 +5,13 @@ use std::sync::LazyLock;
 use regex::{Regex, RegexSet};
 use switchboard_toolcall::text::is_hidden;
 
-use super::{ScreenedText, Suspicion, TextRole, characters::latin, short};
+use super::{
+    ScreenedText, Suspicion, TextRole,
+    characters::latin,
+    combinations::{Combination, ORDER as ORDER_WORDS, SECRET as SECRET_WORDS},
+    sentences::{self, Sentence},
+    short,
+};
 
 /// Orders to the model, in lower case and with single spaces.
 const ORDERS: &[&str] = &[
@@ -135,27 +141,59 @@ static SECRET_NAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(SECRET_NAMES).expect("a fixed pattern"));
 
 pub(super) fn find(text: &ScreenedText<'_>, add: &mut impl FnMut(Suspicion, String)) {
-    let place = &text.place;
-    if text.role == TextRole::ParameterName && SECRET_NAME.is_match(text.text) {
-        add(
-            Suspicion::Secret,
-            format!("{place} asks for what the model or the user keeps to itself"),
-        );
+    if text.role == TextRole::ParameterName {
+        let name = name_as_words(text.text);
+        if SECRET_NAME.is_match(text.text)
+            || in_sentences(&name, text.role, &SECRET_WORDS).is_some()
+        {
+            let place = &text.place;
+            add(
+                Suspicion::Secret,
+                format!("{place} asks for what the model or the user keeps to itself"),
+            );
+        }
     }
     // A public key is meant to be given away.
     let plain = PUBLIC_KEY.replace_all(&plain(text.text), "a public key").into_owned();
     if plain.len() < 12 {
         return;
     }
-    if let Some(found) = ORDER.find(&plain) {
-        add(Suspicion::Order, format!("{place} tells the model what to do: “{}”", short(found)));
+    let find = |phrases: &Phrases, words: &[Combination]| {
+        let phrase = phrases.find(&plain).map(short);
+        phrase.or_else(|| in_sentences(text.text, text.role, words))
+    };
+    let place = &text.place;
+    if let Some(found) = find(&ORDER, &ORDER_WORDS) {
+        add(Suspicion::Order, format!("{place} tells the model what to do: “{found}”"));
     }
-    if let Some(found) = SECRET.find(&plain) {
+    if let Some(found) = find(&SECRET, &SECRET_WORDS) {
         add(
             Suspicion::Secret,
-            format!("{place} asks for secrets, files or the conversation: “{}”", short(found)),
+            format!("{place} asks for secrets, files or the conversation: “{found}”"),
         );
     }
+}
+
+/// Returns the words of a text's first sentence in which one of the combinations is.
+fn in_sentences(text: &str, role: TextRole, combinations: &[Combination]) -> Option<String> {
+    sentences::split(text).find_map(|sentence| {
+        let plain = PUBLIC_KEY.replace_all(&plain(sentence), "a public key").into_owned();
+        Sentence::new(&plain, role).find(combinations).map(short)
+    })
+}
+
+/// Returns the name of a parameter as words: `chatHistory` and `chat_history` as `chat history`.
+fn name_as_words(name: &str) -> String {
+    let mut words = String::new();
+    let mut is_lower = false;
+    for c in name.chars() {
+        if c.is_uppercase() && is_lower {
+            words.push(' ');
+        }
+        is_lower = c.is_lowercase();
+        words.push(if matches!(c, '_' | '-' | '.') { ' ' } else { c });
+    }
+    words
 }
 
 /// Returns the text as it reads: in lower case, with single spaces, without invisible characters, look-alikes as what they look like.
