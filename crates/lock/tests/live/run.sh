@@ -29,9 +29,9 @@ echo '# locked'
 "$switchboard" --config switchboard.toml lock
 for round in 1 2 3; do
     echo "# round $round"
-    "$switchboard" --config switchboard.toml lock --check
+    "$switchboard" --config switchboard.toml lock --check || echo "# something was reported"
 done
 echo '# round 4: only the older protocol'
 sed 's/^command = /protocol = "legacy"\n&/' "$here/servers.toml" > switchboard.toml
-"$switchboard" --config switchboard.toml lock --check
+"$switchboard" --config switchboard.toml lock --check || echo "# something was reported"
 cp "$here/servers.toml" switchboard.toml
