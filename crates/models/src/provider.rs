@@ -6,10 +6,12 @@
 pub mod anthropic;
 pub mod ollama;
 pub mod openai;
+pub mod openai_responses;
 
 pub use anthropic::AnthropicClient;
 pub use ollama::OllamaClient;
 pub use openai::OpenAiClient;
+pub use openai_responses::OpenAiResponsesClient;
 
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
@@ -72,6 +74,8 @@ providers! {
     Anthropic => anthropic,
     /// OpenAI chat completions, and every server that speaks them.
     OpenAi => openai,
+    /// OpenAI's Responses API, and servers that speak it.
+    OpenAiResponses => openai_responses,
     /// Ollama's own `/api/chat`.
     Ollama => ollama,
 }

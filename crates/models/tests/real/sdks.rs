@@ -87,7 +87,7 @@ async fn what_we_send_is_of_the_sdks_types() {
     for &provider in Provider::ALL {
         requests.extend(sent(provider).await.into_iter().map(|body| (provider, body)));
     }
-    assert_eq!(requests.len(), 24);
+    assert_eq!(requests.len(), 32);
     for ((provider, body), answer) in requests.iter().zip(judge(&requests)) {
         assert_eq!(answer, "ok", "{provider}: {body}");
     }
@@ -106,6 +106,7 @@ struct Mistake {
 fn mistakes() -> Vec<Mistake> {
     let mistake = |provider, at, instead, said| Mistake { provider, at, instead, said };
     let (anthropic, openai, ollama) = (Provider::Anthropic, Provider::OpenAi, Provider::Ollama);
+    let responses = Provider::OpenAiResponses;
     vec![
         mistake(anthropic, "/max_tokens", Value::Null, "max_tokens"),
         mistake(anthropic, "/tools/0/input_schema", Value::Null, "input_schema"),
@@ -131,6 +132,13 @@ fn mistakes() -> Vec<Mistake> {
             "text",
         ),
         mistake(openai, "/stream_options", json!(true), "stream_options"),
+        mistake(responses, "/store", json!("no"), "store"),
+        mistake(responses, "/tools/0/strict", Value::Null, "strict"),
+        mistake(responses, "/tools/0/function", json!({}), "function"),
+        mistake(responses, "/input/3/id", Value::Null, "id"),
+        mistake(responses, "/input/5/arguments", json!({}), "arguments"),
+        mistake(responses, "/input/9/is_error", json!(true), "is_error"),
+        mistake(responses, "/tools/0/type", json!("tool_search"), "Extra inputs"),
         mistake(ollama, "/messages/3/tool_calls/0/function/arguments", json!("{}"), "arguments"),
         mistake(ollama, "/messages/4/tool_name", json!(7), "tool_name"),
         mistake(ollama, "/messages/4/is_error", json!(true), "is_error"),
