@@ -188,14 +188,18 @@ impl ResponsesReader {
         Ok(())
     }
 
-    /// Returns the position of the item that an event speaks of: that of its index, else of its id. There are servers that
-    /// send no index, and others that give an item another id in every event.
+    /// Returns the position of the item that an event speaks of: that of its index, else of its id, else the open one of its
+    /// call. There are servers that send no index, and others that give an item another id in every event.
     fn find(&self, event: &Value, item: &Value) -> Option<usize> {
         let index = json::number(event, "output_index");
         let id = json::text(event, "item_id").or_else(|| json::id(item));
+        let call = json::text(item, "call_id").filter(|id| !id.is_empty());
         let is_same = |item: &OutputItem| match (index, item.index) {
             (Some(index), Some(known)) => index == known,
-            _ => id.is_some_and(|id| item.text("id") == id),
+            _ => {
+                let is_open_call = || !item.ended && Some(item.text("call_id")) == call;
+                id.is_some_and(|id| item.text("id") == id) || is_open_call()
+            }
         };
         self.items.iter().rposition(is_same)
     }
