@@ -5,6 +5,7 @@
 mod client;
 mod convert;
 mod wire;
+mod output_item;
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashMap};
 use serde_json::{Map, Value, json};
 use switchboard_toolcall::ToolSpec;
 
-use super::wire::is_call;
+use super::output_item::is_call;
 use crate::{
     AiMessage, ContextManagement, FoundTools, Image, Message, ModelCall, ModelConfig, Provider,
     Request, Think, ToolChoice, ToolReply, UserMessage,

@@ -1,21 +1,22 @@
 //! Parses responses: named events, or one response.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use switchboard_toolcall::text::shortened;
 
+use super::output_item::{OutputItem, is_call, native};
 use crate::{
-    Arguments, ContextEdits, FailureKind, FoundTools, ModelError, StopReason, Usage,
+    ContextEdits, FailureKind, FoundTools, ModelError, StopReason, Usage,
     exchange::{ResponseReader, cut},
     http, json,
     sink::Sink,
-    turn::{DraftCall, TurnDraft},
+    turn::TurnDraft,
 };
 
 /// Parts of the codes of failures that come again if the request does.
 const FINAL_FAILURES: [&str; 5] = ["invalid_", "image", "policy", "quota", "residency"];
 
 /// What separates two messages, or two thoughts, of one turn.
-const SEPARATOR: &str = "\n\n";
+pub(super) const SEPARATOR: &str = "\n\n";
 
 /// Reads one response.
 #[derive(Default)]
@@ -25,22 +26,6 @@ pub(crate) struct ResponsesReader {
     /// The status of the response, and why it is incomplete, once it ended.
     status: Option<(String, Option<String>)>,
     usage: Usage,
-}
-
-/// One item of the output: kept whole, because it must go back as it came.
-#[derive(Default)]
-struct OutputItem {
-    index: Option<u64>,
-    content: Map<String, Value>,
-    /// What was shown of it: the text of a message.
-    text: String,
-    /// Whether that text says why the model declined.
-    refused: bool,
-    /// What was shown of it: thoughts.
-    thoughts: String,
-    /// The arguments of a call, in pieces.
-    arguments: String,
-    ended: bool,
 }
 
 impl ResponseReader for ResponsesReader {
@@ -240,143 +225,6 @@ impl ResponsesReader {
         sink.reasoning(text);
         item.thoughts.push_str(text);
     }
-}
-
-impl OutputItem {
-    fn kind(&self) -> &str {
-        self.text("type")
-    }
-
-    fn text(&self, key: &str) -> &str {
-        self.content.get(key).and_then(Value::as_str).unwrap_or_default()
-    }
-
-    fn parts(&self, key: &str) -> &[Value] {
-        self.content.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-    }
-
-    /// What a message says, or why the model declined.
-    fn message_text(&self) -> String {
-        if self.kind() != "message" {
-            return String::new();
-        }
-        let text = |part| json::text(part, "text").or_else(|| json::text(part, "refusal"));
-        self.parts("content").iter().filter_map(text).collect()
-    }
-
-    /// What a model thought: a summary, or of open models the thoughts themselves.
-    fn reasoning_text(&self) -> String {
-        if self.kind() != "reasoning" {
-            return String::new();
-        }
-        let texts = |key| {
-            let parts = self.parts(key).iter().filter_map(|part| json::text(part, "text"));
-            parts.collect::<Vec<_>>().join(SEPARATOR)
-        };
-        Some(texts("summary")).filter(|text| !text.is_empty()).unwrap_or_else(|| texts("content"))
-    }
-
-    fn is_refusal(&self) -> bool {
-        let mut parts = self.parts("content").iter();
-        self.refused || parts.any(|part| json::text(part, "type") == Some("refusal"))
-    }
-
-    /// Returns the call of this item. The arguments that are sent back are always an object.
-    fn call(&mut self) -> Option<DraftCall> {
-        let content = Value::Object(std::mem::take(&mut self.content));
-        let is_ours = is_call(&content);
-        let is_search = content["type"] == "tool_search_call";
-        let Value::Object(mut content) = content else { return None };
-        let mut call = None;
-        if is_ours {
-            let given = content.get("arguments").filter(|given| !given.is_null() && **given != "");
-            let args = match given {
-                Some(given) => Arguments::from_value(given.clone()),
-                None => Arguments::parse(&self.arguments),
-            };
-            let is_kept = given.is_some_and(|given| is_object(given, is_search));
-            if !is_kept {
-                let replay = Value::Object(args.to_replay());
-                let replay = if is_search { replay } else { json!(replay.to_string()) };
-                content.insert("arguments".to_owned(), replay);
-            }
-            if !self.ended {
-                content.shift_remove("status");
-            }
-            let text = |key| content.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
-            let name =
-                if is_search { FoundTools::SEARCH } else { text("name").unwrap_or_default() };
-            call = Some(DraftCall {
-                id: text("call_id").map(str::to_owned),
-                name: name.to_owned(),
-                args,
-            });
-        }
-        self.content = content;
-        call
-    }
-
-    /// Returns whether the item can be sent back. Reasoning that was cut is not accepted, nor reasoning that only names what
-    /// the provider does not store.
-    fn is_replayable(&self) -> bool {
-        match self.kind() {
-            "reasoning" => {
-                let is_there = !self.text("encrypted_content").is_empty();
-                self.ended && (is_there || !self.parts("content").is_empty())
-            }
-            "message" => !self.parts("content").is_empty(),
-            kind => !kind.is_empty(),
-        }
-    }
-
-    /// Completes a message of which only pieces came.
-    fn complete(&mut self) {
-        if self.kind() == "message" && self.parts("content").is_empty() && !self.text.is_empty() {
-            let part = match self.refused {
-                true => json!({"type": "refusal", "refusal": self.text}),
-                false => json!({"type": "output_text", "text": self.text, "annotations": []}),
-            };
-            self.content.insert("role".to_owned(), json!("assistant"));
-            self.content.insert("content".to_owned(), json!([part]));
-        }
-    }
-}
-
-/// Whether an item of the output is a call that is ours to run.
-pub(super) fn is_call(item: &Value) -> bool {
-    match json::text(item, "type") {
-        Some("function_call") => true,
-        Some("tool_search_call") => json::text(item, "execution") != Some("server"),
-        _ => false,
-    }
-}
-
-/// Whether arguments can go back as they came: an object for a search, the text of one for a function.
-fn is_object(given: &Value, is_search: bool) -> bool {
-    match given.as_str() {
-        Some(text) => !is_search && serde_json::from_str::<Map<String, Value>>(text).is_ok(),
-        None => is_search && given.is_object(),
-    }
-}
-
-/// The items to send back. Reasoning goes before something else of the same turn, and what was said after reasoning that is
-/// left out goes without its id, which the API would look up.
-fn native(mut items: Vec<OutputItem>) -> Option<Value> {
-    items.iter_mut().for_each(OutputItem::complete);
-    let all = items.len();
-    let mut kept: Vec<_> = items.into_iter().filter(OutputItem::is_replayable).collect();
-    while kept.last().is_some_and(|item| item.kind() == "reasoning") {
-        kept.pop();
-    }
-    let is_partial = kept.len() < all;
-    let items = kept.into_iter().map(|mut item| {
-        if is_partial && item.kind() != "reasoning" {
-            item.content.shift_remove("id");
-        }
-        Value::Object(item.content)
-    });
-    let items: Vec<_> = items.collect();
-    (!items.is_empty()).then_some(Value::Array(items))
 }
 
 /// The failure that an event or a response tells of, by its code and its words.
