@@ -85,6 +85,8 @@ providers! {
 pub struct ProviderInfo {
     /// Its name in configs and in `-m`.
     pub code: &'static str,
+    /// Its name in telemetry, as OpenTelemetry's conventions have it (`gen_ai.provider.name`).
+    pub telemetry_name: &'static str,
     /// Its address, unless the config has another.
     pub default_base_url: &'static str,
     /// The environment variable with the key; `None` if it needs none.
@@ -229,5 +231,7 @@ mod tests {
         }
         let codes: HashSet<_> = Provider::ALL.iter().map(|provider| provider.code()).collect();
         assert_eq!(codes.len(), Provider::ALL.len(), "two providers have one name");
+        // Telemetry knows OpenAI by one name, whichever of its APIs is asked.
+        assert_eq!(Provider::OpenAiResponses.info().telemetry_name, "openai");
     }
 }

@@ -17,6 +17,7 @@ use crate::frames::Framing;
 
 pub(super) static INFO: ProviderInfo = ProviderInfo {
     code: "openai-responses",
+    telemetry_name: "openai",
     default_base_url: openai::INFO.default_base_url,
     key_variable: openai::INFO.key_variable,
     base_url_variable: openai::INFO.base_url_variable,
