@@ -127,7 +127,7 @@ async fn endings() {
             ("cut by the limit, and nobody says so", cut("completed", None, 100), not_run),
             (
                 "fails once",
-                vec![fails("server_error"), items(&[oslo.clone()])],
+                vec![fails("server_error"), items(std::slice::from_ref(&oslo))],
                 "15 in Oslo | Done.",
             ),
         ],
