@@ -19,7 +19,7 @@ use switchboard_toolcall::{ToolResult, ToolSpec, Visibility};
 
 use crate::{Agent, READ_RESULT, ToolBudget, agent::shown_spec, fit::is_question, searchable};
 
-pub(crate) const SEARCH: &str = "tool_search";
+pub(crate) const SEARCH: &str = FoundTools::SEARCH;
 
 /// What a model may always call if it searches.
 const SHARED: &[&str] = &[SEARCH, READ_RESULT];

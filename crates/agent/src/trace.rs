@@ -45,7 +45,7 @@ impl<'a> ModelSpan<'a> {
         cx: &CallContext,
     ) {
         let Self { agent, parent, place, started, began } = self;
-        let (model, provider) = (agent.model.name(), agent.model.provider().code());
+        let (model, provider) = (agent.model.name(), agent.model.provider().info().telemetry_name);
         let (duration, conversation) = (began.elapsed(), cx.conversation.as_deref());
         let Usage { input_tokens, output_tokens } = usage;
         if work == SpanOperation::Turn {

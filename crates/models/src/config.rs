@@ -15,7 +15,7 @@ pub struct ModelConfig {
     pub provider: Provider,
     /// Its name at the provider.
     pub model: String,
-    /// Where the provider is: with `/v1` for openai, the root for anthropic and ollama.
+    /// Where the provider is: with `/v1` for openai and openai-responses, the root for anthropic and ollama.
     pub base_url: Option<String>,
     /// The key; this crate does not read the environment.
     pub api_key: Option<Secret>,
@@ -26,14 +26,14 @@ pub struct ModelConfig {
     /// How many tokens the model's window has: what it reads and writes in all. Unset: `num_ctx` (Ollama), else what the
     /// provider says.
     pub context: Option<NonZeroU64>,
-    /// Anthropic: whether, and how, its API keeps conversations within the window. We then shorten only what it refuses. Unset: we
-    /// shorten them.
+    /// Anthropic and openai-responses: whether, and how, the API keeps conversations within the window. We then shorten only what it
+    /// refuses. Unset: we shorten them.
     pub context_management: Option<ContextManagement>,
     /// What a million tokens cost, for `cost` in `switchboard runs` and `[agent] cost_budget`.
     pub price: Option<Price>,
     /// Ollama: the size of the context. Always sent, because Ollama's own default may be as small as 4096.
     pub num_ctx: Option<u32>,
-    /// Ollama: whether, or how hard, the model thinks. OpenAI: a level is sent as `reasoning_effort`.
+    /// Ollama: whether, or how hard, the model thinks. OpenAI: a level is sent as the effort of reasoning.
     pub think: Option<Think>,
     /// Ollama: how long the model stays in memory, such as `5m`.
     pub keep_alive: Option<String>,
@@ -48,8 +48,9 @@ pub struct ModelConfig {
     /// Whether the model sees, so that images of users and tools are sent to it. Unset: what the provider tells (Ollama),
     /// else images are sent until the model refuses one.
     pub images: Option<bool>,
-    /// Anthropic: whether definitions of tools that the model found by searching are sent as deferred ones, which leaves the
-    /// provider's cache of the conversation valid. Unset: at Anthropic's own address, if the model is known to take them.
+    /// Anthropic and openai-responses: whether definitions of tools that the model found by searching are sent as deferred ones,
+    /// which leaves the provider's cache of the conversation valid. Unset: at the provider's own address, if the model is known
+    /// to take them.
     pub deferral: Option<bool>,
     /// Whether calls that leak as text are recovered; never for anthropic.
     #[serde(default = "yes")]

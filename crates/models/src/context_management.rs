@@ -2,14 +2,39 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{ModelConfig, Provider};
+
 /// How a provider keeps conversations within the window, by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextManagement {
     /// Anthropic replaces the oldest results of tools by a note (`clear_tool_uses_20250919`).
     ClearToolUses,
-    /// Anthropic replaces what was said before by a summary (`compact_20260112`).
+    /// Anthropic (`compact_20260112`) or OpenAI's Responses API (`compaction`) replaces what was said before by a summary.
     Compact,
+}
+
+impl ContextManagement {
+    /// The part of the window, in percent, from which on the provider acts, if the settings say how large the window is.
+    const TRIGGER: u64 = 60;
+
+    /// Returns what is wrong with it for this provider, if anything.
+    pub(crate) fn problem(self, provider: Provider) -> Option<&'static str> {
+        match (provider, self) {
+            (Provider::Anthropic, _) | (Provider::OpenAiResponses, Self::Compact) => None,
+            (Provider::OpenAiResponses, _) => {
+                Some("`context_management`: openai-responses has `compact` only")
+            }
+            _ => Some(
+                "`context_management` is for anthropic and openai-responses: chat completions of others have none",
+            ),
+        }
+    }
+
+    /// Returns from how many tokens on the provider acts; `None` if it decides that itself.
+    pub(crate) fn trigger(config: &ModelConfig) -> Option<u64> {
+        config.context.map(|window| window.get() * Self::TRIGGER / 100)
+    }
 }
 
 /// What a provider left out of a conversation before the model read it.

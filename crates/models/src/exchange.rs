@@ -48,10 +48,8 @@ impl ModelExchange {
         credentials: Vec<(&'static str, String)>,
     ) -> Result<Self, ModelError> {
         let mut config = ModelConfig { provider, ..config.clone() };
-        if config.context_management.is_some() && provider != Provider::Anthropic {
-            let text =
-                "`context_management` is for anthropic: chat completions of others have none";
-            return Err(ModelError::new(FailureKind::Config, text));
+        if let Some(problem) = config.context_management.and_then(|it| it.problem(provider)) {
+            return Err(ModelError::new(FailureKind::Config, problem));
         }
         config.recover_calls &= provider.info().leaks_calls;
         let mut retries = Retries::default();

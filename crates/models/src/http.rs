@@ -204,7 +204,7 @@ pub(crate) fn late_kind(said: &str) -> FailureKind {
         FailureKind::BrokenCall
     } else if is_context_full(&said) {
         FailureKind::ContextFull
-    } else if said.contains("overloaded") {
+    } else if said.contains("overloaded") || said.contains("slow_down") {
         FailureKind::Overloaded
     } else if said.contains("rate_limit") || said.contains("rate limit") {
         FailureKind::RateLimited

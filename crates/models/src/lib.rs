@@ -1,6 +1,7 @@
-//! Clients for the models that call tools: Anthropic Messages, Ollama `/api/chat` and OpenAI-compatible chat completions.
+//! Clients for the models that call tools: Anthropic Messages, Ollama `/api/chat`, OpenAI-compatible chat completions and
+//! OpenAI's Responses API.
 //!
-//! [`AnthropicClient`], [`OllamaClient`] and [`OpenAiClient`] stand behind one trait, [`Model`]. Messages and tools stay
+//! [`AnthropicClient`], [`OllamaClient`], [`OpenAiClient`] and [`OpenAiResponsesClient`] stand behind one trait, [`Model`]. Messages and tools stay
 //! canonical; each client converts at the last moment (`convert.rs`), reads what comes back with much patience (`wire.rs`),
 //! and answers with one [`Turn`]. Running the calls, and asking again with their results, is the agent's.
 //!

@@ -209,8 +209,8 @@ pub enum ToolChoice {
     /// As it likes.
     #[default]
     Auto,
-    /// The model must not call tools. Anthropic, which needs the tools of calls in the history, is told so; to the others no
-    /// tools are sent.
+    /// The model must not call tools. Anthropic, which needs the tools of calls in the history, and OpenAI's Responses API, which
+    /// needs the search of those that were found, are told so; to the others no tools are sent.
     Never,
     /// It has to call something. Ollama cannot be told, so there it may.
     Any,

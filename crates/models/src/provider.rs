@@ -6,10 +6,12 @@
 pub mod anthropic;
 pub mod ollama;
 pub mod openai;
+pub mod openai_responses;
 
 pub use anthropic::AnthropicClient;
 pub use ollama::OllamaClient;
 pub use openai::OpenAiClient;
+pub use openai_responses::OpenAiResponsesClient;
 
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
@@ -72,6 +74,8 @@ providers! {
     Anthropic => anthropic,
     /// OpenAI chat completions, and every server that speaks them.
     OpenAi => openai,
+    /// OpenAI's Responses API, and servers that speak it.
+    OpenAiResponses => openai_responses,
     /// Ollama's own `/api/chat`.
     Ollama => ollama,
 }
@@ -81,6 +85,8 @@ providers! {
 pub struct ProviderInfo {
     /// Its name in configs and in `-m`.
     pub code: &'static str,
+    /// Its name in telemetry, as OpenTelemetry's conventions have it (`gen_ai.provider.name`).
+    pub telemetry_name: &'static str,
     /// Its address, unless the config has another.
     pub default_base_url: &'static str,
     /// The environment variable with the key; `None` if it needs none.
@@ -225,5 +231,7 @@ mod tests {
         }
         let codes: HashSet<_> = Provider::ALL.iter().map(|provider| provider.code()).collect();
         assert_eq!(codes.len(), Provider::ALL.len(), "two providers have one name");
+        // Telemetry knows OpenAI by one name, whichever of its APIs is asked.
+        assert_eq!(Provider::OpenAiResponses.info().telemetry_name, "openai");
     }
 }

@@ -28,6 +28,7 @@ pub const DEMO: &str = "demo";
 
 pub(crate) static INFO: ProviderInfo = ProviderInfo {
     code: "script",
+    telemetry_name: "script",
     default_base_url: "",
     key_variable: None,
     base_url_variable: None,

@@ -5,6 +5,7 @@
 mod anthropic;
 mod ollama;
 mod openai;
+mod openai_responses;
 mod tools;
 
 use serde_json::Value;
@@ -18,6 +19,7 @@ pub fn broken(provider: &str, body: &Value) -> Vec<String> {
     match provider {
         "anthropic" => anthropic::check(body, &mut broken),
         "openai" => openai::check(body, &mut broken),
+        "openai-responses" => openai_responses::check(body, &mut broken),
         "ollama" => ollama::check(body, &mut broken),
         other => panic!("no rules for `{other}`"),
     }

@@ -10,8 +10,8 @@ use switchboard_runtime::{PolicyConfig, RulePolicy, ToolExecutor, services};
 use switchboard_testkit::{Fake, ProviderServer, Reply, rules};
 use switchboard_toolcall::{CallContext, ToolPatterns};
 
-const WEATHER: &str = "weather__forecast";
-const LAMP: &str = "lamp.switch_on";
+pub(crate) const WEATHER: &str = "weather__forecast";
+pub(crate) const LAMP: &str = "lamp.switch_on";
 
 /// A stream of these blocks, as Anthropic sends them.
 fn stream(blocks: &[Value], reason: &str) -> Reply {
@@ -59,7 +59,7 @@ fn says(text: &str) -> Reply {
 }
 
 /// Two tools among thirty, and one that nobody may call.
-fn executor() -> ToolExecutor {
+pub(crate) fn executor() -> ToolExecutor {
     let rules = PolicyConfig { deny: vec!["mine__*".to_owned()], ..PolicyConfig::default() };
     let executor = ToolExecutor::builder().policy(RulePolicy::new(rules).unwrap()).build();
     let tool =

@@ -216,11 +216,10 @@ async fn a_run_whose_file_is_deleted_ends_and_says_so() {
 async fn providers_accept(mut messages: Vec<Message>) {
     messages.push(Message::User("Go on".into()));
     let tools = TOOLS.map(|name| ToolSpec::new(name, "A tool", json!({"type": "object"})));
-    for provider in [Provider::Anthropic, Provider::OpenAi, Provider::Ollama] {
+    for &provider in Provider::ALL {
         let server = ProviderServer::start([Reply::json(400, &json!({"error": "heard"}))]).await;
         let mut config = ModelConfig::new(provider, "test-model");
-        let path = if provider == Provider::OpenAi { "/v1" } else { "" };
-        config.base_url = Some(format!("{}{path}", server.url()));
+        config.base_url = Some(server.url());
         config.max_tokens = Some(100);
         let request = Request::new(&messages).with_tools(&tools);
         // It is refused, as only what was sent matters.

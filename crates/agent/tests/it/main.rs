@@ -14,6 +14,7 @@ mod recovered;
 mod traps;
 mod searching;
 mod deferring;
+mod deferring_openai;
 mod fitting;
 mod provider_context;
 mod schemas;

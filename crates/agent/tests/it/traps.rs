@@ -6,6 +6,7 @@
 mod anthropic;
 mod ollama;
 mod openai;
+mod openai_responses;
 
 use std::sync::{Arc, Mutex};
 
@@ -48,8 +49,7 @@ fn tools() -> [Fake; 3] {
 async fn spring(provider: Provider, replies: Vec<Reply>, stream: bool) -> TrapOutcome {
     let server = ProviderServer::start(replies).await;
     let mut config = ModelConfig::new(provider, "test-model");
-    let path = if provider == Provider::OpenAi { "/v1" } else { "" };
-    config.base_url = Some(format!("{}{path}", server.url()));
+    config.base_url = Some(server.url());
     config.max_tokens = Some(100);
     // Otherwise an Ollama is asked first whether the model sees.
     config.images = Some(true);

@@ -32,7 +32,7 @@ async fn goes_on(model: &SmallModel, provider: Provider) {
         .join(format!("switchboard-smol-image-{}-{provider}.json", std::process::id()));
     let cassette = Cassette::record(model.url(), &file, Scrub::default()).await.unwrap();
     let mut config = ModelConfig::new(provider, SmallModel::NAME);
-    let path = if provider == Provider::OpenAi { "/v1" } else { "" };
+    let path = if provider == Provider::Anthropic { "" } else { "/v1" };
     config.base_url = Some(format!("{}{path}", cassette.url()));
     config.temperature = Some(0.0);
     config.max_tokens = Some(64);
@@ -95,5 +95,6 @@ async fn a_refused_image_breaks_no_conversation() {
     let model =
         SmallModel::start(&parts.expect("SWITCHBOARD_PARTS is not set: run `cargo xtask test`"));
     goes_on(&model, Provider::OpenAi).await;
+    goes_on(&model, Provider::OpenAiResponses).await;
     goes_on(&model, Provider::Anthropic).await;
 }

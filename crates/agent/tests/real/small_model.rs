@@ -47,7 +47,7 @@ async fn turns_on_a_light(model: &SmallModel, provider: Provider, stream: bool) 
         .join(format!("switchboard-smol-{}-{provider}-{stream}.json", std::process::id()));
     let cassette = Cassette::record(model.url(), &file, Scrub::default()).await.unwrap();
     let mut config = ModelConfig::new(provider, SmallModel::NAME);
-    let path = if provider == Provider::OpenAi { "/v1" } else { "" };
+    let path = if provider == Provider::Anthropic { "" } else { "/v1" };
     config.base_url = Some(format!("{}{path}", cassette.url()));
     config.temperature = Some(0.0);
     // Its call takes 40 tokens, its prose would take all there are.
@@ -106,6 +106,13 @@ async fn a_real_model_calls_a_tool_and_hears_of_its_result() {
         assert!(id.as_str().is_some_and(|id| !id.is_empty()), "{sent}");
         let result = json!({"role": "tool", "tool_call_id": id, "content": RESULT});
         assert_eq!(sent["messages"][2], result, "{sent}");
+
+        let sent = turns_on_a_light(&model, Provider::OpenAiResponses, stream).await;
+        let (call, result) = (&sent["input"][1], &sent["input"][2]);
+        assert_eq!((&call["type"], &call["name"]), (&json!("function_call"), &json!("set_light")));
+        let id = &call["call_id"];
+        let expected = json!({"type": "function_call_output", "call_id": id, "output": RESULT});
+        assert_eq!(*result, expected, "{sent}");
 
         let sent = turns_on_a_light(&model, Provider::Anthropic, stream).await;
         let id = &sent["messages"][1]["content"][0]["id"];

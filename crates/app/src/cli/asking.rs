@@ -38,6 +38,7 @@ const MODEL_HELP: &str = "The model that is asked:
   local                        the one of [models.local] in the config
   anthropic:claude-sonnet-4-5  Anthropic, with the key in $ANTHROPIC_API_KEY
   openai:gpt-5-mini            OpenAI, with the key in $OPENAI_API_KEY
+  openai-responses:gpt-5.4     OpenAI's Responses API, with the same key
   openai:NAME@http://host/v1   a server that speaks OpenAI's chat completions, key or not
   ollama:qwen3:0.6b[@http://host:11434]
   demo                         none: answers that are built in, to see how it works

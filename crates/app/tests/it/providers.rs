@@ -32,6 +32,21 @@ fn replies(provider: &str) -> [Reply; 2] {
                 ]),
             ]
         }
+        "openai-responses" => {
+            let call = json!({"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "math_eval", "arguments": arguments});
+            let usage = json!({"input_tokens": 10, "output_tokens": 5});
+            let end = json!({"type": "response.completed", "response": {"status": "completed", "usage": usage}});
+            [
+                events(&[
+                    json!({"type": "response.output_item.done", "output_index": 0, "item": call}),
+                    end.clone(),
+                ]),
+                events(&[
+                    json!({"type": "response.output_text.delta", "output_index": 0, "delta": "It is 4."}),
+                    end,
+                ]),
+            ]
+        }
         "anthropic" => {
             let begin = json!({"type": "message_start", "message": {"usage": {"input_tokens": 10, "output_tokens": 1}}});
             let end = |reason: &str| json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 5}});
@@ -86,7 +101,9 @@ fn run(place: &TestFolder, words: &[&str]) -> CommandOutput {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_provider_makes_a_call_and_answers() {
     // ML-1, ML-8, ML-10
-    for (provider, path) in [("openai", "/v1"), ("anthropic", ""), ("ollama", "")] {
+    for (provider, path) in
+        [("openai", "/v1"), ("openai-responses", "/v1"), ("anthropic", ""), ("ollama", "")]
+    {
         let server = ProviderServer::start(replies(provider)).await;
         let place = TestFolder::new();
         let model = format!("{provider}:m@{}{path}", server.url());
@@ -112,6 +129,7 @@ async fn keys_come_from_the_config_or_the_environment() {
     // ML-10
     for (provider, path, variable, header) in [
         ("openai", "/v1", "OPENAI_API_KEY", "authorization"),
+        ("openai-responses", "/v1", "OPENAI_API_KEY", "authorization"),
         ("anthropic", "", "ANTHROPIC_API_KEY", "x-api-key"),
     ] {
         let server = ProviderServer::start([]).await;

@@ -17,6 +17,7 @@ use crate::frames::Framing;
 
 pub(super) static INFO: ProviderInfo = ProviderInfo {
     code: "anthropic",
+    telemetry_name: "anthropic",
     default_base_url: "https://api.anthropic.com",
     key_variable: Some("ANTHROPIC_API_KEY"),
     base_url_variable: Some("ANTHROPIC_BASE_URL"),

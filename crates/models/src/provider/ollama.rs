@@ -20,6 +20,7 @@ use crate::frames::Framing;
 
 pub(super) static INFO: ProviderInfo = ProviderInfo {
     code: "ollama",
+    telemetry_name: "ollama",
     default_base_url: "http://127.0.0.1:11434",
     key_variable: None,
     base_url_variable: None,

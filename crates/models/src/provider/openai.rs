@@ -18,6 +18,7 @@ use crate::frames::Framing;
 
 pub(super) static INFO: ProviderInfo = ProviderInfo {
     code: "openai",
+    telemetry_name: "openai",
     default_base_url: "https://api.openai.com/v1",
     key_variable: Some("OPENAI_API_KEY"),
     base_url_variable: Some("OPENAI_BASE_URL"),

@@ -148,7 +148,7 @@ async fn what_cannot_be_used_says_so() {
     assert!(recording.settled().await.is_empty());
 }
 
-// ML-1, ML-3: what SmolLM2 under llama.cpp said, over two wires, without SmolLM2.
+// ML-1, ML-3: what SmolLM2 under llama.cpp said, over three wires, without SmolLM2.
 #[tokio::test]
 async fn a_real_models_call_is_understood() {
     for (provider, file) in KEPT {

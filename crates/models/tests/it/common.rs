@@ -16,6 +16,14 @@ pub(crate) fn unused_address() -> String {
     format!("http://{}", listener.local_addr().unwrap())
 }
 
+/// What a provider's base address has behind the root.
+pub(crate) fn base_path(provider: Provider) -> &'static str {
+    match provider {
+        Provider::OpenAi | Provider::OpenAiResponses => "/v1",
+        _ => "",
+    }
+}
+
 /// A model at a fake provider.
 pub(crate) struct Setup {
     pub(crate) server: ProviderServer,
@@ -34,8 +42,7 @@ impl Setup {
     ) -> Self {
         let server = ProviderServer::start(replies).await;
         let mut config = ModelConfig::new(provider, "test-model");
-        let path = if provider == Provider::OpenAi { "/v1" } else { "" };
-        config.base_url = Some(format!("{}{path}", server.url()));
+        config.base_url = Some(format!("{}{}", server.url(), base_path(provider)));
         change(&mut config);
         let model = connect(&config).unwrap();
         Self { server, model }

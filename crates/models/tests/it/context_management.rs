@@ -1,4 +1,4 @@
-//! Anthropic's own context management: how it is asked for, what it says, and that a summary goes back as it came.
+//! The providers' own context management: how it is asked for, what it says, and that a summary goes back as it came.
 
 use std::num::NonZeroU64;
 
@@ -125,6 +125,37 @@ async fn a_summary_goes_back_as_it_came() {
     }
 }
 
+// RN-3: OpenAI's summary is encrypted, and goes back as it came.
+#[tokio::test]
+async fn openai_makes_a_summary() {
+    let summary = json!({"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAA"});
+    let text = json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": "Hi", "annotations": []}]});
+    let answer = json!({"status": "completed", "output": [summary, text], "usage": {}});
+    for (context, entry) in [
+        (None, json!({"type": "compaction"})),
+        (NonZeroU64::new(100_000), json!({"type": "compaction", "compact_threshold": 60_000})),
+        (NonZeroU64::new(100), json!({"type": "compaction", "compact_threshold": 1_000})),
+    ] {
+        let replies = [Reply::json(200, &answer), Reply::json(200, &answer)];
+        let change = |config: &mut ModelConfig| {
+            managed(ContextManagement::Compact)(config);
+            config.context = context;
+        };
+        let setup = Setup::with(Provider::OpenAiResponses, replies, change).await;
+        assert!(setup.model.manages_context());
+        let asked = Message::User("Weather?".into());
+        let (turn, heard) = setup.ask_after(std::slice::from_ref(&asked), false).await;
+        assert_eq!(edits(&heard), [ContextEdits { compacted: true, ..ContextEdits::default() }]);
+        let messages = [asked, Message::Ai(turn.unwrap().message), Message::User("Sure?".into())];
+        setup.ask_after(&messages, false).await.0.unwrap();
+        let [first, second] = &setup.server.captured()[..] else { panic!() };
+        assert_eq!(first.body["context_management"], json!([entry]));
+        let input = second.body["input"].as_array().unwrap();
+        assert_eq!(input[1..3], [summary.clone(), text.clone()]);
+    }
+}
+
 // RN-3: one that failed is no summary, and goes back all the same.
 #[tokio::test]
 async fn a_summary_that_failed_is_none() {
@@ -141,12 +172,16 @@ async fn a_summary_that_failed_is_none() {
 }
 
 #[test]
-fn it_is_read_from_a_config_and_only_anthropic_has_it() {
+fn it_is_read_from_a_config_and_few_have_it() {
     let text = "provider = 'openai'\nmodel = 'm'\ncontext_management = 'clear_tool_uses'";
     let config: ModelConfig = toml::from_str(text).unwrap();
     let error = connect(&config).err().unwrap();
     assert_eq!(error.kind, FailureKind::Config);
     assert!(error.to_string().contains("is for anthropic"), "{error}");
+    let text = "provider = 'openai-responses'\nmodel = 'm'\ncontext_management = 'clear_tool_uses'";
+    let error = connect(&toml::from_str(text).unwrap()).err().unwrap();
+    assert_eq!(error.kind, FailureKind::Config);
+    assert!(error.to_string().contains("has `compact` only"), "{error}");
     let text = "provider = 'anthropic'\nmodel = 'm'\ncontext_management = 'compact'";
     assert!(connect(&toml::from_str(text).unwrap()).is_ok());
     let wrong = "provider = 'anthropic'\nmodel = 'm'\ncontext_management = 'provider'";

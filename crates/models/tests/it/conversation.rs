@@ -79,6 +79,17 @@ async fn openai_gets_its_rules() {
     insta::assert_snapshot!(sent(Provider::OpenAi, change).await);
 }
 
+// ML-1, ML-6
+#[tokio::test]
+async fn openai_responses_gets_its_rules() {
+    let change = |config: &mut ModelConfig| {
+        config.max_tokens = Some(100);
+        config.temperature = Some(0.5);
+        config.think = Some(Think::Level("low".to_owned()));
+    };
+    insta::assert_snapshot!(sent(Provider::OpenAiResponses, change).await);
+}
+
 // ML-1, ML-2, ML-6
 #[tokio::test]
 async fn ollama_gets_its_rules() {
@@ -219,12 +230,14 @@ async fn audio_goes_to_models_that_hear() {
     for (provider, hears) in [
         (Provider::OpenAi, true),
         (Provider::OpenAi, false),
+        (Provider::OpenAiResponses, true),
         (Provider::Anthropic, true),
         (Provider::Ollama, true),
     ] {
         let setup = silent(provider, |config| config.audio = hears).await;
         setup.ask_after(&messages, true).await.0.unwrap_err();
-        let sent = setup.server.captured()[0].body["messages"].clone();
+        let body = &setup.server.captured()[0].body;
+        let sent = body.get("messages").unwrap_or(&body["input"]).clone();
         assert!(sent.to_string().contains("[audio: audio/wav]"), "{sent}");
         let heard = provider == Provider::OpenAi && hears;
         assert_eq!(sent.to_string().contains("UklG"), heard, "{provider}: {sent}");
@@ -270,6 +283,8 @@ async fn what_a_caller_insists_on_is_sent() {
     let seen = UserMessage { images: vec![image], .."This?".into() };
     let one = json!({"type": "function", "function": {"name": "get_weather"}});
     let url = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}});
+    let input =
+        json!({"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,AAAA"});
     let source = json!({"type": "base64", "media_type": "image/png", "data": "AAAA"});
     let cases = [
         (
@@ -283,6 +298,12 @@ async fn what_a_caller_insists_on_is_sent() {
             Provider::OpenAi,
             [json!("required"), one],
             json!({"role": "user", "content": [{"type": "text", "text": "This?"}, url]}),
+            2,
+        ),
+        (
+            Provider::OpenAiResponses,
+            [json!("required"), json!({"type": "function", "name": "get_weather"})],
+            json!({"role": "user", "content": [{"type": "input_text", "text": "This?"}, input]}),
             2,
         ),
         (
@@ -303,7 +324,9 @@ async fn what_a_caller_insists_on_is_sent() {
         let captured = setup.server.captured();
         for (captured, choice) in captured.iter().zip(&choices) {
             assert_eq!(&captured.body["tool_choice"], choice, "{provider}");
-            assert_eq!(captured.body["messages"][0], message, "{provider}");
+            let body = &captured.body;
+            let sent = body.get("messages").unwrap_or(&body["input"]);
+            assert_eq!(sent[0], message, "{provider}");
         }
         assert_eq!(captured[0].body["tools"].as_array().map(Vec::len), Some(2));
         assert_eq!(captured[1].body["tools"].as_array().map(Vec::len), Some(shown));

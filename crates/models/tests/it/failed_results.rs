@@ -21,7 +21,7 @@ async fn told(provider: Provider) -> Value {
         failed("Error: the lamp is gone", "b"),
     ];
     setup.ask_after(&messages, false).await.0.unwrap_err();
-    setup.server.captured()[0].body["messages"].clone()
+    setup.server.captured()[0].body.clone()
 }
 
 // RS-4
@@ -32,7 +32,7 @@ async fn anthropic_gets_the_flag_and_the_text_unchanged() {
         {"type": "tool_result", "tool_use_id": "a", "is_error": true, "content": "the lamp is broken"},
         {"type": "tool_result", "tool_use_id": "b", "is_error": true, "content": "Error: the lamp is gone"}
     ]);
-    assert_eq!(sent[2]["content"], expected, "{sent}");
+    assert_eq!(sent["messages"][2]["content"], expected, "{sent}");
 }
 
 // RS-4
@@ -40,7 +40,10 @@ async fn anthropic_gets_the_flag_and_the_text_unchanged() {
 async fn wires_without_a_flag_say_it_once_in_the_text() {
     for provider in [Provider::Ollama, Provider::OpenAi] {
         let sent = told(provider).await;
-        assert_eq!(sent[2]["content"], "Error: the lamp is broken", "{sent}");
-        assert_eq!(sent[3]["content"], "Error: the lamp is gone", "{sent}");
+        assert_eq!(sent["messages"][2]["content"], "Error: the lamp is broken", "{sent}");
+        assert_eq!(sent["messages"][3]["content"], "Error: the lamp is gone", "{sent}");
     }
+    let sent = told(Provider::OpenAiResponses).await;
+    assert_eq!(sent["input"][3]["output"], "Error: the lamp is broken", "{sent}");
+    assert_eq!(sent["input"][4]["output"], "Error: the lamp is gone", "{sent}");
 }

@@ -5,8 +5,11 @@ use switchboard_models::{Message, ModelConfig, Provider, Request, ToolReply, Tur
 use switchboard_toolcall::ToolSpec;
 
 /// The recordings that are kept, each of one provider's endpoint, streamed.
-pub(crate) const KEPT: [(Provider, &str); 2] =
-    [(Provider::OpenAi, "smollm2-openai.json"), (Provider::Anthropic, "smollm2-anthropic.json")];
+pub(crate) const KEPT: [(Provider, &str); 3] = [
+    (Provider::OpenAi, "smollm2-openai.json"),
+    (Provider::OpenAiResponses, "smollm2-openai-responses.json"),
+    (Provider::Anthropic, "smollm2-anthropic.json"),
+];
 
 /// Where they lie.
 pub(crate) const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cassettes");
@@ -14,7 +17,7 @@ pub(crate) const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cass
 /// Two turns at the endpoint whose root is `url`: the call, and what is said to its result.
 pub(crate) async fn converse(url: &str, provider: Provider) -> Vec<Turn> {
     let mut config = ModelConfig::new(provider, "smollm2");
-    let path = if provider == Provider::OpenAi { "/v1" } else { "" };
+    let path = if provider == Provider::Anthropic { "" } else { "/v1" };
     config.base_url = Some(format!("{url}{path}"));
     config.temperature = Some(0.0);
     let model = connect(&config).unwrap();

@@ -5,6 +5,8 @@
 mod common;
 mod context_management;
 mod openai;
+mod openai_responses;
+mod openai_search;
 mod ollama;
 mod anthropic;
 mod network;

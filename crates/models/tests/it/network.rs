@@ -112,6 +112,7 @@ async fn addresses_as_people_write_them() {
     for (provider, suffix, path) in [
         (Provider::OpenAi, "/v1/", "/v1/chat/completions"),
         (Provider::OpenAi, "/openai/v2", "/openai/v2/chat/completions"),
+        (Provider::OpenAiResponses, "/v1", "/v1/responses"),
         (Provider::Anthropic, "", "/v1/messages"),
         (Provider::Anthropic, "/v1", "/v1/messages"),
         (Provider::Ollama, "/", "/api/chat"),

@@ -102,6 +102,14 @@ fn thoughts(provider: Provider) -> Option<NativeContent> {
             {"type": "tool_use", "id": "call_2", "name": "home_light_set", "input": {}},
             {"type": "tool_use", "id": "x", "name": "either", "input": {}},
             {"type": "tool_use", "id": "call_4", "name": "xx", "input": {}}]),
+        Provider::OpenAiResponses => json!([
+            {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm"}], "encrypted_content": "gAAA"},
+            {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "phase": "commentary",
+                "content": [{"type": "output_text", "text": "Let me look.", "annotations": []}]},
+            {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "get_weather", "arguments": "{\"city\":\"Oslo\",\"n\":1.0}"},
+            {"type": "function_call", "id": "fc_2", "call_id": "call_2", "name": "home_light_set", "arguments": "{}"},
+            {"type": "function_call", "id": "fc_3", "call_id": "x", "name": "either", "arguments": "{}"},
+            {"type": "function_call", "id": "fc_4", "call_id": "call_4", "name": "xx", "arguments": "{}"}]),
         Provider::Ollama => json!({"thinking": "Hm"}),
         _ => return None,
     };

@@ -7,6 +7,8 @@ than they look, this is stricter than they are:
 - pydantic checks `Iterable[...]` only when somebody iterates; here somebody does.
 - Ollama's ChatRequest takes any mapping as a message; here each is read as the SDK's Message. Its models drop fields that they do
   not have, and the SDK of 2026 has not all that the server has; here those fields are named, and any other is refused.
+- What a model said is, among the inputs of OpenAI's Responses API, the type of an output, with the id and status that OpenAI gave it. What
+  another model said has none; the API takes it without, and other servers take no other form of it. They are filled in here.
 - `temperature` is gone from Anthropic's types since version 1.0, because new models reject it. Older ones and compatible servers
   take it, through `extra_body` in that SDK; we send it only where the user has set it.
 """
@@ -19,6 +21,7 @@ from collections.abc import Iterator
 import anthropic.types
 import ollama
 import openai.types.chat
+import openai.types.responses.response_create_params
 import openai.types.shared_params
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from typing_extensions import is_typeddict
@@ -111,12 +114,27 @@ def check_ollama(body: dict) -> None:
         strangers(ollama.Options.model_validate(body["options"], strict=True), body["options"], "options")
 
 
+def with_output_fields(item: dict) -> dict:
+    """The item with what only OpenAI can give it, if the model said it."""
+    if item.get("type") != "message" or item.get("role") != "assistant":
+        return item
+    parts = [{"annotations": [], **part} if part.get("type") == "output_text" else part for part in item["content"]]
+    return {"id": "msg_1", "status": "completed", **item, "content": parts}
+
+
+def check_responses(body: dict) -> None:
+    body = {**body, "input": [with_output_fields(item) for item in body["input"]]}
+    exhaust(RESPONSES.validate_python(body, strict=True))
+
+
 forbid_strangers(anthropic.types, openai.types)
 ANTHROPIC = TypeAdapter(anthropic.types.message_create_params.MessageCreateParams)
 OPENAI = TypeAdapter(openai.types.chat.completion_create_params.CompletionCreateParams)
+RESPONSES = TypeAdapter(openai.types.responses.response_create_params.ResponseCreateParams)
 CHECKS = {
     "anthropic": check_anthropic,
     "openai": lambda body: exhaust(OPENAI.validate_python(body, strict=True)),
+    "openai-responses": check_responses,
     "ollama": check_ollama,
 }
 

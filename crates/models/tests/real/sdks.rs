@@ -12,8 +12,12 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_models::{ModelConfig, Provider, Request, Think, ToolChoice, connect};
+use switchboard_models::{
+    AiMessage, Arguments, FoundTools, Message, ModelCall, ModelConfig, Provider, Request, Think,
+    ToolChoice, ToolReply, connect,
+};
 use switchboard_testkit::{ProviderServer, Reply};
+use switchboard_toolcall::ToolSpec;
 
 use crate::conversation::{messages, tools};
 
@@ -80,14 +84,46 @@ async fn sent(provider: Provider) -> Vec<Value> {
     server.captured().into_iter().map(|captured| captured.body).collect()
 }
 
-// ML-1, ML-5, ML-6
+/// What a provider gets that defers the definitions of found tools: a search, and a call of what it found.
+async fn searched(provider: Provider) -> Value {
+    let server = ProviderServer::start([Reply::json(401, &json!({"error": "enough"}))]).await;
+    let spec = |name| ToolSpec::new(name, "What it does", json!({"type": "object"}));
+    let tools = [FoundTools::SEARCH, "read_result", "home.light"].map(spec);
+    let said = |id: &str, name: &str| {
+        let (id, name, args) = (id.to_owned(), name.to_owned(), Arguments::parse("{}"));
+        let call = ModelCall { id, name, args, recovered: false };
+        Message::Ai(AiMessage { tool_calls: vec![call], ..AiMessage::default() })
+    };
+    let reply = |id: &str| {
+        let (tool_call_id, content) = (id.to_owned(), "ok".to_owned());
+        Message::Tool(ToolReply { tool_call_id, content, ..ToolReply::default() })
+    };
+    let searches = ["s1", "s2"].map(|id| [said(id, FoundTools::SEARCH), reply(id)]).concat();
+    let called = vec![said("c1", "home.light"), reply("c1")];
+    let messages = [vec![Message::User("Light!".into())], searches, called].concat();
+    let mut found = FoundTools::default();
+    found.add("s1".to_owned(), vec!["home.light".to_owned()], false);
+    let mut config = ModelConfig::new(provider, "test-model");
+    config.base_url = Some(server.url());
+    let mut request = Request::new(&messages).with_tools(&tools);
+    (request.fixed_tools, request.found) = (Some(2), Some(&found));
+    connect(&config).unwrap().ask(&request, &|_| {}).await.unwrap_err();
+    let body = server.captured().remove(0).body;
+    assert!(body.to_string().contains("\"defer_loading\":true"), "{body}");
+    body
+}
+
+// ML-1, ML-5, ML-6, FT-3
 #[tokio::test]
 async fn what_we_send_is_of_the_sdks_types() {
     let mut requests = Vec::new();
     for &provider in Provider::ALL {
         requests.extend(sent(provider).await.into_iter().map(|body| (provider, body)));
     }
-    assert_eq!(requests.len(), 24);
+    assert_eq!(requests.len(), 32);
+    for provider in [Provider::Anthropic, Provider::OpenAiResponses] {
+        requests.push((provider, searched(provider).await));
+    }
     for ((provider, body), answer) in requests.iter().zip(judge(&requests)) {
         assert_eq!(answer, "ok", "{provider}: {body}");
     }
@@ -106,6 +142,7 @@ struct Mistake {
 fn mistakes() -> Vec<Mistake> {
     let mistake = |provider, at, instead, said| Mistake { provider, at, instead, said };
     let (anthropic, openai, ollama) = (Provider::Anthropic, Provider::OpenAi, Provider::Ollama);
+    let responses = Provider::OpenAiResponses;
     vec![
         mistake(anthropic, "/max_tokens", Value::Null, "max_tokens"),
         mistake(anthropic, "/tools/0/input_schema", Value::Null, "input_schema"),
@@ -131,6 +168,13 @@ fn mistakes() -> Vec<Mistake> {
             "text",
         ),
         mistake(openai, "/stream_options", json!(true), "stream_options"),
+        mistake(responses, "/store", json!("no"), "store"),
+        mistake(responses, "/tools/0/strict", Value::Null, "strict"),
+        mistake(responses, "/tools/0/function", json!({}), "function"),
+        mistake(responses, "/input/3/id", Value::Null, "id"),
+        mistake(responses, "/input/5/arguments", json!({}), "arguments"),
+        mistake(responses, "/input/9/is_error", json!(true), "is_error"),
+        mistake(responses, "/tools/0/type", json!("tool_search"), "Extra inputs"),
         mistake(ollama, "/messages/3/tool_calls/0/function/arguments", json!("{}"), "arguments"),
         mistake(ollama, "/messages/4/tool_name", json!(7), "tool_name"),
         mistake(ollama, "/messages/4/is_error", json!(true), "is_error"),

@@ -22,6 +22,22 @@ fn right(provider: &str) -> Value {
             {"role": "tool", "tool_call_id": "a", "content": "1"},
             {"role": "tool", "tool_call_id": "b", "content": "2"}]})
         }
+        "openai-responses" => {
+            let function = json!({"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": false});
+            let mut found = function.clone();
+            found["name"] = json!("g");
+            found["defer_loading"] = json!(true);
+            json!({"store": false, "tools": [{"type": "tool_search", "execution": "client"}, function], "input": [
+                {"role": "user", "content": "x"},
+                {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "e"},
+                {"type": "tool_search_call", "call_id": "s", "execution": "client", "arguments": {}},
+                {"type": "tool_search_output", "call_id": "s", "execution": "client", "tools": [found]},
+                {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+                {"type": "function_call", "call_id": "b", "name": "g", "namespace": "g", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "a", "output": "1"},
+                {"type": "function_call_output", "call_id": "b", "output": "2"},
+                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]}]})
+        }
         _ => json!({"options": {"num_ctx": 9}, "truncate": false, "shift": false, "stream": true,
             "tools": [{"function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}}],
             "messages": [
@@ -115,6 +131,40 @@ fn each_rule_of_openai_can_be_broken() {
         ("/messages/0/role", json!("bot"), "role \"bot\""),
     ];
     assert_each_is_found("openai", table);
+}
+
+#[test]
+fn each_rule_of_openai_responses_can_be_broken() {
+    let found = json!({"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": false, "defer_loading": true});
+    let table = [
+        ("/store", json!(true), "is stored"),
+        ("/messages", json!([]), "messages"),
+        ("/tools/0", Value::Null, "and 0 tools that search"),
+        ("/tools/0", json!({"type": "tool_search"}), "and 2 tools that search"),
+        ("/tools/1/strict", Value::Null, "f is strict"),
+        ("/tools/1/defer_loading", json!(true), "f of tools: defer_loading"),
+        ("/tools/1/name", json!("a.b"), "tool name"),
+        ("/tool_choice", json!({"type": "function", "name": "g"}), "tool_choice \"g\""),
+        ("/input/3/tools/0/defer_loading", json!(false), "g of a search: defer_loading"),
+        ("/input/3/tools/1", found, "f is defined twice"),
+        ("/input/3", Value::Null, "(\"tool_search_call\", \"s\")"),
+        ("/input/3/type", json!("function_call_output"), "no function_call \"s\" waits"),
+        ("/input/2/arguments", json!("{}"), "arguments that are not an object"),
+        ("/input/4/arguments", json!("{"), "arguments that cannot be"),
+        ("/input/4/namespace", json!("f"), "namespace \"f\" of f"),
+        ("/input/5/namespace", Value::Null, "namespace null of g"),
+        ("/input/5/call_id", json!("a"), "call id \"a\""),
+        ("/input/5/call_id", json!("x".repeat(65)), "call id \"xxx"),
+        ("/input/7", Value::Null, "[(\"function_call\", \"b\")] have no result"),
+        ("/input/7", json!({"role": "user", "content": "x"}), "[(\"function_call\", \"b\")] wait"),
+        ("/input/7/output", json!([{"type": "output_text", "text": "x"}]), "parts that cannot be"),
+        ("/input/8/content", json!("x"), "parts that cannot be"),
+        ("/input/8/content", json!([]), "parts that cannot be"),
+        ("/input/0/role", json!("bot"), "without role"),
+        ("/input/1/encrypted_content", json!(""), "reasoning without content"),
+        ("/input/2", json!({"role": "user", "content": "x"}), "without its following item"),
+    ];
+    assert_each_is_found("openai-responses", table);
 }
 
 #[test]

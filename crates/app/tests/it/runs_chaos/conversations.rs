@@ -10,7 +10,7 @@ pub(super) fn check(messages: &[Value]) {
     let mut messages: Vec<Message> = serde_json::from_value(json!(messages)).unwrap();
     messages.push(Message::User("Go on".into()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    for provider in [Provider::Anthropic, Provider::OpenAi, Provider::Ollama] {
+    for &provider in Provider::ALL {
         let sent = runtime.block_on(sent(provider, &messages));
         assert_eq!(rules::broken(provider.code(), &sent), Vec::<String>::new(), "{sent:#}");
     }
@@ -19,8 +19,7 @@ pub(super) fn check(messages: &[Value]) {
 async fn sent(provider: Provider, messages: &[Message]) -> Value {
     let server = ProviderServer::start([Reply::json(400, &json!({"error": "heard"}))]).await;
     let mut config = ModelConfig::new(provider, "test-model");
-    let path = if provider == Provider::OpenAi { "/v1" } else { "" };
-    config.base_url = Some(format!("{}{path}", server.url()));
+    config.base_url = Some(server.url());
     config.max_tokens = Some(100);
     config.images = Some(true);
     let model = connect(&config).unwrap();

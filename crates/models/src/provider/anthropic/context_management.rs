@@ -7,9 +7,6 @@ use crate::{ContextEdits, ContextManagement, ModelConfig, json};
 /// The name of the header that asks for features under test.
 pub(super) const BETA: &str = "anthropic-beta";
 
-/// The part of the window, in percent, from which on the API acts, if the settings say how large the window is.
-const TRIGGER: u64 = 60;
-
 /// The API makes no summary of fewer tokens.
 const LEAST_COMPACTED: u64 = 50_000;
 
@@ -28,11 +25,11 @@ pub(super) fn beta(config: &ModelConfig) -> Option<String> {
 
 /// Returns the field of the request.
 pub(super) fn field(config: &ModelConfig) -> Option<Value> {
-    let window = config.context.map(|window| window.get() * TRIGGER / 100);
+    let trigger = ContextManagement::trigger(config);
     let (kind, trigger) = match config.context_management? {
-        ContextManagement::ClearToolUses => ("clear_tool_uses_20250919", window),
+        ContextManagement::ClearToolUses => ("clear_tool_uses_20250919", trigger),
         ContextManagement::Compact => {
-            ("compact_20260112", window.map(|tokens| tokens.max(LEAST_COMPACTED)))
+            ("compact_20260112", trigger.map(|tokens| tokens.max(LEAST_COMPACTED)))
         }
     };
     let mut edit = json!({"type": kind});
