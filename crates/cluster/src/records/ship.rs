@@ -20,7 +20,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::{make, subject};
+use super::{answers::AnsweringTask, make, subject};
 
 /// How many lines are sent before the servers must acknowledge them.
 const BATCH: usize = 256;
@@ -188,6 +188,9 @@ impl Shipper {
         make(&self.cluster, self.max_age).await?;
         info!(node = %export.node().id, "ships records to the cluster");
         self.progress.set_node(Some(export.node().clone()));
+        // Who ships a store is the one process that answers for it.
+        let _answers =
+            AnsweringTask::start(&self.cluster, self.folder.clone(), export.node().clone()).await?;
         let mut looks = 0;
         loop {
             let is_last = stop.is_cancelled();

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::json;
 use switchboard_audit::{
-    CallStage, Config as Audit, Filter, Reader, Record, SharedRecords, Store, ToolStatsSum,
+    CallStage, Config as Audit, FigureQuery, Filter, Reader, Record, SharedRecords, Store,
 };
 use switchboard_cluster::records::{CallerRecords, ReadProgress, Records, ShippingTask, ship_once};
 use switchboard_runtime::ToolExecutor;
@@ -19,7 +19,7 @@ use switchboard_workers::{Cluster, Config};
 use tempfile::TempDir;
 
 /// How long records stay in the stream.
-const MONTH: Duration = Duration::from_secs(30 * 86400);
+pub(crate) const MONTH: Duration = Duration::from_secs(30 * 86400);
 /// How long the slowest machine may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
@@ -58,19 +58,19 @@ struct Number {
 }
 
 /// A store and an executor that records there.
-struct Node {
+pub(crate) struct Node {
     folder: TempDir,
     executor: Option<ToolExecutor>,
 }
 
 impl Node {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut node = Self { folder: tempfile::tempdir().unwrap(), executor: None };
         node.executor = Some(node.executor());
         node
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
@@ -87,7 +87,7 @@ impl Node {
         executor
     }
 
-    async fn call(&self, n: u64) -> CallId {
+    pub(crate) async fn call(&self, n: u64) -> CallId {
         let args = json!({"n": n}).as_object().cloned().unwrap();
         let call = ToolCall::new("number", args);
         let executor = self.executor.as_ref().unwrap();
@@ -253,7 +253,7 @@ async fn a_gateway_shows_follows_and_sums_the_calls_of_all_nodes() {
 
     // Each call once, in the order in which they ended; with a time, no others.
     let records = own.records().await;
-    let (mut each, mut sum) = (Vec::new(), ToolStatsSum::default());
+    let (mut each, mut sum) = (Vec::new(), FigureQuery::default().sums());
     let all = Filter::default();
     let read = records.each(
         &all,
