@@ -50,7 +50,10 @@ mod index;
 pub use chain::Hash;
 pub use config::{Config, Durability, OnFailure, Results};
 pub use error::Error;
-pub use export::{CallStage, CallUpdate, JournalExport, StoreNode};
+pub use export::{
+    CallStage, CallUpdate, ExportTarget, JournalExport, RecordDestination, ShippingProgress,
+    ShippingTask, StoreNode, ship_once,
+};
 pub use filter::Filter;
 pub use human_time::HumanTime;
 pub use key::{SigningKey, StoreFolder};

@@ -1,6 +1,6 @@
 //! The call records of all nodes, in one stream.
 //!
-//! Each node ships its journal to the stream ([`ShippingTask`]); every node can read it ([`Records`]). There is a message
+//! Each node ships its journal to the stream ([`RecordStream`]); every node can read it ([`Records`]). There is a message
 //! when a call begins and one when it ends, and the latter includes the former: so the stream can be read from its end.
 //! Duplicates are the same call at the same stage, and count once.
 //!
@@ -31,7 +31,7 @@ use crate::streams::find;
 pub use follow::ClusterFollower;
 pub use list::{ReadProgress, Records};
 pub use shared::CallerRecords;
-pub use ship::{ShippingProgress, ShippingTask, ship_once};
+pub use ship::RecordStream;
 
 /// The suffix of the stream's name, and a token of its subjects.
 const STREAM: &str = "records";

@@ -8,14 +8,15 @@ use std::{
 use futures_util::{FutureExt, StreamExt};
 use switchboard_audit::{
     CallFigures, FigureQuery, FigureSource, FigureWindow, Filter, GroupBy, Reader, Record,
-    SharedFigures, SharedRecords, SharedRecordsError,
+    SharedFigures, SharedRecords, SharedRecordsError, ShippingTask, ship_once,
 };
-use switchboard_cluster::records::{CallerRecords, Records, ShippingTask, ship_once};
-use switchboard_workers::Cluster;
+use switchboard_cluster::records::{CallerRecords, Records};
+use switchboard_testkit::nats::Nats;
+use switchboard_workers::{Cluster, Config};
 
 use crate::{
     TestCluster,
-    records::{LIMIT, MONTH, Node},
+    records::{LIMIT, Node, parts, stream},
     until,
 };
 
@@ -79,7 +80,7 @@ async fn nodes_sum_their_own_calls_and_who_does_not_answer_is_named() {
         }
     }
     let start =
-        |node: &Node| ShippingTask::start(connection.clone(), node.path().to_owned(), MONTH);
+        |node: &Node| ShippingTask::start(stream(connection.clone(), node), node.path().to_owned());
     let (first, second) = (start(&one), start(&other));
     let ids = [shipping(&first).await, shipping(&second).await];
     let task = start(&gone);
@@ -136,7 +137,7 @@ async fn figures_that_no_node_of_the_cluster_has_signed_do_not_count() {
     let connection = connected(&cluster).await;
     let node = Node::new();
     node.call(1).await;
-    ship_once(connection.clone(), node.path().to_owned(), MONTH).await.unwrap();
+    ship_once(stream(connection.clone(), &node), node.path().to_owned()).await.unwrap();
     let records = Records::new(connection);
     let found = ask(&records, &FigureQuery::default()).await;
     assert_eq!(found.nodes[0].source, FigureSource::Shipped);
@@ -160,7 +161,8 @@ async fn figures_that_no_node_of_the_cluster_has_signed_do_not_count() {
     assert_eq!(asked.sums.stats()[0].calls, 1);
     // Nor is a question answered that no node of the cluster asks.
     drop(questions);
-    let shipping = ShippingTask::start(cluster.cluster().await, node.path().to_owned(), MONTH);
+    let shipping =
+        ShippingTask::start(stream(cluster.cluster().await, &node), node.path().to_owned());
     until("it answers for itself", async || {
         ask(&records, &query).await.nodes[0].source == FigureSource::Node
     })
@@ -175,4 +177,34 @@ async fn figures_that_no_node_of_the_cluster_has_signed_do_not_count() {
     stranger.flush().await;
     assert!(answers.next().now_or_never().is_none(), "nobody answers a stranger");
     drop(shipping);
+}
+
+// RC-2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn figures_that_are_too_large_for_a_message_arrive() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("nats.conf");
+    std::fs::write(&config, "max_payload: 40000\n").unwrap();
+    let store = folder.path().join("store");
+    let nats = Nats::with(&parts(), &store, &["-c", config.to_str().unwrap()]);
+    let config = Config { nats: Some(nats.url()), ..Config::default() };
+    let cluster = Cluster::connect(&config).await.unwrap();
+    cluster.reached(LIMIT).await.unwrap();
+    let node = Node::new();
+    node.call(1).await;
+    let task = ShippingTask::start(stream(cluster.clone(), &node), node.path().to_owned());
+    shipping(&task).await;
+    let records = Records::new(cluster);
+    let (from, step) = (SystemTime::now() - Duration::from_secs(5000), Duration::from_secs(1));
+    let mut window = FigureWindow { from, step, steps: 10_000, by: GroupBy::Tool };
+    let asked = |window| FigureQuery { filter: Filter::default(), window: Some(window) };
+    let found = ask(&records, &asked(window)).await;
+    assert_eq!(found.nodes[0].source, FigureSource::Node);
+    let figures = found.sums.figures();
+    assert_eq!((figures.total.calls, figures.steps.len()), (1, 10_000));
+    // More steps are refused, so the stream is read.
+    window.steps += 1;
+    let found = ask(&records, &asked(window)).await;
+    assert_eq!(found.nodes[0].source, FigureSource::Shipped);
+    assert_eq!(found.sums.figures().total.calls, 1);
 }
