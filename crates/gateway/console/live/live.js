@@ -140,6 +140,7 @@ class Live {
       this.scope.press(filter.isWide);
       this.#filter = filter;
       this.#still = null;
+      this.#isLoaded = false;
       this.#calls.filter(filter);
       this.bar.show(filter);
       this.saved.show(filter);
@@ -166,6 +167,7 @@ class Live {
     }
     this.#isLoaded = true;
     this.#draw();
+    this.#look();
   }
 
   /** @param {import('../types').LiveEvent[]} events */
@@ -231,7 +233,8 @@ class Live {
 
   /** Stands still while somebody reads, so that nothing moves away under the pointer. */
   #look() {
-    const wantsStill = this.#isPaused || this.#isUnderPointer || !this.#rows.isAtTop;
+    // Before the records are there, there is nothing to read: a click that led here leaves the pointer over the list.
+    const wantsStill = this.#isLoaded && (this.#isPaused || this.#isUnderPointer || !this.#rows.isAtTop);
     if (wantsStill && !this.#still) this.#still = { calls: this.#calls.shown.slice(), came: this.#calls.came };
     if (!wantsStill && this.#still) {
       this.#still = null;
