@@ -10,7 +10,7 @@ fn record(tool: &str, second: u64, nanoseconds: u64, outcome: CallOutcome) -> Re
         id: CallId::generate(),
         tool: tool.to_owned(),
         server: None,
-        caller: (second % 2 == 0).then(|| "ada".to_owned()),
+        caller: second.is_multiple_of(2).then(|| "ada".to_owned()),
         client: None,
         conversation: None,
         run: None,
