@@ -42,8 +42,8 @@ pub(crate) struct Connections {
     announced_failures: watch::Sender<Vec<ServerFailure>>,
     /// How long to wait for servers that are connecting.
     startup_wait: Duration,
-    /// Ships records, if this process is part of a cluster.
-    shipper: Option<RecordShipper>,
+    /// Ships records to where the config says.
+    shipper: RecordShipper,
 }
 
 impl App {
@@ -75,7 +75,8 @@ impl App {
             None => None,
         };
         let startup_wait = loaded.settings.mcp.startup_wait.0;
-        Ok(Connections { servers, apis, groups, announced_failures, startup_wait, shipper: None })
+        let shipper = RecordShipper::default();
+        Ok(Connections { servers, apis, groups, announced_failures, startup_wait, shipper })
     }
 
     fn server_deps(
@@ -176,9 +177,9 @@ impl Connections {
         &self.servers
     }
 
-    /// Ships records, if this process is part of a cluster.
-    pub(crate) fn shipper(&self) -> Option<&RecordShipper> {
-        self.shipper.as_ref()
+    /// Returns what ships records.
+    pub(crate) fn shipper(&self) -> &RecordShipper {
+        &self.shipper
     }
 
     /// Returns the groups of workers; `None` without a cluster.
@@ -247,8 +248,6 @@ pub(crate) async fn while_connected<T>(
         () = lock_watch::follow(app, &connections) => unreachable!("the lock is watched without an end"),
     };
     connections.close().await;
-    if let Some(shipper) = connections.shipper {
-        shipper.finish().await;
-    }
+    connections.shipper.finish().await;
     outcome
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use switchboard_runtime::{ExecutorBuilder, ToolManager};
-use switchboard_telemetry::{Config, Error, Telemetry};
+use switchboard_telemetry::{Config, Error, RecordLog, Telemetry};
 use switchboard_toolcall::text;
 
 use crate::environment;
@@ -17,8 +17,7 @@ impl TelemetryExport {
     /// # Errors
     /// The settings are invalid.
     pub(crate) fn new(config: &Config) -> Result<Option<Self>, Error> {
-        let variable = |name: &str| environment::variable(name).ok();
-        let telemetry = Telemetry::new(&completed(config.clone(), &variable))?;
+        let telemetry = Telemetry::new(&with_environment(config))?;
         Ok(telemetry.map(|telemetry| Self(Arc::new(telemetry))))
     }
 
@@ -37,6 +36,18 @@ impl Drop for TelemetryExport {
     fn drop(&mut self) {
         self.0.close();
     }
+}
+
+/// Returns the log store that receives records; `None` if the settings name none.
+///
+/// # Errors
+/// The settings are invalid.
+pub(crate) fn record_log(config: &Config) -> Result<Option<RecordLog>, Error> {
+    RecordLog::new(&with_environment(config))
+}
+
+fn with_environment(config: &Config) -> Config {
+    completed(config.clone(), &|name| environment::variable(name).ok())
 }
 
 /// Returns the settings, completed from the environment.

@@ -1,13 +1,14 @@
-//! Exports the journal to other systems, with a cursor in a file beside it.
+//! Exports the journal to other systems, with a cursor for each in a file beside it.
 //!
-//! Nothing is lost while nobody receives: the journal has it. One process at a time exports a store, whichever processes write to
-//! it. Delivery is at least once: what was exported but not committed comes again, so receivers must ignore a call's stage that
+//! Nothing is lost while nobody receives: the journal has it. One process at a time exports a store to a target, whichever
+//! processes write to it. Delivery is at least once: what was exported but not committed comes again, so receivers must ignore a call's stage that
 //! they have seen.
 
 mod cursor;
 mod lines;
 mod node;
 mod call_update;
+mod shipping;
 
 use std::{
     fs::{self, File, TryLockError},
@@ -34,10 +35,31 @@ use lines::{SegmentLine, SegmentLines};
 
 pub use call_update::{CallStage, CallUpdate};
 pub use node::StoreNode;
+pub use shipping::{RecordDestination, ShippingProgress, ShippingTask, ship_once};
+
+/// Where a store is exported to: each has a cursor of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportTarget {
+    /// The stream of the cluster.
+    Cluster,
+    /// A log store that speaks OTLP.
+    Otlp,
+}
+
+impl ExportTarget {
+    /// Returns the name of its cursor's file.
+    pub(crate) fn file(self) -> &'static str {
+        match self {
+            Self::Cluster => "told.json",
+            Self::Otlp => "told-otlp.json",
+        }
+    }
+}
 
 /// The updates of a store that were not exported yet.
 pub struct JournalExport {
     layout: Layout,
+    target: ExportTarget,
     node: StoreNode,
     /// How far the journal was read.
     read: ExportCursor,
@@ -46,16 +68,19 @@ pub struct JournalExport {
 }
 
 impl JournalExport {
-    /// Makes this process the exporter of a store; returns `None` if another process is, or if the store is empty.
+    /// Makes this process the exporter of a store to a target; returns `None` if another process is, or if the store is empty.
     ///
     /// # Errors
     /// The folder cannot be written to.
-    pub fn open(folder: impl Into<StoreFolder>) -> Result<Option<Self>, Error> {
+    pub fn open(
+        folder: impl Into<StoreFolder>,
+        target: ExportTarget,
+    ) -> Result<Option<Self>, Error> {
         let layout = Layout::new(folder);
         if !layout.exists()? {
             return Ok(None);
         }
-        let path = layout.export_cursor().with_extension("lock");
+        let path = layout.export_cursor(target).with_extension("lock");
         let mut options = File::options();
         let lock = private_files::open(options.create(true).truncate(false).write(true), &path);
         let lock = lock.map_err(Error::file("open", &path))?;
@@ -65,8 +90,8 @@ impl JournalExport {
             Err(TryLockError::Error(error)) => return Err(Error::file("lock", &path)(error)),
         }
         let node = StoreNode::of(&layout)?;
-        let read = ExportCursor::read(&layout)?;
-        Ok(Some(Self { layout, node, read, _lock: lock }))
+        let read = ExportCursor::read(&layout, target)?;
+        Ok(Some(Self { layout, target, node, read, _lock: lock }))
     }
 
     /// Returns the store's node.
@@ -125,7 +150,7 @@ impl JournalExport {
     /// # Errors
     /// The store cannot be written to.
     pub fn commit(&self) -> Result<(), Error> {
-        let path = self.layout.export_cursor();
+        let path = self.layout.export_cursor(self.target);
         let text = serde_json::to_vec(&self.read).unwrap_or_default();
         artifacts::write(&path, &[&text]).map_err(Error::file("write", &path))
     }

@@ -6,6 +6,7 @@ mod search;
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, types::Value};
+use serde::{Deserialize, Serialize};
 use switchboard_toolcall::{CallId, ToolPattern};
 
 use crate::{
@@ -15,7 +16,8 @@ use crate::{
 };
 
 /// Selects records; unset fields match everything.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
     /// A pattern of the tool's name.
     pub tool: Option<String>,

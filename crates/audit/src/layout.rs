@@ -13,6 +13,7 @@ use switchboard_toolcall::CallId;
 
 use crate::{
     error::Error,
+    export::ExportTarget,
     key::{SigningKey, StoreFolder},
 };
 
@@ -91,9 +92,9 @@ impl Layout {
         self.root.join("node.json")
     }
 
-    /// Returns the file of the export cursor.
-    pub(crate) fn export_cursor(&self) -> PathBuf {
-        self.root.join("told.json")
+    /// Returns the file of an export's cursor.
+    pub(crate) fn export_cursor(&self, target: ExportTarget) -> PathBuf {
+        self.root.join(target.file())
     }
 
     /// Returns whether anything was ever written there.

@@ -50,17 +50,23 @@ mod index;
 pub use chain::Hash;
 pub use config::{Config, Durability, OnFailure, Results};
 pub use error::Error;
-pub use export::{CallStage, CallUpdate, JournalExport, StoreNode};
+pub use export::{
+    CallStage, CallUpdate, ExportTarget, JournalExport, RecordDestination, ShippingProgress,
+    ShippingTask, StoreNode, ship_once,
+};
 pub use filter::Filter;
 pub use human_time::HumanTime;
 pub use key::{SigningKey, StoreFolder};
 pub use reader::{
-    CallActivity, CallFigure, CallFigures, FigureWindow, GroupBy, Reader, RecordFollower,
-    ToolStats, ToolStatsSum,
+    CallActivity, CallFigure, CallFigures, FigureQuery, FigureSums, FigureWindow, GroupBy, Reader,
+    RecordFollower, ToolStats,
 };
 pub use record::{CallDetail, CallOutcome, LinePosition, Record};
 pub use retention::gc;
-pub use shared_records::{RecordTest, SharedCallFollower, SharedRecords, SharedRecordsError};
+pub use shared_records::{
+    FigureSource, NodeFigures, RecordTest, SharedCallFollower, SharedFigures, SharedRecords,
+    SharedRecordsError,
+};
 pub use store::Store;
 pub use usage::{StoreUsage, usage};
 pub use verify::{DamagedLine, OpenSegment, SignatureStatus, VerifyReport, verify};

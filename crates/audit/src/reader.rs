@@ -3,6 +3,7 @@
 mod detail;
 mod prefix;
 mod counting;
+mod sums;
 mod stats;
 mod figures;
 mod activity;
@@ -32,7 +33,8 @@ use crate::{
 pub use activity::CallActivity;
 pub use figures::{CallFigure, CallFigures, FigureWindow, GroupBy};
 pub use follow::RecordFollower;
-pub use stats::{ToolStats, ToolStatsSum};
+pub use stats::ToolStats;
+pub use sums::{FigureQuery, FigureSums};
 
 pub(crate) use detail::{LineReader, line as line_at};
 

@@ -4,8 +4,9 @@ use switchboard_toolcall::{BoxError, BoxFuture, CallId};
 
 use crate::{
     error::Error,
-    export::CallStage,
+    export::{CallStage, StoreNode},
     filter::Filter,
+    reader::{FigureQuery, FigureSums},
     record::{CallDetail, Record},
 };
 
@@ -28,11 +29,49 @@ pub trait SharedRecords: Send + Sync {
     /// As [`list`](Self::list).
     fn show(&self, id: CallId) -> BoxFuture<'_, Result<Option<CallDetail>, SharedRecordsError>>;
 
+    /// Returns the sums of the calls that match, over all nodes: each sums its own.
+    ///
+    /// # Errors
+    /// No node can be asked, or a pattern is invalid.
+    fn figures<'a>(
+        &'a self,
+        query: &'a FigureQuery,
+    ) -> BoxFuture<'a, Result<SharedFigures, SharedRecordsError>>;
+
     /// Follows the calls that begin or end from now on.
     ///
     /// # Errors
     /// The records cannot be read.
     fn follow(&self) -> BoxFuture<'_, Result<Box<dyn SharedCallFollower>, SharedRecordsError>>;
+}
+
+/// Figures over all nodes.
+#[derive(Clone, Debug)]
+pub struct SharedFigures {
+    /// Of the nodes whose calls are known.
+    pub sums: FigureSums,
+    /// The nodes that have such calls, or may have.
+    pub nodes: Vec<NodeFigures>,
+}
+
+/// A node, and where the figures of its calls are from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeFigures {
+    /// The node.
+    pub node: StoreNode,
+    /// Where they are from.
+    pub source: FigureSource,
+}
+
+/// Where the figures of a node's calls are from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FigureSource {
+    /// The node itself, which has all its calls.
+    Node,
+    /// The records that it has shipped: it did not answer.
+    Shipped,
+    /// Nowhere: it did not answer, and has shipped more than may be read. Its calls are not in the sums.
+    Missing,
 }
 
 /// Why the records of all nodes could not be read.

@@ -12,14 +12,13 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::{Registry, Unit},
 };
+use switchboard_audit::ShippingProgress;
 use switchboard_workers::{Cluster, Groups, groups::GroupTotals, jobs};
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
 use tracing::debug;
-
-use crate::records::ShippingProgress;
 
 pub use workers::present;
 

@@ -1,10 +1,14 @@
 //! The call records of all nodes, in one stream.
 //!
-//! Each node ships its journal to the stream ([`ShippingTask`]); every node can read it ([`Records`]). There is a message
+//! Each node ships its journal to the stream ([`RecordStream`]); every node can read it ([`Records`]). There is a message
 //! when a call begins and one when it ends, and the latter includes the former: so the stream can be read from its end.
 //! Duplicates are the same call at the same stage, and count once.
+//!
+//! Figures are not read from the stream: each node that ships sums its own calls when it is asked to ([`Records::figures`]).
 
+mod answers;
 mod each;
+mod figures;
 mod follow;
 mod list;
 mod nodes;
@@ -27,7 +31,7 @@ use crate::streams::find;
 pub use follow::ClusterFollower;
 pub use list::{ReadProgress, Records};
 pub use shared::CallerRecords;
-pub use ship::{ShippingProgress, ShippingTask, ship_once};
+pub use ship::RecordStream;
 
 /// The suffix of the stream's name, and a token of its subjects.
 const STREAM: &str = "records";
@@ -40,6 +44,17 @@ fn subject(cluster: &Cluster, node: &str, stage: CallStage) -> String {
 /// Returns the subject for all nodes' calls at this stage.
 fn subjects(cluster: &Cluster, stage: CallStage) -> String {
     format!("{}.*.{}", cluster.names().subject(&["record"]), stage.as_str())
+}
+
+/// Returns the subjects of these nodes' calls at all stages.
+fn subjects_of(cluster: &Cluster, nodes: &[String]) -> Vec<String> {
+    let subject = |node: &String| format!("{}.*", cluster.names().subject(&["record", node]));
+    nodes.iter().map(subject).collect()
+}
+
+/// Returns the subject of questions to a node about its figures.
+fn figures_subject(cluster: &Cluster, node: &str) -> String {
+    cluster.names().subject(&["figures", node])
 }
 
 /// Returns the stream; creates it if it does not exist.

@@ -5,7 +5,7 @@ import { figure } from './chart.js';
 import { fill, h } from './dom.js';
 import { count, duration, words } from './format.js';
 import { change, here } from './router.js';
-import { empty, head, segments, trouble } from './widgets.js';
+import { empty, head, scopes, segments, trouble } from './widgets.js';
 
 /** @import { Figures, Route, Stats, View } from './types' */
 
@@ -30,6 +30,8 @@ export function open(place, route) {
   let since = '1h';
   /** The span that is shown if the address names none. */
   let usual = '1h';
+  /** Whether the calls of all nodes of the cluster are counted. */
+  let isWide = false;
   let timer = 0;
   let isClosed = false;
   const body = h('div', { class: 'overview-body' });
@@ -39,21 +41,26 @@ export function open(place, route) {
     since,
     (span) => change({ since: span }),
   );
-  place.append(head('Overview', spans.element), body);
+  const scope = scopes((wide) => change({ scope: wide ? 'cluster' : null }));
+  place.append(head('Overview', scope.element, spans.element), body);
 
   async function look() {
     clearTimeout(timer);
-    const span = since;
+    const [span, wide] = [since, isWide];
     try {
       const { step } = SPANS[span] ?? { step: '1m' };
-      const ask = (/** @type {string} */ more) => get(`/api/stats?since=${span}&step=${step}&top=${TOP}&${more}`);
+      const ask = (/** @type {string} */ more) =>
+        get(`/api/stats?since=${span}&step=${step}&top=${TOP}&${more}${wide ? '&cluster=true' : ''}`);
       const answers = await Promise.all([
         ask('by=tool&sort=p95'),
         ask('by=caller&sort=calls'),
         ask('by=tool&sort=calls'),
       ]);
-      if (span === since && !isClosed) fill(body, content(.../** @type {[Stats, Stats, Stats]} */ (answers)));
+      // Something else was chosen meanwhile, which is looked up already.
+      if (span !== since || wide !== isWide) return;
+      if (!isClosed) fill(body, content(.../** @type {[Stats, Stats, Stats]} */ (answers)));
     } catch (error) {
+      if (span !== since || wide !== isWide) return;
       fill(body, trouble(error, look));
     }
     if (!isClosed) timer = setTimeout(look, LOOK);
@@ -62,13 +69,15 @@ export function open(place, route) {
   function update(next) {
     const wanted = next.query.get('since') ?? usual;
     since = wanted in SPANS ? wanted : '1h';
+    isWide = next.query.get('scope') === 'cluster';
     spans.press(since);
+    scope.press(isWide);
     look();
   }
   if (route.query.has('since')) update(route);
   else begin();
   async function begin() {
-    usual = await fitting();
+    usual = await fitting(route.query.get('scope') === 'cluster');
     if (!isClosed) update(here());
   }
   return {
@@ -80,11 +89,14 @@ export function open(place, route) {
   };
 }
 
-/** The span into which the calls of the last hour fit best; a longer one where there were none. */
-async function fitting() {
+/**
+ * The span into which the calls of the last hour fit best; a longer one where there were none.
+ * @param {boolean} isWide
+ */
+async function fitting(isWide) {
   try {
     /** @type {Stats} */
-    const { steps, until } = await get('/api/stats?since=1h&step=1m&by=tool&top=1');
+    const { steps, until } = await get(`/api/stats?since=1h&step=1m&by=tool&top=1${isWide ? '&cluster=true' : ''}`);
     const first = steps.find(({ calls }) => calls > 0);
     if (!first) return '24h';
     const minutes = (new Date(until).getTime() - new Date(first.at).getTime()) / 60_000;
@@ -102,13 +114,17 @@ async function fitting() {
  */
 function content(slow, callers, busy) {
   const { total } = slow;
+  const notes = silentNodes(slow);
   if (total.calls === 0) {
-    return empty(
-      'No calls in this time',
-      'Choose a longer span, or make a call in ',
-      h('a', { href: '/tools' }, 'Tools'),
-      '.',
-    );
+    return [
+      ...notes,
+      empty(
+        'No calls in this time',
+        'Choose a longer span, or make a call in ',
+        h('a', { href: '/tools' }, 'Tools'),
+        '.',
+      ),
+    ];
   }
   return [
     h(
@@ -125,10 +141,34 @@ function content(slow, callers, busy) {
       tile('p95', duration(total.p95_ms)),
       tile('p99', duration(total.p99_ms)),
     ),
+    ...notes,
     slow.partial &&
+      !slow.nodes?.some(({ source }) => source === 'missing') &&
       h('p', { class: 'note' }, 'There are more calls than can be counted at once: these are the newest 500,000.'),
     charts(slow),
     rankings(slow, callers, busy),
+  ];
+}
+
+/** What a link to Live needs to show the calls of the same nodes. */
+function inScope() {
+  return new URLSearchParams(location.search).get('scope') === 'cluster' ? '&scope=cluster' : '';
+}
+
+/**
+ * Which nodes did not answer, and what that means for the figures.
+ * @param {Stats} stats
+ */
+function silentNodes({ nodes = [] }) {
+  const names = (/** @type {string} */ wanted) =>
+    nodes
+      .filter(({ source }) => source === wanted)
+      .map(({ id, host }) => `${host} (…${id.slice(-4)})`)
+      .join(', ');
+  const [shipped, missing] = [names('shipped'), names('missing')];
+  return [
+    shipped && h('p', { class: 'note' }, `Did not answer, so that the calls that they have shipped count: ${shipped}.`),
+    missing && h('p', { class: 'note' }, `Did not answer, so that their calls are missing here: ${missing}.`),
   ];
 }
 
@@ -179,7 +219,7 @@ function rankings(slow, callers, busy) {
         .sort(([, one], [, other]) => other - one)
         .map(([kind, number]) => ({
           name: words(kind),
-          address: `/live?outcome=${kind}`,
+          address: `/live?outcome=${kind}${inScope()}`,
           value: number,
           shown: count(number),
         })),
@@ -219,7 +259,7 @@ function rows(stats, value, unit, key) {
     .slice(0, TOP)
     .map((group) => ({
       name: group.name ?? 'anonymous',
-      address: group.name ? `/live?${key}=${encodeURIComponent(group.name)}` : null,
+      address: group.name ? `/live?${key}=${encodeURIComponent(group.name)}${inScope()}` : null,
       value: value(group),
       shown: unit(value(group)),
     }));

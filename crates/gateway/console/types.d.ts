@@ -217,6 +217,8 @@ export interface Stats {
   kinds: Record<string, number>;
   steps: (Figures & { at: string })[];
   groups: (Figures & { name: string | null })[];
+  /** Of all nodes of a cluster, and where the figures of each are from. */
+  nodes?: { id: string; host: string; source: 'node' | 'shipped' | 'missing' }[];
 }
 
 export interface Approval {

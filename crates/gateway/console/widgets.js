@@ -2,7 +2,7 @@
 
 import { byId, fill, h } from './dom.js';
 import { tone, words } from './format.js';
-import { Problem } from './api.js';
+import { get, Problem } from './api.js';
 import { icon } from './icons.js';
 
 /** @import { Child } from './dom.js' */
@@ -134,6 +134,26 @@ export function segments(label, choices, chosen, choose) {
   const press = (value) =>
     buttons.forEach((button) => button.setAttribute('aria-pressed', String(button.dataset.value === value)));
   return { element: h('div', { class: 'segments', role: 'group', 'aria-label': label }, buttons), press };
+}
+
+/**
+ * The switch between the calls of this gateway and those of all nodes; hidden unless the gateway is one of a cluster.
+ * @param {(isWide: boolean) => void} choose
+ */
+export function scopes(choose) {
+  /** @type {[string, string][]} */
+  const choices = [
+    ['gateway', 'This gateway'],
+    ['cluster', 'All nodes'],
+  ];
+  const { element, press } = segments('Calls of', choices, 'gateway', (scope) => choose(scope === 'cluster'));
+  element.hidden = true;
+  get('/api/gateway').then(
+    ({ cluster }) => (element.hidden = !cluster),
+    // Without it, the calls of this gateway are shown.
+    () => {},
+  );
+  return { element, press: (/** @type {boolean} */ isWide) => press(isWide ? 'cluster' : 'gateway') };
 }
 
 /**

@@ -20,6 +20,8 @@ pub struct Config {
     pub sample: f64,
     /// Whether metrics are sent too.
     pub metrics: bool,
+    /// Whether the records of ended calls are sent too, as log records, from the journal.
+    pub records: bool,
 }
 
 impl Default for Config {
@@ -31,6 +33,7 @@ impl Default for Config {
             arguments: false,
             sample: 1.0,
             metrics: true,
+            records: false,
         }
     }
 }

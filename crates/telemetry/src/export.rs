@@ -67,8 +67,8 @@ impl Export {
     }
 }
 
-/// The address without a slash at its end.
-fn checked(address: &str) -> Result<String, Error> {
+/// Returns the address without a slash at its end.
+pub(crate) fn checked(address: &str) -> Result<String, Error> {
     let wrong = || Error::Address(address.to_owned());
     let uri: Uri = address.parse().map_err(|_| wrong())?;
     let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
@@ -78,7 +78,7 @@ fn checked(address: &str) -> Result<String, Error> {
     }
 }
 
-fn headers(config: &Config) -> Result<HashMap<String, String>, Error> {
+pub(crate) fn headers(config: &Config) -> Result<HashMap<String, String>, Error> {
     for (name, value) in &config.headers {
         let is_name = HeaderName::try_from(name).is_ok();
         if !is_name || HeaderValue::try_from(value).is_err() {
@@ -88,7 +88,7 @@ fn headers(config: &Config) -> Result<HashMap<String, String>, Error> {
     Ok(config.headers.clone().into_iter().collect())
 }
 
-fn resource(config: &Config) -> Resource {
+pub(crate) fn resource(config: &Config) -> Resource {
     let name = config.service_name.as_deref().unwrap_or("switchboard").to_owned();
     let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
     Resource::builder().with_service_name(name).with_attribute(version).build()

@@ -1,8 +1,8 @@
-//! Spans and metrics for OpenTelemetry, sent over OTLP.
+//! Spans, metrics and the records of calls for OpenTelemetry, sent over OTLP.
 //!
 //! [`Telemetry`] observes calls and makes a span of each. What a
 //! span and a metric is called follows OpenTelemetry's conventions for generative AI and MCP. Sending happens in a
-//! thread of its own; no call waits for it.
+//! thread of its own; no call waits for it. [`RecordLog`] is where a journal is shipped to.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -28,7 +28,9 @@ mod span;
 mod metrics;
 mod export;
 mod sender;
+mod records;
 
 pub use config::Config;
 pub use error::Error;
+pub use records::RecordLog;
 pub use telemetry::Telemetry;

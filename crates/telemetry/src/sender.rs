@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response};
 use opentelemetry_http::{HttpClient, HttpError};
-use reqwest::{Client, redirect};
+use reqwest::{Client, ClientBuilder, redirect};
 use tokio::runtime::{self, Runtime};
 
 /// How long a receiver has to take a batch.
@@ -65,17 +65,8 @@ impl Sender {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        // Fails if the host has installed a provider already, which is fine.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
-            .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT)
-            .timeout(ANSWER)
-            // The runtime only runs while we send, so that a closed idle connection would go unnoticed.
-            .pool_max_idle_per_host(0)
-            // A redirect must not leak the key.
-            .redirect(redirect::Policy::none())
-            .build()?;
+        // The runtime only runs while we send, so that a closed idle connection would go unnoticed.
+        let client = client().pool_max_idle_per_host(0).build()?;
         Ok(self.client.get_or_init(|| client))
     }
 
@@ -112,6 +103,18 @@ impl fmt::Debug for Sender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sender").field("address", &self.address).finish_non_exhaustive()
     }
+}
+
+/// Returns what makes clients for a receiver.
+pub(crate) fn client() -> ClientBuilder {
+    // Fails if the host has installed a provider already, which is fine.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        .timeout(ANSWER)
+        // A redirect must not leak the key.
+        .redirect(redirect::Policy::none())
 }
 
 /// Returns the root cause of an error: the layers above it only say that something failed.

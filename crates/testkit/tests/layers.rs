@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("access", &["egress", "runtime", "toolcall"]),
     ("audit", &["runtime", "toolcall"]),
     ("approvals", &["runtime", "toolcall"]),
-    ("telemetry", &["runtime", "toolcall"]),
+    ("telemetry", &["audit", "runtime", "toolcall"]),
     ("workers", &["runtime", "toolcall"]),
     ("local", &["math", "process", "sandbox", "toolcall"]),
     ("apis", &["local", "oauth", "runtime", "toolcall"]),

@@ -11,12 +11,15 @@ const MARGIN: usize = 16 * 1024;
 
 impl Cluster {
     /// Returns whether so many bytes are too many for a message.
-    pub(crate) fn is_large(&self, bytes: usize) -> bool {
+    pub fn is_large(&self, bytes: usize) -> bool {
         bytes.saturating_add(MARGIN) > self.max_payload()
     }
 
     /// Stores bytes. Returns the object's name.
-    pub(crate) async fn lay_down(&self, bytes: &Bytes) -> Result<String, Error> {
+    ///
+    /// # Errors
+    /// NATS cannot be reached, or does not take them.
+    pub async fn lay_down(&self, bytes: &Bytes) -> Result<String, Error> {
         let name = Ulid::generate().to_string();
         let refused = Error::refused("keep what is too large for a message");
         let bytes = self.signer().sign(Purpose::Large, &[&name], bytes);
@@ -25,7 +28,10 @@ impl Cluster {
     }
 
     /// Returns the bytes of an object.
-    pub(crate) async fn pick_up(&self, name: &str) -> Result<Bytes, Error> {
+    ///
+    /// # Errors
+    /// NATS cannot be reached, there is no such object, or it is not signed by a node of this cluster.
+    pub async fn pick_up(&self, name: &str) -> Result<Bytes, Error> {
         let refused = Error::refused("give back what was too large for a message");
         let bytes = self.objects().get(name).await.map_err(refused)?;
         // Parsing so much takes a while, and must not block the connection.
@@ -36,7 +42,7 @@ impl Cluster {
     }
 
     /// Deletes an object; if that fails, it expires after a week.
-    pub(crate) async fn take_away(&self, name: &str) {
+    pub async fn take_away(&self, name: &str) {
         if let Err(error) = self.objects().delete(name).await {
             tracing::debug!("`{name}` stays in the object store: {error}");
         }

@@ -264,9 +264,9 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 
 /// Adds figures of the cluster to the metrics until the returned value is dropped.
 fn watch_fleet(connections: &Connections, feed: &Feed) -> Option<FiguresTask> {
-    let shipper = connections.shipper()?;
-    let progress = shipper.progress().cloned();
-    let (watching, registry) = FiguresTask::start(connections.groups()?.clone(), progress);
+    let groups = connections.groups()?.clone();
+    let progress = connections.shipper().cluster_progress().cloned();
+    let (watching, registry) = FiguresTask::start(groups, progress);
     feed.metrics().add(registry);
     Some(watching)
 }

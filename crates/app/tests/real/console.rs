@@ -14,7 +14,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use switchboard_testkit::{ProviderServer, Reply, secrets};
+use switchboard_testkit::{ProviderServer, Reply, nats::Nats, secrets};
 use switchboard_toolcall::CallId;
 
 use crate::{
@@ -168,6 +168,22 @@ fn servers_are_watched_stopped_and_started() {
 #[test]
 fn the_overview_counts() {
     look(&servers(), "overview", &[]);
+}
+
+// GW-1, RC-2
+#[test]
+fn a_switch_shows_one_gateway_or_all_nodes() {
+    let [kept, here, there] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let nats = Nats::start(&part("."), kept.path());
+    let config = format!("[cluster]\nnats = '{}'\n", nats.url());
+    let (serving, other) =
+        (Serving::start(here.path(), &config), Serving::start(there.path(), &config));
+    let url = |serving: &Serving| format!("http://{}", serving.address);
+    run(here.path(), "fleet", &[&url(&serving), &url(&other)]);
+    let gone = url(&other);
+    other.stop();
+    run(here.path(), "fleet", &[&url(&serving), &gone, "Did not answer, so that the calls that"]);
+    serving.stop();
 }
 
 // GW-1, RS-3

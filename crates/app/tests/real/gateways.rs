@@ -167,6 +167,66 @@ fn a_token_and_its_rate_hold_over_both() {
 }
 
 /// What waits for a person, as a gateway lists it.
+// RC-2
+#[test]
+fn either_sums_the_calls_of_both_and_names_who_is_gone() {
+    let mut cluster = TestCluster::start("[serve]\nrequire_token = true\n");
+    let (ada, eve) = (cluster.token("ada", &[]), cluster.token("eve", &[]));
+    let watcher = cluster.token("ops", &["--watch"]);
+    for gateway in &cluster.gateways {
+        for body in [r#"{"expression": "6*7"}"#, r#"{"expression": "1+1"}"#, "{}"] {
+            ask(&gateway.address, "POST", "/api/tools/math_eval/call", &bearer(&ada), body);
+        }
+    }
+    let path = "/api/stats?since=1h&by=caller&cluster=true";
+    let stats = |gateway: &Serving, secret: &str| {
+        let answer = bearing(&gateway.address, path, secret);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json()
+    };
+    let sources = |stats: &Value| {
+        let nodes = stats["nodes"].as_array().unwrap().iter();
+        let mut sources: Vec<_> =
+            nodes.map(|node| node["source"].as_str().unwrap().to_owned()).collect();
+        sources.sort();
+        sources
+    };
+    for gateway in &cluster.gateways {
+        let all = wait_for("the figures of both", || {
+            let all = stats(gateway, &watcher);
+            (all["total"]["calls"] == 6 && sources(&all) == ["node", "node"]).then_some(all)
+        });
+        assert_eq!(all["kinds"], json!({"invalid_parameters": 2}));
+        assert_eq!(
+            (&all["groups"][0]["name"], &all["groups"][0]["calls"]),
+            (&json!("ada"), &json!(6))
+        );
+        let own = stats(gateway, &ada);
+        assert_eq!((&own["total"]["calls"], own.get("nodes")), (&json!(6), None));
+        assert_eq!(stats(gateway, &eve)["total"]["calls"], 0);
+        let alone = bearing(&gateway.address, "/api/stats?since=1h", &watcher).json();
+        assert_eq!(alone["total"]["calls"], 3);
+    }
+    let told = |cluster: &TestCluster| cluster.run(0, &["calls", "stats", "--cluster", "--json"]);
+    assert_eq!(
+        (&told(&cluster)[0]["tool"], &told(&cluster)[0]["calls"]),
+        (&json!("math_eval"), &json!(6))
+    );
+
+    // Killed, it cannot answer; what it has shipped counts, and it is named.
+    drop(cluster.gateways.remove(1));
+    let all = stats(&cluster.gateways[0], &watcher);
+    assert_eq!(
+        (&all["total"]["calls"], sources(&all)),
+        (&json!(6), vec!["node".to_owned(), "shipped".to_owned()])
+    );
+    let output =
+        switchboard(cluster.folders[0].path(), &["calls", "stats", "--cluster"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("did not answer: the calls that it has shipped count"), "{said}");
+    assert_eq!(told(&cluster)[0]["calls"], 6);
+}
+
 fn waiting(gateway: &Serving, secret: &str) -> Vec<Value> {
     let listed = bearing(&gateway.address, "/api/approvals", secret).json();
     listed["approvals"].as_array().unwrap().clone()

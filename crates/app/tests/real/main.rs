@@ -30,6 +30,7 @@ mod ten_tasks;
 mod small_model;
 mod read_texts;
 mod traces;
+mod record_log;
 mod household;
 mod sound;
 mod last_words;

@@ -28,6 +28,11 @@ pub(crate) struct Printed {
 
 impl Rotel {
     pub(crate) fn start(folder: &Path) -> Self {
+        Self::on(folder, free_port())
+    }
+
+    /// Starts one on this port; what it prints follows what one before it has printed in the folder.
+    pub(crate) fn on(folder: &Path, port: u16) -> Self {
         // Where in the part it lies depends on the version of Python.
         let venv = part("otlp-receiver/venv/lib");
         let mut pythons = fs::read_dir(venv).unwrap().map(|entry| entry.unwrap().path());
@@ -36,14 +41,15 @@ impl Rotel {
             agent.exists().then_some(agent)
         });
         let printed = folder.join("rotel.txt");
-        let (port, other) = (free_port(), free_port());
+        let other = free_port();
         let mut command = Command::new(agents.expect("the part has rotel-agent"));
         command.args(["start", "--otlp-http-endpoint", &format!("127.0.0.1:{port}")]);
         command.args(["--otlp-grpc-endpoint", &format!("127.0.0.1:{other}")]);
         command.args(["--exporter", "blackhole", "--debug-log-verbosity", "detailed"]);
-        command.args(["--debug-log", "traces", "--debug-log", "metrics"]);
+        command.args(["--debug-log", "traces", "--debug-log", "metrics", "--debug-log", "logs"]);
         command.current_dir(folder).stderr(File::create(folder.join("rotel.err")).unwrap());
-        let process = Ending(command.stdout(File::create(&printed).unwrap()).spawn().unwrap());
+        let output = File::options().create(true).append(true).open(&printed).unwrap();
+        let process = Ending(command.stdout(output).spawn().unwrap());
         wait_for("rotel", || TcpStream::connect(("127.0.0.1", port)).ok());
         Self { _process: process, printed, port }
     }
@@ -55,6 +61,21 @@ impl Rotel {
     /// Everything that it has received.
     pub(crate) fn text(&self) -> String {
         fs::read_to_string(&self.printed).unwrap()
+    }
+
+    /// The body of each log record, with its id; more than one if it was received more than once.
+    pub(crate) fn log_records(&self) -> BTreeMap<String, Vec<String>> {
+        let (text, mut body) = (self.text(), "");
+        let mut records = BTreeMap::<_, Vec<_>>::new();
+        for line in text.lines().map(str::trim) {
+            let value = |start: &str| line.strip_prefix(start)?.strip_suffix(')');
+            if let Some(text) = value("Body: Str(") {
+                body = text;
+            } else if let Some(id) = value("-> log.record.uid: Str(") {
+                records.entry(id.to_owned()).or_default().push(body.to_owned());
+            }
+        }
+        records
     }
 
     /// The spans of a trace, once there are so many.

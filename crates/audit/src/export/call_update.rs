@@ -1,6 +1,9 @@
 //! An exported update: the journal's own lines of a call, and their positions.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::{
+    borrow::Cow,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -57,6 +60,8 @@ pub struct CallUpdate {
 
 /// The most bytes of a value if the whole is too long.
 const SHORT: usize = 4096;
+/// The most bytes of what is around the lines.
+const ENVELOPE: usize = 2048;
 
 impl CallUpdate {
     /// Creates an update from lines; returns `None` if one of them is not JSON.
@@ -75,13 +80,17 @@ impl CallUpdate {
 
     /// Returns JSON of at most about `most` bytes: notes replace long values.
     pub fn to_json(&self, most: usize) -> Vec<u8> {
-        let write = |update: &Self| serde_json::to_vec(update).unwrap_or_default();
-        let json = write(self);
-        if json.len() <= most {
-            return json;
+        serde_json::to_vec(&*self.within(most)).unwrap_or_default()
+    }
+
+    /// Returns the update with at most about `most` bytes: notes replace long values.
+    pub fn within(&self, most: usize) -> Cow<'_, Self> {
+        let lines = self.begin.get().len() + self.end.as_ref().map_or(0, |end| end.get().len());
+        if lines + ENVELOPE <= most {
+            return Cow::Borrowed(self);
         }
         let (begin, end) = (shortened(&self.begin), self.end.as_deref().map(shortened));
-        write(&Self { begin, end, ..self.clone() })
+        Cow::Owned(Self { begin, end, ..self.clone() })
     }
 
     /// Parses the lines; returns `None` if one is damaged.

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fs, io};
 use serde::{Deserialize, Serialize};
 use switchboard_toolcall::CallId;
 
+use super::ExportTarget;
 use crate::{chain::Hash, error::Error, layout::Layout, reader::LineLocation};
 
 /// How far the journal was read.
@@ -31,8 +32,8 @@ impl SegmentPosition {
 
 impl ExportCursor {
     /// Reads the cursor of a store. A damaged one starts over: exporting twice does no harm.
-    pub(super) fn read(layout: &Layout) -> Result<Self, Error> {
-        let path = layout.export_cursor();
+    pub(super) fn read(layout: &Layout, target: ExportTarget) -> Result<Self, Error> {
+        let path = layout.export_cursor(target);
         match fs::read(&path) {
             Ok(text) => Ok(serde_json::from_slice(&text).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),

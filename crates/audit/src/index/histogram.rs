@@ -50,8 +50,9 @@ impl DurationHistogram {
                     theirs = their_rest;
                 }
                 Ordering::Equal => {
-                    if count + added != 0 {
-                        merged.push((*our, count + added));
+                    let sum = count.saturating_add(*added);
+                    if sum != 0 {
+                        merged.push((*our, sum));
                     }
                     (ours, theirs) = (our_rest, their_rest);
                 }
@@ -69,6 +70,16 @@ impl DurationHistogram {
     /// Returns how many durations there are.
     pub(crate) fn count(&self) -> u64 {
         self.buckets.iter().map(|(_, count)| count.max(&0).unsigned_abs()).sum()
+    }
+
+    /// Returns how many durations there are; `None` if the buckets were not made by [`encode`](Self::encode): not in their
+    /// order, without durations, or with too many.
+    pub(crate) fn checked_count(&self) -> Option<u64> {
+        let is_in_order = self.buckets.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let is_positive = self.buckets.iter().all(|(_, count)| *count > 0);
+        let mut counts = self.buckets.iter().map(|(_, count)| count.unsigned_abs());
+        let count = counts.try_fold(0_u64, u64::checked_add);
+        count.filter(|_| is_in_order && is_positive)
     }
 
     /// Returns the middle of the bucket that has the duration of this rank, from 0; `None` if there are not so many.

@@ -3,13 +3,15 @@
 use std::{fs, io::Write, process::Stdio};
 
 use serde_json::{Value, json};
-use switchboard_audit::{CallStage, CallUpdate, JournalExport, Reader};
+use switchboard_audit::{CallStage, CallUpdate, ExportTarget, JournalExport, Reader};
 use switchboard_toolcall::CallId;
 
 use crate::support::{Folder, call, executor, load};
 
 fn open(folder: &Folder) -> JournalExport {
-    JournalExport::open(folder.path()).unwrap().expect("nobody else tells of it")
+    JournalExport::open(folder.path(), ExportTarget::Cluster)
+        .unwrap()
+        .expect("nobody else tells of it")
 }
 
 /// Everything that is to be told, in steps.
@@ -33,7 +35,7 @@ fn stages(told: &[CallUpdate]) -> Vec<(CallId, CallStage)> {
 #[tokio::test]
 async fn every_line_is_told_once_and_again_only_where_that_was_not_noted() {
     let folder = Folder::new();
-    assert!(JournalExport::open(folder.path()).unwrap().is_none());
+    assert!(JournalExport::open(folder.path(), ExportTarget::Cluster).unwrap().is_none());
     assert!(!folder.path().exists(), "who only looks leaves nothing");
     let ids = folder.write(20).await;
     let both = |id: &CallId| [(*id, CallStage::Started), (*id, CallStage::Ended)];
@@ -48,7 +50,7 @@ async fn every_line_is_told_once_and_again_only_where_that_was_not_noted() {
     export.commit().unwrap();
     export.next(5).unwrap();
     // Nobody else tells of it meanwhile.
-    assert!(JournalExport::open(folder.path()).unwrap().is_none());
+    assert!(JournalExport::open(folder.path(), ExportTarget::Cluster).unwrap().is_none());
     drop(export);
     let mut export = open(&folder);
     assert_eq!(stages(&all(&mut export, 10)), expected[13..]);
@@ -105,7 +107,7 @@ fn what_a_dead_process_left_is_told_as_unknown_and_its_torn_line_never() {
     let arguments = [folder.path().into_os_string(), witness.into_os_string()];
     let mut child = load().args(arguments).args(["8", "0"]).stdout(Stdio::null()).spawn().unwrap();
     let mut export = loop {
-        if let Some(export) = JournalExport::open(folder.path()).unwrap() {
+        if let Some(export) = JournalExport::open(folder.path(), ExportTarget::Cluster).unwrap() {
             break export;
         }
     };

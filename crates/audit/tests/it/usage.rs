@@ -3,7 +3,7 @@
 use std::{fs, time::SystemTime};
 
 use serde_json::json;
-use switchboard_audit::{Error, Reader, usage, verify};
+use switchboard_audit::{Error, ExportTarget, JournalExport, Reader, usage, verify};
 
 use crate::support::{Folder, call, executor};
 
@@ -69,7 +69,7 @@ fn a_store_that_cannot_be_read_is_not_an_empty_one() {
         verify(folder.path()).err(),
         switchboard_audit::gc(&folder.path(), &Default::default()).err(),
         switchboard_audit::retention::preview(&folder.path(), &Default::default()).err(),
-        switchboard_audit::JournalExport::open(folder.path()).err(),
+        JournalExport::open(folder.path(), ExportTarget::Cluster).err(),
     ];
     for error in errors {
         assert_eq!(error.map(|error| error.to_string()), Some(says.clone()));

@@ -12,7 +12,7 @@ use switchboard_workers::Error;
 
 use super::{
     list::{ReadProgress, Records, has_any_since, instant},
-    open,
+    open, subjects_of,
     window::{self, StreamRecord},
 };
 
@@ -24,6 +24,21 @@ impl Records {
     /// As [`list`](Self::list).
     pub async fn each(
         &self,
+        filter: &Filter,
+        passes: RecordTest<'_>,
+        watch: impl FnMut(ReadProgress),
+        take: impl FnMut(CallDetail) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.each_of(&[], filter, passes, watch, take).await
+    }
+
+    /// As [`each`](Self::each), of the calls of these nodes, or of all if there are none.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list); or more messages would have to be read than may be.
+    pub(super) async fn each_of(
+        &self,
+        nodes: &[String],
         filter: &Filter,
         passes: RecordTest<'_>,
         mut watch: impl FnMut(ReadProgress),
@@ -51,8 +66,12 @@ impl Records {
             &stream,
             from,
             state.last_sequence,
+            subjects_of(&self.cluster, nodes),
             |StreamRecord { received_update, .. }| {
                 read += 1;
+                if read > self.most_read {
+                    return false;
+                }
                 watch(ReadProgress { read, all });
                 if let Some(detail) = received_update.and_then(|update| calls.ended(update)) {
                     flow = pass(detail);
@@ -61,6 +80,9 @@ impl Records {
             },
         )
         .await?;
+        if read > self.most_read {
+            return Err(Error::TooManyRecords { most: self.most_read });
+        }
         for detail in calls.rest() {
             if flow.is_break() {
                 break;

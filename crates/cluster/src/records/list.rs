@@ -31,7 +31,7 @@ const ORDER: Duration = Duration::from_millis(500);
 pub struct Records {
     pub(super) cluster: Cluster,
     /// How many messages a question may read.
-    most_read: u64,
+    pub(super) most_read: u64,
 }
 
 /// The progress of a long read.
@@ -50,7 +50,8 @@ impl Records {
     }
 
     /// Limits how many messages a question may read before it fails.
-    pub(super) fn reading_at_most(self, most_read: u64) -> Self {
+    #[must_use]
+    pub fn reading_at_most(self, most_read: u64) -> Self {
         Self { most_read, ..self }
     }
 
@@ -88,6 +89,7 @@ impl Records {
                 &stream,
                 begin,
                 last,
+                Vec::new(),
                 |StreamRecord { published, received_update, .. }| {
                     oldest = oldest.or(Some(published));
                     calls.take(received_update, passes);
@@ -136,18 +138,24 @@ impl Records {
         let from = DeliverPolicy::ByStartTime { start_time: instant(lowest) };
         let last = state.last_sequence;
         let mut read = 0;
-        window::read(&stream, from, last, |StreamRecord { received_update, .. }| {
-            read += 1;
-            if read > self.most_read {
-                return false;
-            }
-            let Some(update) = received_update else { return true };
-            if update.id.to_string().starts_with(&beginning) {
-                keep(&mut found, update.id, update, |update| update.stage);
-            }
-            let is_all = only.and_then(|only| found.get(&only));
-            is_all.is_none_or(|update| update.stage != CallStage::Ended)
-        })
+        window::read(
+            &stream,
+            from,
+            last,
+            Vec::new(),
+            |StreamRecord { received_update, .. }| {
+                read += 1;
+                if read > self.most_read {
+                    return false;
+                }
+                let Some(update) = received_update else { return true };
+                if update.id.to_string().starts_with(&beginning) {
+                    keep(&mut found, update.id, update, |update| update.stage);
+                }
+                let is_all = only.and_then(|only| found.get(&only));
+                is_all.is_none_or(|update| update.stage != CallStage::Ended)
+            },
+        )
         .await?;
         if read > self.most_read {
             return Err(Error::TooManyRecords { most: self.most_read });

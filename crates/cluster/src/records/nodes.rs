@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::SystemTime};
 
-use async_nats::jetstream::stream::Stream;
+use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use switchboard_audit::{CallStage, CallUpdate};
 use switchboard_workers::{Cluster, Error};
@@ -52,28 +52,44 @@ impl Nodes {
     }
 
     async fn ask(&self, stream: &Stream) -> Result<Option<HashMap<String, SystemTime>>, Error> {
-        let refused = || Error::refused("tell which nodes there are");
-        let wanted = subjects(&self.cluster, CallStage::Started);
-        let found = stream.info_with_subjects(wanted).await;
-        let found = found.map_err(|error| refused()(error.into()))?;
-        let found: Vec<(String, usize)> =
-            found.try_collect().await.map_err(|error| refused()(error.into()))?;
-        if found.len() > MANY {
+        let nodes = known(&self.cluster, stream).await?;
+        if nodes.len() > MANY {
             return Ok(None);
         }
-        let node = |(subject, _): (String, usize)| {
-            let (node, _) = subject.rsplit_once('.')?;
-            Some(node.rsplit_once('.')?.1.to_owned())
-        };
         let ask = async |node: String| {
-            let subject = subject(&self.cluster, &node, CallStage::Started);
-            // A message that was dropped meanwhile need not be read.
-            let message = stream.direct_get_last_for_subject(subject).await.ok()?;
-            let update = serde_json::from_slice::<CallUpdate>(&message.payload).ok()?;
-            Some((node, began(update.id)))
+            let last = last_update(&self.cluster, stream, &node).await.ok()??;
+            Some((node, began(last.id)))
         };
-        let asked = stream::iter(found.into_iter().filter_map(node)).map(ask);
+        let asked = stream::iter(nodes).map(ask);
         let asked: Vec<_> = asked.buffer_unordered(AT_ONCE).collect().await;
         Ok(Some(asked.into_iter().flatten().collect()))
+    }
+}
+
+/// Returns the ids of all nodes that have reported a call.
+pub(super) async fn known(cluster: &Cluster, stream: &Stream) -> Result<Vec<String>, Error> {
+    let refused = || Error::refused("tell which nodes there are");
+    let found = stream.info_with_subjects(subjects(cluster, CallStage::Started)).await;
+    let found = found.map_err(|error| refused()(error.into()))?;
+    let found: Vec<(String, usize)> =
+        found.try_collect().await.map_err(|error| refused()(error.into()))?;
+    let node = |(subject, _): (String, usize)| {
+        let (node, _) = subject.rsplit_once('.')?;
+        Some(node.rsplit_once('.')?.1.to_owned())
+    };
+    Ok(found.into_iter().filter_map(node).collect())
+}
+
+/// Returns the last call that a node has reported, as it began; `None` if it was dropped meanwhile, or cannot be parsed.
+pub(super) async fn last_update(
+    cluster: &Cluster,
+    stream: &Stream,
+    node: &str,
+) -> Result<Option<CallUpdate>, Error> {
+    let subject = subject(cluster, node, CallStage::Started);
+    match stream.direct_get_last_for_subject(subject).await {
+        Ok(message) => Ok(serde_json::from_slice(&message.payload).ok()),
+        Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::refused("tell what a node reported last")(error.into())),
     }
 }

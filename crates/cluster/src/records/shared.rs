@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use switchboard_audit::{
-    CallDetail, CallStage, Filter, Record, RecordTest, SharedCallFollower, SharedRecords,
-    SharedRecordsError,
+    CallDetail, CallStage, FigureQuery, Filter, Record, RecordTest, SharedCallFollower,
+    SharedFigures, SharedRecords, SharedRecordsError,
 };
 use switchboard_toolcall::{BoxFuture, CallId};
 use switchboard_workers::{Cluster, Error};
@@ -70,6 +70,17 @@ impl SharedRecords for CallerRecords {
             let _turn = self.turn().await?;
             let found = self.records.show(&id.to_string(), 1).await.map_err(failed)?;
             Ok(found.into_iter().next())
+        })
+    }
+
+    fn figures<'a>(
+        &'a self,
+        query: &'a FigureQuery,
+    ) -> BoxFuture<'a, Result<SharedFigures, SharedRecordsError>> {
+        Box::pin(async move {
+            let passes = query.filter().matcher()?;
+            let _turn = self.turn().await?;
+            self.records.figures(query, &passes, |_| {}).await.map_err(failed)
         })
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use async_nats::jetstream::{
-    consumer::{DeliverPolicy, pull},
+    consumer::{Consumer, DeliverPolicy, pull},
     stream::Stream,
 };
 use futures_util::StreamExt;
@@ -25,15 +25,23 @@ pub(super) struct StreamRecord {
     pub(super) received_update: Option<CallUpdate>,
 }
 
-/// Reads from a message on until the message `last`, or until `take` returns `false`.
+/// Reads from a message on until the message `last`, or until `take` returns `false`: those of `subjects`, or all if there
+/// are none.
 pub(super) async fn read(
     stream: &Stream,
     from: DeliverPolicy,
     last: u64,
+    subjects: Vec<String>,
     mut take: impl FnMut(StreamRecord) -> bool,
 ) -> Result<(), Error> {
     let refused = || Error::refused("read the records");
-    let mut messages = ordered(stream, from, Vec::new()).await?;
+    let consumer = consumer(stream, from, subjects).await?;
+    // There may be no message of the subjects: none would ever come.
+    if consumer.cached_info().num_pending == 0 {
+        return Ok(());
+    }
+    let messages = consumer.messages().await;
+    let mut messages = messages.map_err(|error| refused()(error.into()))?;
     loop {
         let message = match timeout(PATIENCE, messages.next()).await {
             Ok(Some(Ok(message))) => message,
@@ -54,13 +62,21 @@ pub(super) async fn read(
 pub(super) async fn ordered(
     stream: &Stream,
     from: DeliverPolicy,
-    filter_subjects: Vec<String>,
+    subjects: Vec<String>,
 ) -> Result<pull::Ordered, Error> {
+    let messages = consumer(stream, from, subjects).await?.messages().await;
+    messages.map_err(|error| Error::refused("read the records")(error.into()))
+}
+
+async fn consumer(
+    stream: &Stream,
+    from: DeliverPolicy,
+    filter_subjects: Vec<String>,
+) -> Result<Consumer<pull::OrderedConfig>, Error> {
     let config =
         pull::OrderedConfig { deliver_policy: from, filter_subjects, ..Default::default() };
-    let refused = || Error::refused("read the records");
-    let consumer = stream.create_consumer(config).await.map_err(|error| refused()(error.into()))?;
-    consumer.messages().await.map_err(|error| refused()(error.into()))
+    let created = stream.create_consumer(config).await;
+    created.map_err(|error| Error::refused("read the records")(error.into()))
 }
 
 /// Parses a message, and returns how many come after it.

@@ -7,6 +7,7 @@ mod access;
 mod approvals;
 mod credentials;
 mod figures;
+mod node_figures;
 mod rates;
 mod records;
 mod sign_ins;

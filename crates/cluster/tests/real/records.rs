@@ -9,9 +9,10 @@ use std::{
 
 use serde_json::json;
 use switchboard_audit::{
-    CallStage, Config as Audit, Filter, Reader, Record, SharedRecords, Store, ToolStatsSum,
+    CallStage, Config as Audit, FigureQuery, Filter, Reader, Record, SharedRecords, ShippingTask,
+    Store, ship_once,
 };
-use switchboard_cluster::records::{CallerRecords, ReadProgress, Records, ShippingTask, ship_once};
+use switchboard_cluster::records::{CallerRecords, ReadProgress, RecordStream, Records};
 use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::Nats;
 use switchboard_toolcall::{CallContext, CallId, ToolCall, ToolError, tool_fn};
@@ -58,19 +59,19 @@ struct Number {
 }
 
 /// A store and an executor that records there.
-struct Node {
+pub(crate) struct Node {
     folder: TempDir,
     executor: Option<ToolExecutor>,
 }
 
 impl Node {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut node = Self { folder: tempfile::tempdir().unwrap(), executor: None };
         node.executor = Some(node.executor());
         node
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
@@ -87,7 +88,7 @@ impl Node {
         executor
     }
 
-    async fn call(&self, n: u64) -> CallId {
+    pub(crate) async fn call(&self, n: u64) -> CallId {
         let args = json!({"n": n}).as_object().cloned().unwrap();
         let call = ToolCall::new("number", args);
         let executor = self.executor.as_ref().unwrap();
@@ -95,13 +96,18 @@ impl Node {
     }
 
     async fn ship(&self, own: &TestNats) -> ShippingTask {
-        ShippingTask::start(own.connect().await, self.path().to_owned(), MONTH)
+        ShippingTask::start(stream(own.connect().await, self), self.path().to_owned())
     }
 
     /// What its own store says: id and outcome, newest first.
     fn own(&self) -> Vec<(CallId, &'static str)> {
         ids_and_outcomes(&Reader::open(self.path()).unwrap().list(&Filter::default()).unwrap())
     }
+}
+
+/// Where a node ships its records to.
+pub(crate) fn stream(cluster: Cluster, node: &Node) -> RecordStream {
+    RecordStream::new(cluster, node.path().to_owned(), MONTH)
 }
 
 fn ids_and_outcomes(records: &[Record]) -> Vec<(CallId, &'static str)> {
@@ -186,7 +192,7 @@ async fn questions_are_answered_as_a_store_answers_them() {
         ids.push(node.call(n).await);
     }
     tokio::time::sleep(Duration::from_secs(3)).await;
-    ship_once(own.connect().await, node.path().to_owned(), MONTH).await.unwrap();
+    ship_once(stream(own.connect().await, &node), node.path().to_owned()).await.unwrap();
     let records = own.records().await;
     let expected = node.own();
     for limit in [1, 3, 200, 699, 700, 5000] {
@@ -220,7 +226,7 @@ async fn questions_are_answered_as_a_store_answers_them() {
     }
     let mut follow = records.follow().await.unwrap();
     let new = node.call(13).await;
-    ship_once(own.connect().await, node.path().to_owned(), MONTH).await.unwrap();
+    ship_once(stream(own.connect().await, &node), node.path().to_owned()).await.unwrap();
     let ended = tokio::time::timeout(LIMIT, follow.next()).await.unwrap();
     assert_eq!((ended.id, ended.outcome.code()), (new, "tool_error"));
 }
@@ -240,7 +246,7 @@ async fn a_gateway_shows_follows_and_sums_the_calls_of_all_nodes() {
         other.call(n).await;
     }
     for node in [&one, &other] {
-        ship_once(own.connect().await, node.path().to_owned(), MONTH).await.unwrap();
+        ship_once(stream(own.connect().await, node), node.path().to_owned()).await.unwrap();
     }
     let expected = both(&one, &other);
     let found = shared.list(&Filter::default(), &any).await.unwrap();
@@ -253,7 +259,7 @@ async fn a_gateway_shows_follows_and_sums_the_calls_of_all_nodes() {
 
     // Each call once, in the order in which they ended; with a time, no others.
     let records = own.records().await;
-    let (mut each, mut sum) = (Vec::new(), ToolStatsSum::default());
+    let (mut each, mut sum) = (Vec::new(), FigureQuery::default().sums());
     let all = Filter::default();
     let read = records.each(
         &all,
@@ -280,7 +286,7 @@ async fn a_gateway_shows_follows_and_sums_the_calls_of_all_nodes() {
 
     let mut follower = shared.follow().await.unwrap();
     let new = one.call(7).await;
-    ship_once(own.connect().await, one.path().to_owned(), MONTH).await.unwrap();
+    ship_once(stream(own.connect().await, &one), one.path().to_owned()).await.unwrap();
     let mut stages = Vec::new();
     while stages.len() < 2 {
         let (stage, detail) = tokio::time::timeout(LIMIT, follower.next()).await.unwrap();

@@ -8,7 +8,7 @@ import * as held from '../held.js';
 import { icon } from '../icons.js';
 import { isTyping } from '../keys.js';
 import { change, navigate } from '../router.js';
-import { empty, head, segments, toast, trouble } from '../widgets.js';
+import { empty, head, scopes, segments, toast, trouble } from '../widgets.js';
 import { Bar } from './bar.js';
 import { Calls } from './calls.js';
 import { detail } from './detail.js';
@@ -71,16 +71,8 @@ class Live {
     'list',
     (view) => change({ view: view === 'list' ? null : view }),
   );
-  /** Of which calls; only gateways of a cluster know of others. */
-  scope = segments(
-    'Calls of',
-    [
-      ['gateway', 'This gateway'],
-      ['cluster', 'All nodes'],
-    ],
-    'gateway',
-    (scope) => change({ scope: scope === 'cluster' ? scope : null }),
-  );
+  /** Of which calls. */
+  scope = scopes((isWide) => change({ scope: isWide ? 'cluster' : null }));
   pause = h('button', { type: 'button', 'aria-pressed': 'false', onclick: () => this.#toggle() }, 'Pause');
   save = h(
     'button',
@@ -101,12 +93,6 @@ class Live {
       this.bar.element,
       this.choosing,
       h('div', { class: 'split' }, h('div', { class: 'stage-frame' }, this.waiting, this.stage), this.panel),
-    );
-    this.scope.element.hidden = true;
-    get('/api/gateway').then(
-      ({ cluster }) => (this.scope.element.hidden = !cluster),
-      // Without it, the calls of this gateway are shown.
-      () => {},
     );
     const hover = (/** @type {boolean} */ isOver) => {
       this.#isUnderPointer = isOver;
@@ -151,9 +137,10 @@ class Live {
     if (!filter.equals(this.#filter)) {
       if (filter.isWide !== feed.isWide) this.#calls.clear();
       feed.widen(filter.isWide);
-      this.scope.press(filter.isWide ? 'cluster' : 'gateway');
+      this.scope.press(filter.isWide);
       this.#filter = filter;
       this.#still = null;
+      this.#isLoaded = false;
       this.#calls.filter(filter);
       this.bar.show(filter);
       this.saved.show(filter);
@@ -180,6 +167,7 @@ class Live {
     }
     this.#isLoaded = true;
     this.#draw();
+    this.#look();
   }
 
   /** @param {import('../types').LiveEvent[]} events */
@@ -245,7 +233,8 @@ class Live {
 
   /** Stands still while somebody reads, so that nothing moves away under the pointer. */
   #look() {
-    const wantsStill = this.#isPaused || this.#isUnderPointer || !this.#rows.isAtTop;
+    // Before the records are there, there is nothing to read: a click that led here leaves the pointer over the list.
+    const wantsStill = this.#isLoaded && (this.#isPaused || this.#isUnderPointer || !this.#rows.isAtTop);
     if (wantsStill && !this.#still) this.#still = { calls: this.#calls.shown.slice(), came: this.#calls.came };
     if (!wantsStill && this.#still) {
       this.#still = null;

@@ -1,6 +1,7 @@
 //! Figures over time, from the store if there is one, else from memory.
 
 mod query;
+mod shared;
 
 use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
 
@@ -24,6 +25,7 @@ use crate::{
     },
 };
 use query::{StatsQuery, StatsSort};
+use shared::StatsNode;
 
 /// How many calls are read if they are only in memory.
 const MOST: usize = 10_000;
@@ -34,7 +36,8 @@ pub(crate) struct Stats {
     from: String,
     until: String,
     step_ms: u64,
-    /// Whether there were more calls than one question looks at; then only the newest count.
+    /// Whether there were more calls than one question looks at, so that only the newest count; or, of all nodes, whether the
+    /// calls of one are missing.
     partial: bool,
     total: CallNumbers,
     /// How many calls failed in which way.
@@ -44,6 +47,10 @@ pub(crate) struct Stats {
     /// What `groups` are: `tool`, `caller` or `server`.
     by: &'static str,
     groups: Vec<StatsGroup>,
+    /// The nodes whose calls these are, of figures over all nodes; only for callers that may watch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    nodes: Option<Vec<StatsNode>>,
 }
 
 /// How many calls, and how long they took.
@@ -99,8 +106,11 @@ pub(crate) async fn show(
     let Query(asked) = asked.map_err(|wrong| ApiError::BadRequest(wrong.body_text()))?;
     let window = asked.window(SystemTime::now()).map_err(ApiError::BadRequest)?;
     let filter = asked.filter();
-    let figures = figures(parts, caller, filter, window).await?;
-    Ok(Json(stats(figures, window, &asked)))
+    let (figures, nodes) = match asked.cluster {
+        true => shared::figures(&parts, &caller, filter, window).await?,
+        false => (figures(parts, caller, filter, window).await?, None),
+    };
+    Ok(Json(Stats { nodes, ..stats(figures, window, &asked) }))
 }
 
 /// Returns figures of the calls that the caller may know of.
@@ -163,5 +173,6 @@ fn stats(figures: CallFigures, window: FigureWindow, asked: &StatsQuery) -> Stat
             .into_iter()
             .map(|(name, figure)| StatsGroup { name, numbers: figure.into() })
             .collect(),
+        nodes: None,
     }
 }

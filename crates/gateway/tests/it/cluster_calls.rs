@@ -7,10 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 use switchboard_audit::{
-    CallDetail, CallOutcome, CallStage, Filter, Record, RecordTest, SharedCallFollower,
-    SharedRecords, SharedRecordsError,
+    CallDetail, CallOutcome, CallStage, FigureQuery, FigureSource, Filter, NodeFigures, Record,
+    RecordTest, SharedCallFollower, SharedFigures, SharedRecords, SharedRecordsError,
 };
-use switchboard_toolcall::{BoxFuture, CallId};
+use switchboard_toolcall::{BoxFuture, CallId, ErrorKind, ProfileRules};
 use tokio::sync::mpsc;
 
 use crate::{TestGateway, answer, events::events};
@@ -53,6 +53,21 @@ impl SharedRecords for FakeSharedRecords {
     fn show(&self, id: CallId) -> BoxFuture<'_, Result<Option<CallDetail>, SharedRecordsError>> {
         let found = self.details.iter().find(|detail| detail.record.id == id).cloned();
         Box::pin(async { Ok(found) })
+    }
+
+    fn figures<'a>(
+        &'a self,
+        query: &'a FigureQuery,
+    ) -> BoxFuture<'a, Result<SharedFigures, SharedRecordsError>> {
+        Box::pin(async move {
+            let passes = query.filter().matcher()?;
+            let mut sums = query.sums();
+            let records = self.details.iter().map(|detail| &detail.record);
+            records.clone().filter(|record| passes(record)).for_each(|record| sums.add(record));
+            let node = records.filter_map(|record| record.node.clone()).next().unwrap();
+            let source = if self.is_long { FigureSource::Missing } else { FigureSource::Node };
+            Ok(SharedFigures { sums, nodes: vec![NodeFigures { node, source }] })
+        })
     }
 
     fn follow(&self) -> BoxFuture<'_, Result<Box<dyn SharedCallFollower>, SharedRecordsError>> {
@@ -152,13 +167,91 @@ async fn a_gateway_lists_the_calls_of_all_nodes_that_a_caller_may_know_of() {
 
 // RC-2
 #[tokio::test]
+async fn a_gateway_sums_the_calls_of_all_nodes_that_a_caller_may_know_of() {
+    let details = [
+        detail("weather", "ada", CallOutcome::Ok),
+        detail("echo", "bob", CallOutcome::Failed(ErrorKind::Timeout)),
+        detail("far__away", "bob", CallOutcome::Ok),
+    ];
+    let gateway = TestGateway::in_cluster(records(&details).0).await;
+    let (watcher, ada) = (gateway.watcher("watcher", &["e*"]), gateway.token("ada", &["*"]));
+    // The calls began in 1970.
+    let window = "since=1970-01-01T00:00:00Z&until=1970-01-01T01:00:00Z";
+    let stats = async |query: &str, token: Option<&str>| {
+        let request = gateway.get(&format!("/api/stats?{window}&{query}"));
+        let request = match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        let (status, stats) = answer(request).await;
+        assert_eq!(status, 200, "{stats}");
+        stats
+    };
+    let own = stats("", None).await;
+    assert_eq!((&own["total"]["calls"], own.get("nodes")), (&json!(0), None));
+    for query in ["cluster=true", "fleet=1"] {
+        let all = stats(query, None).await;
+        assert_eq!((&all["total"]["calls"], &all["total"]["failures"]), (&json!(3), &json!(1)));
+        assert_eq!(all["kinds"], json!({"timeout": 1}));
+        assert_eq!(column(&all["groups"], "name"), ["echo", "far__away", "weather"]);
+        let nodes = json!([{"id": "01NODE", "host": "web-2", "source": "node"}]);
+        assert_eq!((&all["nodes"], &all["partial"]), (&nodes, &json!(false)));
+    }
+    let callers = stats("cluster=1&by=caller&tool=far*", None).await;
+    assert_eq!(column(&callers["groups"], "name"), ["bob"]);
+    // Only tools that it may see; only its own calls, and not where they ran.
+    let seen = stats("cluster=1", Some(&watcher)).await;
+    assert_eq!(column(&seen["groups"], "name"), ["echo"]);
+    assert_eq!((&seen["total"]["calls"], &seen["nodes"][0]["host"]), (&json!(1), &json!("web-2")));
+    let own = stats("cluster=1", Some(&ada)).await;
+    assert_eq!(
+        (column(&own["groups"], "name"), own.get("nodes")),
+        (vec!["weather".to_owned()], None)
+    );
+    assert_eq!(stats("cluster=1&caller=bob", Some(&ada)).await["total"]["calls"], 0);
+
+    // What is missing is said, also to those who may not know of which node.
+    let mut long = Arc::into_inner(records(&details).0).unwrap();
+    long.is_long = true;
+    let gateway = TestGateway::in_cluster(Arc::new(long)).await;
+    let ada = gateway.token("ada", &["*"]);
+    let path = format!("/api/stats?{window}&cluster=1");
+    let (_, all) = answer(gateway.get(&path)).await;
+    assert_eq!((&all["nodes"][0]["source"], &all["partial"]), (&json!("missing"), &json!(true)));
+    let (_, own) = answer(gateway.get(&path).bearer_auth(ada)).await;
+    assert_eq!((own.get("nodes"), &own["partial"]), (None, &json!(true)));
+}
+
+// RC-2
+#[tokio::test]
+async fn a_profile_names_the_figures_of_all_nodes() {
+    let details = [
+        detail("weather", "ada", CallOutcome::Ok),
+        detail("echo", "ada", CallOutcome::Ok),
+        detail("far__away", "ada", CallOutcome::Ok),
+    ];
+    let gateway = TestGateway::in_cluster(records(&details).0).await;
+    let rules = json!({"tools": ["weather"], "tool": {"weather": {"name": "forecast"}}});
+    let rules = ProfileRules::new(serde_json::from_value(rules).unwrap()).unwrap();
+    gateway.executor.tools().set_profiles(vec![("desk".to_owned(), rules)]);
+    let token = gateway.token("ada", &["*"]);
+    let path = "/api/stats?since=1970-01-01T00:00:00Z&until=1970-01-01T01:00:00Z&cluster=1";
+    let request = gateway.get(path).bearer_auth(token).header("x-switchboard-profile", "desk");
+    let (status, stats) = answer(request).await;
+    assert_eq!(status, 200, "{stats}");
+    assert_eq!(column(&stats["groups"], "name"), ["forecast"]);
+    assert_eq!(stats["total"]["calls"], 1);
+}
+
+// RC-2
+#[tokio::test]
 async fn a_question_that_would_read_too_much_is_refused() {
     let long = FakeSharedRecords { details: vec![], updates: Mutex::default(), is_long: true };
     let gateway = TestGateway::in_cluster(Arc::new(long)).await;
     let (status, said) = answer(gateway.get("/api/calls?cluster=1")).await;
     assert_eq!((status, &said["error"]), (400, &json!("more than 9 records")), "{said}");
     let alone = TestGateway::start().await;
-    for path in ["/api/calls?cluster=1", "/api/events?cluster=1"] {
+    for path in ["/api/calls?cluster=1", "/api/events?cluster=1", "/api/stats?cluster=1"] {
         let (status, said) = answer(alone.get(path)).await;
         assert_eq!(status, 400, "{said}");
         assert!(said["error"].as_str().unwrap().contains("there is no cluster"), "{said}");

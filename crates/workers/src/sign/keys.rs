@@ -57,13 +57,17 @@ pub enum Purpose {
     Session,
     /// The reply to it.
     SessionReply,
+    /// A question to a node about the figures of its calls.
+    Figures,
+    /// The reply to it.
+    FiguresReply,
     /// An entry of a bucket.
     Entry(Bucket),
 }
 
 impl Purpose {
     /// The purposes besides buckets.
-    const MESSAGES: [Self; 8] = [
+    const MESSAGES: [Self; 10] = [
         Self::Request,
         Self::Reply,
         Self::Word,
@@ -72,6 +76,8 @@ impl Purpose {
         Self::Large,
         Self::Session,
         Self::SessionReply,
+        Self::Figures,
+        Self::FiguresReply,
     ];
 
     pub(super) fn all() -> impl Iterator<Item = Self> {
@@ -96,6 +102,8 @@ impl Purpose {
             Self::Large => ("message", "large"),
             Self::Session => ("message", "session"),
             Self::SessionReply => ("message", "session reply"),
+            Self::Figures => ("message", "figures"),
+            Self::FiguresReply => ("message", "figures reply"),
             Self::Entry(bucket) => ("entry", bucket.word()),
         }
     }
@@ -109,6 +117,8 @@ impl Purpose {
             Self::Job => "a queued call",
             Self::Large => "what was too large for a message",
             Self::Session | Self::SessionReply => "what a gateway says of a session",
+            Self::Figures => "a question about figures",
+            Self::FiguresReply => "the figures of a node",
             Self::Entry(Bucket::Workers | Bucket::Tools) => "what a worker says of itself",
             Self::Entry(Bucket::Calls) => "the state of a queued call",
             Self::Entry(Bucket::Keys) => "the entry of an idempotency key",

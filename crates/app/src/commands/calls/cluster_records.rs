@@ -3,7 +3,7 @@
 use std::{cell::Cell, ops::ControlFlow, time::Duration};
 
 use anyhow::{anyhow, bail};
-use switchboard_audit::{CallDetail, Filter, Record, StoreNode};
+use switchboard_audit::{CallDetail, FigureQuery, Filter, Record, SharedFigures, StoreNode};
 use switchboard_cluster::records::{ClusterFollower, ReadProgress, Records};
 use switchboard_workers::Error;
 
@@ -55,6 +55,21 @@ pub(super) fn each(
     let passes = filter.matcher().map_err(failed)?;
     on_runtime(watched(json, &reading, async {
         open(loaded).await?.each(filter, &passes, watch, take).await.map_err(refused)
+    }))
+}
+
+/// Returns the sums of the calls that match, over all nodes.
+pub(super) fn figures(
+    filter: Filter,
+    loaded: &LoadedConfig,
+    json: bool,
+) -> anyhow::Result<SharedFigures> {
+    let reading = Cell::new(None);
+    let watch = |now: ReadProgress| reading.set(Some(now));
+    let passes = filter.matcher().map_err(failed)?;
+    let query = FigureQuery { filter, window: None };
+    on_runtime(watched(json, &reading, async {
+        open(loaded).await?.figures(&query, &passes, watch).await.map_err(refused)
     }))
 }
 

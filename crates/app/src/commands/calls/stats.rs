@@ -2,12 +2,11 @@
 
 use std::{
     io::{self, IsTerminal},
-    ops::ControlFlow,
     process::ExitCode,
     time::Duration,
 };
 
-use switchboard_audit::{CallActivity, ToolStats, ToolStatsSum};
+use switchboard_audit::{CallActivity, FigureSource, NodeFigures, SharedFigures, ToolStats};
 use unicode_width::UnicodeWidthStr;
 
 use super::{cluster_records, failed, format, open};
@@ -31,12 +30,13 @@ const PARTS: usize = 24;
 pub(super) fn run(stats: &StatsArgs, loaded: &LoadedConfig, cli: &Cli) -> anyhow::Result<ExitCode> {
     let filter = stats.filters.filter(loaded.settings.executor.slow_call);
     if stats.cluster {
-        let mut sum = ToolStatsSum::default();
-        cluster_records::each(&filter, loaded, stats.json, |detail| {
-            sum.add(&detail.record);
-            ControlFlow::Continue(())
-        })?;
-        return show(stats, &sum.stats(), || Ok(None), cli);
+        let SharedFigures { sums, nodes } = cluster_records::figures(filter, loaded, stats.json)?;
+        for NodeFigures { node, .. } in nodes.iter().filter(|one| one.source != FigureSource::Node)
+        {
+            let node = cluster_records::short(node);
+            terminal::tell(&format!("{node} did not answer: the calls that it has shipped count"));
+        }
+        return show(stats, &sums.stats(), || Ok(None), cli);
     }
     let mut reader = open(loaded)?;
     let figures = reader.stats(&filter).map_err(failed)?;

@@ -29,8 +29,7 @@ const STREAMS: [&str; 3] = ["records", "jobs", "dead"];
 
 /// Runs all checks; those that depend on a failed one are left out.
 pub(super) async fn probe(loaded: &LoadedConfig, connections: &Connections) -> Vec<DoctorCheck> {
-    let Some(shipper) = connections.shipper() else { return Vec::new() };
-    let cluster = shipper.cluster();
+    let Some(cluster) = connections.shipper().cluster() else { return Vec::new() };
     if let Err(error) = cluster.reached(PATIENCE).await {
         return vec![broken("cluster", format!("{:#}", anyhow!(error)))];
     }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use switchboard_toolcall::CallId;
 
 use super::*;
-use crate::{layout::Layout, reader::stats::DurationSums};
+use crate::{layout::Layout, reader::sums::DurationSums};
 
 /// What happens to the journal.
 #[derive(Clone, Debug)]

@@ -52,7 +52,7 @@ pub(crate) fn sees_nodes(caller: &Caller) -> bool {
 }
 
 /// Returns the latest calls of all nodes that the caller may know of and that pass the filter, newest first.
-pub(super) async fn list(
+pub(in crate::rest) async fn list(
     parts: &Parts,
     caller: &Caller,
     filter: Filter,
@@ -97,7 +97,7 @@ pub(super) async fn recorded(
     Ok(Some((detail.record, shown)))
 }
 
-fn unread(error: SharedRecordsError) -> ApiError {
+pub(in crate::rest) fn unread(error: SharedRecordsError) -> ApiError {
     match error {
         SharedRecordsError::TooMany(reason) => ApiError::BadRequest(reason.to_string()),
         SharedRecordsError::Filter(error) => refused(error),

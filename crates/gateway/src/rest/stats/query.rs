@@ -10,6 +10,8 @@ use switchboard_audit::{FigureWindow, Filter, GroupBy, HumanTime};
 use switchboard_toolcall::HumanDuration;
 use utoipa::{IntoParams, ToSchema};
 
+use crate::rest::calls::flag;
+
 /// How many steps there are at most.
 const MOST_STEPS: u128 = 1000;
 /// The default number of steps.
@@ -51,6 +53,10 @@ pub(crate) struct StatsQuery {
     /// The caller.
     #[param(nullable = false)]
     caller: Option<String>,
+    /// The calls of all nodes of the cluster.
+    #[serde(default, alias = "fleet", deserialize_with = "flag")]
+    #[param(required = false)]
+    pub(super) cluster: bool,
 }
 
 /// What calls are grouped by.
