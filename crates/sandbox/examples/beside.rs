@@ -1,6 +1,6 @@
 //! What a sandbox costs beside others, in one run: starting `true`, and sending a line to `cat` and back.
 //!
-//! `cargo run --release -p switchboard-sandbox --example beside -- NAME='PROGRAM ARGUMENTS…'…` measures nothing, ours, and each of the
+//! `cargo run --release -p switchboard-sandbox --example beside -- NAME='PROGRAM ARGUMENTS…'…` measures nothing, ours, ours for a browser, and each of the
 //! programs that are named, which get the program to confine behind their arguments. They take turns, so that all have the
 //! same machine.
 //!
@@ -21,8 +21,8 @@ use std::{
 };
 
 use switchboard_sandbox::{
-    ARGUMENT, Sandbox, SandboxAllow, SandboxConfig, SandboxDeps, SandboxMode, SandboxedProgram,
-    enter,
+    ARGUMENT, Sandbox, SandboxAllow, SandboxConfig, SandboxDeps, SandboxMode, SandboxPreset,
+    SandboxedProgram, enter,
 };
 
 /// How often a program is started in each sandbox.
@@ -37,7 +37,7 @@ const CALLS: usize = 200;
 /// What stands before a program.
 enum Confinement {
     Nothing,
-    Ours,
+    Ours(Vec<SandboxPreset>),
     Peer(Vec<String>),
 }
 
@@ -66,7 +66,8 @@ fn measure() -> Result<(), Box<dyn Error>> {
     let _entered = runtime.enter();
     let mut all = vec![
         ("nothing".to_owned(), Confinement::Nothing),
-        ("switchboard".to_owned(), Confinement::Ours),
+        ("switchboard".to_owned(), Confinement::Ours(Vec::new())),
+        ("switchboard, for a browser".to_owned(), Confinement::Ours(vec![SandboxPreset::Browser])),
     ];
     for peer in env::args().skip(1) {
         let (name, command) = peer.split_once('=').ok_or("a peer is NAME='PROGRAM ARGUMENTS…'")?;
@@ -148,7 +149,8 @@ fn confined(
     match confinement {
         Confinement::Nothing => {}
         Confinement::Peer(peer) => words.extend(peer.iter().map(Into::into)),
-        Confinement::Ours => {
+        Confinement::Ours(preset) => {
+            let allow = SandboxAllow { preset: preset.clone(), ..allow };
             let deps = SandboxDeps {
                 home: env::var_os("HOME").map(Into::into),
                 ..SandboxDeps::this_program()?

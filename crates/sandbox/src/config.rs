@@ -95,7 +95,9 @@ impl SandboxAllow {
             SandboxRefusal::Write(path) => below(&self.write, path),
             SandboxRefusal::Run(path) => below(&self.run, path),
             SandboxRefusal::Connect(host) => self.connect.contains(host),
-            SandboxRefusal::Secret(_) | SandboxRefusal::Memory(_) => false,
+            SandboxRefusal::Secret(_)
+            | SandboxRefusal::Memory(_)
+            | SandboxRefusal::Processes(_) => false,
         }
     }
 
@@ -165,6 +167,15 @@ impl SandboxConfig {
         if self.allow.connect_direct.contains(&0) {
             return Err("sandbox_allow.connect_direct: there is no port 0".to_owned());
         }
+        if self.allow.has_browser() && !self.allow.connect_direct.is_empty() {
+            return Err("sandbox_allow.connect_direct: a browser uses the proxy: with the preset \"browser\", name hosts in \
+                        `connect`"
+                .to_owned());
+        }
+        if self.allow.has_browser() && self.allow.connect.iter().any(|it| it.starts_with("unix:")) {
+            return Err("sandbox_allow.connect: with the preset \"browser\" a program sees no Unix sockets but its own"
+                .to_owned());
+        }
         let paths =
             [("read", &self.allow.read), ("write", &self.allow.write), ("run", &self.allow.run)];
         for (key, paths) in paths {
@@ -200,6 +211,8 @@ mod tests {
             (json!({"connect": ["a.example:0"]}), json!({}), "port"),
             (json!({"connect": ["unix:relative"]}), json!({}), "absolute"),
             (json!({"connect_direct": [0]}), json!({}), "port 0"),
+            (json!({"preset": ["browser"], "connect_direct": [443]}), json!({}), "proxy"),
+            (json!({"preset": ["browser"], "connect": ["unix:/run/x"]}), json!({}), "its own"),
             (json!({"read": [""]}), json!({}), "empty"),
             (json!({"reed": []}), json!({}), "unknown field"),
             (json!({}), json!({"memory": "1k"}), "16MiB"),

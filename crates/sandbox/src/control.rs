@@ -13,7 +13,7 @@ use tokio::{
 
 use crate::{
     policy::{BoxPolicy, BoxReport},
-    proxy::EgressProxy,
+    proxy::{EgressProxy, ProxyClients},
     refusals::{RefusalLog, SandboxRefusal},
 };
 
@@ -57,7 +57,7 @@ pub(crate) fn serve(
         }
         let _groups = TaskGroupFolders(report.task_groups);
         if report.has_own_network {
-            proxy.token = None;
+            proxy.clients = ProxyClients::All;
         }
         let refusals = Arc::clone(&proxy.refusals);
         let serving = async {

@@ -9,6 +9,8 @@ mod limits;
 mod network;
 mod own_mounts;
 mod own_network;
+mod own_processes;
+mod own_tree;
 mod privileges;
 mod syscalls;
 mod task_group;
@@ -27,12 +29,15 @@ use std::{
 use rustix::{
     io::IoSlice,
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
+    process::{DumpableBehavior, set_dumpable_behavior},
 };
 
-use crate::policy::{BoxPolicy, BoxReport};
+use crate::policy::{BoxPolicy, BoxReport, FileAccess, FileRule, UnixSockets};
 
 pub(crate) use files::landlock_abi;
 use network::BoxNetwork;
+use own_network::NamespaceSet;
+pub(crate) use own_processes::OWN_PROCESSES;
 use syscalls::FilterScope;
 pub(crate) use syscalls::can_filter;
 
@@ -42,33 +47,41 @@ pub const ARGUMENT: &str = "__sandbox";
 /// The exit code if the program cannot be started, as in shells.
 const NOT_STARTED: u8 = 127;
 
-/// Confines this process as the policy says that the socket, the first argument, hands out; then becomes the program that the
-/// other arguments are. Returns only if that is not possible.
-pub fn run(mut args: impl Iterator<Item = OsString>) -> ExitCode {
-    let (socket, program) = (args.next(), args.next());
-    if socket.as_ref().is_some_and(|socket| socket == crate::PROBE) {
-        return probe();
-    }
-    let (Some(socket), Some(program)) = (socket, program) else {
-        eprintln!("a sandbox needs a socket and a program");
-        return ExitCode::from(NOT_STARTED);
-    };
-    let mut command = Command::new(&program);
-    command.args(args);
-    let reason = match confine(Path::new(&socket), &mut command) {
-        Ok(()) => {
-            let reason = command.exec().to_string();
-            reason.split(" (os error").next().unwrap_or_default().to_owned()
-        }
-        Err(reason) => reason,
-    };
-    eprintln!("cannot start '{}': {reason}", program.to_string_lossy());
-    ExitCode::from(NOT_STARTED)
+/// Which processes the program sees.
+enum ProcessScope {
+    /// Those of everybody.
+    Shared,
+    /// Its own: this one is the first of them.
+    Own,
+    /// Those of everybody, because it cannot have its own.
+    Refused(String),
 }
 
-/// Tells whether there can be a network of a program's own.
-fn probe() -> ExitCode {
-    match own_network::enter(true) {
+/// Confines this process as the policy says that the socket, the first argument, hands out; then becomes the program that the
+/// other arguments are. Returns only if that is not possible, or if this process has started the program and waited for its end.
+pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut args: Vec<_> = args.collect();
+    let is_first = |word: &str| args.first().is_some_and(|first| first == word);
+    if is_probe(args.first()) {
+        return probed(own_network::enter(NamespaceSet::Network));
+    }
+    if is_first(OWN_PROCESSES) {
+        return own_processes::start(args.split_off(1));
+    }
+    if is_first(own_processes::FIRST) {
+        return own_processes::go_on(args.split_off(1));
+    }
+    become_program(args, &ProcessScope::Shared)
+}
+
+/// Whether it is only asked what is possible.
+fn is_probe(word: Option<&OsString>) -> bool {
+    word.is_some_and(|word| word == crate::PROBE)
+}
+
+/// Tells what is possible.
+fn probed(outcome: Result<(), String>) -> ExitCode {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("{reason}");
@@ -77,14 +90,41 @@ fn probe() -> ExitCode {
     }
 }
 
-fn confine(socket: &Path, command: &mut Command) -> Result<(), String> {
+/// Confines this process, and becomes the program or, as the first of its processes, starts it.
+fn become_program(args: Vec<OsString>, processes: &ProcessScope) -> ExitCode {
+    let mut args = args.into_iter();
+    let (Some(socket), Some(program)) = (args.next(), args.next()) else {
+        eprintln!("a sandbox needs a socket and a program");
+        return ExitCode::from(NOT_STARTED);
+    };
+    let mut command = Command::new(&program);
+    command.args(args);
+    let started = confine(Path::new(&socket), &mut command, processes).and_then(|()| {
+        let started = match processes {
+            ProcessScope::Own => own_processes::supervise(&mut command),
+            ProcessScope::Shared | ProcessScope::Refused(_) => Err(command.exec()),
+        };
+        started.map_err(|error| {
+            let reason = error.to_string();
+            reason.split(" (os error").next().unwrap_or_default().to_owned()
+        })
+    });
+    started.unwrap_or_else(|reason| {
+        eprintln!("cannot start '{}': {reason}", program.to_string_lossy());
+        ExitCode::from(NOT_STARTED)
+    })
+}
+
+fn confine(socket: &Path, command: &mut Command, processes: &ProcessScope) -> Result<(), String> {
     let failed = |error: io::Error| format!("its sandbox cannot be set up: {error}");
     let mut link = UnixStream::connect(socket).map_err(failed)?;
-    let policy = receive(&mut link).map_err(failed)?;
-    let network = network::open(&policy.network, policy.is_required)?;
+    let mut policy = receive(&mut link).map_err(failed)?;
+    let is_inside = matches!(processes, ProcessScope::Own);
+    let network = network::open(&policy.network, policy.is_required, is_inside)?;
     let tasks = task_group::join(&policy);
     let mut missing: Vec<_> = network.problem.iter().cloned().collect();
     missing.extend(tasks.problem);
+    enter_tree(&mut policy, processes, &mut missing)?;
     let is_protected = protect(&policy, &network, &mut missing)?;
     // Only now: the folder for temporary files may be another one than before.
     policy.home.as_ref().map(fs::create_dir_all).transpose().map_err(failed)?;
@@ -93,8 +133,13 @@ fn confine(socket: &Path, command: &mut Command) -> Result<(), String> {
             command.env(name, value);
         }
     }
+    if is_inside {
+        // What this process knows is not the program's, which has the same user.
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)
+            .map_err(|error| failed(error.into()))?;
+    }
     let scope = FilterScope {
-        has_unix_sockets: policy.unix_sockets,
+        unix_sockets: policy.unix_sockets,
         has_own_network: network.is_own,
         is_protected,
     };
@@ -103,6 +148,37 @@ fn confine(socket: &Path, command: &mut Command) -> Result<(), String> {
     let report = BoxReport { has_own_network: network.is_own, missing, task_groups: tasks.folders };
     send(&link, &report, network.listener.as_ref()).map_err(failed)?;
     confined
+}
+
+/// Moves this process into a file tree of its own, if its policy has one. Where that is not possible, Unix sockets stay closed.
+///
+/// # Errors
+/// It has to have one, and cannot.
+fn enter_tree(
+    policy: &mut BoxPolicy,
+    processes: &ProcessScope,
+    missing: &mut Vec<String>,
+) -> Result<(), String> {
+    let Some(tree) = policy.own_tree.take() else { return Ok(()) };
+    let entered = match processes {
+        ProcessScope::Own => own_tree::enter(policy, &tree),
+        ProcessScope::Refused(reason) => Err(reason.clone()),
+        ProcessScope::Shared => Err("its processes are not its own".to_owned()),
+    };
+    match entered {
+        Ok(()) => {
+            // Which shows nobody else.
+            policy.files.push(FileRule { path: "/proc".into(), access: FileAccess::Read });
+            Ok(())
+        }
+        Err(reason) => {
+            policy.unix_sockets = UnixSockets::None;
+            let problem = format!(
+                "it has no processes and files of its own, which a browser needs: {reason}"
+            );
+            unless_required(Err(problem), policy.is_required, missing)
+        }
+    }
 }
 
 /// Gives up what the program may not do, for good. What could not be given up, and is not required, is told.
@@ -188,6 +264,7 @@ fn send(link: &UnixStream, report: &BoxReport, listener: Option<&TcpListener>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{NetworkRule, OwnTree};
 
     // SB-1: what `try` leaves out is a warning.
     #[test]
@@ -199,5 +276,32 @@ mod tests {
         assert_eq!(missing, Vec::<String>::new());
         assert_eq!(unless_required(failure(), false, &mut missing), Ok(()));
         assert_eq!(missing, ["no seccomp"]);
+    }
+
+    // SB-1: where namespaces are not allowed.
+    #[test]
+    fn a_browser_without_processes_of_its_own_has_no_sockets() {
+        for is_required in [true, false] {
+            let mut policy = BoxPolicy {
+                files: Vec::new(),
+                temp: "/nowhere".into(),
+                home: None,
+                network: NetworkRule::Proxy { token: String::new(), has_destinations: false },
+                unix_sockets: UnixSockets::Own,
+                own_tree: Some(OwnTree::default()),
+                memory: 0,
+                processes: 0,
+                open_files: 0,
+                is_required,
+                env: Vec::new(),
+                own_env: Vec::new(),
+            };
+            let refused = ProcessScope::Refused("not here".to_owned());
+            let mut missing = Vec::new();
+            let entered = enter_tree(&mut policy, &refused, &mut missing);
+            let told = entered.err().into_iter().chain(missing).collect::<Vec<_>>();
+            assert!(told.len() == 1 && told[0].ends_with("needs: not here"), "{told:?}");
+            assert_eq!((policy.unix_sockets, policy.files.len()), (UnixSockets::None, 0));
+        }
     }
 }

@@ -5,6 +5,7 @@ mod expand;
 mod program;
 mod relocated;
 mod secrets;
+mod sockets;
 mod system;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +19,9 @@ pub(crate) use expand::{SandboxPlaces, is_below, resolve};
 pub(crate) use program::find_program;
 pub use relocated::relocated_secrets;
 pub(crate) use secrets::SecretPaths;
+pub(crate) use sockets::bound_sockets;
+#[cfg(target_os = "linux")]
+pub(crate) use sockets::sockets_below;
 
 /// A program to be confined, as its settings have it.
 #[derive(Clone, Debug)]
@@ -31,6 +35,14 @@ pub(crate) struct ProgramFiles<'a> {
 /// The entry of `run` that stands for the folder for temporary files: what the program writes there may be run.
 const OWN_TEMP: &str = "$TMPDIR";
 
+/// What a program may do with files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileSet {
+    pub(crate) rules: Vec<FileRule>,
+    /// Other names of what the rules are for: those of links, as settings and `PATH` have them.
+    pub(crate) names: Vec<PathBuf>,
+}
+
 /// Returns what the program may do with files. `temp` is the folder of its own.
 pub(crate) fn rules(
     program: &ProgramFiles<'_>,
@@ -38,8 +50,9 @@ pub(crate) fn rules(
     places: &SandboxPlaces,
     secrets: &SecretPaths,
     temp: &Path,
-) -> Vec<FileRule> {
+) -> FileSet {
     let (mut wanted, mut rules) = (system::rules(), system::kernel_rules());
+    let mut names = Vec::new();
     // What lies there may be the program's own making, from an earlier run: it must not decide what is allowed.
     let written = allow.write.iter().flat_map(|path| places.expand(path));
     let written: Vec<_> = written.filter_map(|path| path.canonicalize().ok()).collect();
@@ -72,12 +85,15 @@ pub(crate) fn rules(
     wanted.push((temp.to_owned(), FileAccess::Write));
     for (path, access) in wanted {
         // What is not there needs no rule: a rule holds for what a path leads to, not for its name.
-        let Some(path) = resolve(&path, &written) else { continue };
-        secrets.exclude_secrets(&path, access, &mut rules);
+        let Some(real) = resolve(&path, &written) else { continue };
+        secrets.exclude_secrets(&real, access, &mut rules);
+        if real != path {
+            names.push(path);
+        }
     }
     rules.sort();
     rules.dedup();
-    rules
+    FileSet { rules, names }
 }
 
 #[cfg(test)]
@@ -125,7 +141,7 @@ mod tests {
             let command = text(command);
             let program = ProgramFiles { command: &command, args: &[], search: &[] };
             let found = rules(&program, &allow, &places, &SecretPaths::default(), Path::new("/no"));
-            let own = found.iter().filter_map(|rule| rule.path.strip_prefix(&base).ok());
+            let own = found.rules.iter().filter_map(|rule| rule.path.strip_prefix(&base).ok());
             own.map(|path| path.display().to_string()).collect()
         };
         assert_eq!(check("work/own/file", &[]), ["work", "work/own/file"]);

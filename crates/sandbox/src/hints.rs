@@ -21,6 +21,12 @@ const CHANGES: [&str; 14] = [
     "rmdir", "symlink", "link", "truncate", "touch",
 ];
 
+/// How programs say that they could not start a process or a thread.
+const NO_PROCESS: [&str; 2] = ["resource temporarily unavailable", "eagain"];
+
+/// What stands in the words about a process or a thread.
+const STARTS: [&str; 4] = ["fork", "clone", "thread", "spawn"];
+
 /// How much of a text is looked at.
 const LONGEST: usize = 16 * 1024;
 
@@ -29,6 +35,8 @@ pub(crate) struct AllowedFiles {
     pub(crate) rules: Vec<FileRule>,
     pub(crate) places: SandboxPlaces,
     pub(crate) secrets: SecretPaths,
+    /// How many processes and threads it may have.
+    pub(crate) processes: u64,
 }
 
 impl AllowedFiles {
@@ -38,7 +46,12 @@ impl AllowedFiles {
         let mut found = Vec::new();
         for line in text[..end].lines() {
             let lower = line.to_lowercase();
-            if WORDS.iter().any(|word| lower.contains(word)) {
+            let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+            if has(&NO_PROCESS) && has(&STARTS) {
+                let text = format!("more than {} processes and threads", self.processes);
+                found.push(SandboxRefusal::Processes(text));
+            }
+            if has(&WORDS) {
                 let is_there = |path: &str| self.places.absolute(path).exists();
                 let named = paths(line, is_there);
                 found.extend(named.iter().filter_map(|path| self.refusal(path, &lower)));
@@ -127,6 +140,7 @@ mod tests {
             rules: vec![rule("/usr", FileAccess::Run), rule("/open", FileAccess::Write)],
             places: SandboxPlaces::new(Some("/nobody".into()), "/nowhere".into()),
             secrets: SecretPaths::new(Some(Path::new("/nobody")), &[]),
+            processes: 128,
         };
         allowed.refused(text).iter().map(|refusal| format!("{refusal:?}")).collect()
     }
@@ -144,6 +158,14 @@ mod tests {
             ("[Errno 13] Permission denied: 'c.txt'", "Read(\"/nowhere/c.txt\")"),
             ("[Errno 13] Permission denied: '/usr/x'", "Write(\"/usr/x\")"),
             ("cat: /nobody/.ssh/id: Permission denied", "Secret(\"/nobody/.ssh/id\")"),
+            (
+                "pthread_create: Resource temporarily unavailable (11)",
+                "Processes(\"more than 128 processes and threads\")",
+            ),
+            (
+                "Error: spawn /usr/bin/git EAGAIN",
+                "Processes(\"more than 128 processes and threads\")",
+            ),
         ] {
             assert_eq!(check(text), [expected], "{text}");
         }
@@ -151,6 +173,7 @@ mod tests {
             "no such file: '/a/b'",
             "Permission denied: '/open/x'",
             "Permission denied",
+            "read: Resource temporarily unavailable",
             // What Chromium says of a socket and of a system call.
             "[28808:1119/213802.790317:FATAL:chrome/browser/process_singleton_posix.cc:297] Check failed: . socket() failed: \
              Operation not permitted (1)",

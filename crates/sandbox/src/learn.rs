@@ -22,7 +22,7 @@ pub use learned_settings::{LearnedProfile, ProfileOwner};
 
 /// The system calls that `strace` reports.
 const WATCHED: &str = "trace=?open,openat,openat2,?creat,?mkdir,mkdirat,?rename,?renameat,renameat2,?unlink,unlinkat,?rmdir,\
-                       ?link,linkat,?symlink,symlinkat,truncate,execve,connect";
+                       ?link,linkat,?symlink,symlinkat,truncate,execve,connect,bind";
 
 /// A program that runs under `strace`.
 pub(crate) struct StraceRun {

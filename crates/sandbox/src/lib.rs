@@ -36,6 +36,8 @@ mod support;
 
 pub use config::{SandboxAllow, SandboxConfig, SandboxHome, SandboxLimits, SandboxMode};
 #[cfg(target_os = "linux")]
+pub(crate) use enter::OWN_PROCESSES;
+#[cfg(target_os = "linux")]
 pub use enter::{ARGUMENT, run as enter};
 pub use files::relocated_secrets;
 pub use learn::{LearnedProfile, ProfileOwner};
@@ -46,6 +48,10 @@ pub use support::{SandboxSupport, network_problem};
 
 /// What stands in place of a socket's path if it is only asked whether there can be networks.
 pub(crate) const PROBE: &str = "--probe";
+
+/// The argument that asks for processes of the program's own.
+#[cfg(not(target_os = "linux"))]
+pub(crate) const OWN_PROCESSES: &str = "--own-processes";
 
 /// The argument by which our binary knows that it is to confine itself and become a program.
 #[cfg(not(target_os = "linux"))]

@@ -37,6 +37,28 @@ pub(crate) enum NetworkRule {
     Direct { ports: Vec<u16>, token: String },
 }
 
+/// Which Unix sockets may be opened, beside pairs of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum UnixSockets {
+    /// None.
+    None,
+    /// Those that are connected, where no others than the program's own can be reached.
+    Own,
+    /// Any.
+    Any,
+}
+
+/// What a program needs that has a file tree of its own, in which only what its rules name is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OwnTree {
+    /// Paths by which what the rules name is known too: their links are in the tree.
+    pub(crate) names: Vec<PathBuf>,
+    /// Folders that are there, though they may be empty.
+    pub(crate) folders: Vec<PathBuf>,
+    /// The Unix sockets that the kernel knows, which are not in the tree, as are those that are found there.
+    pub(crate) bound: Vec<PathBuf>,
+}
+
 /// Everything that the confining process has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BoxPolicy {
@@ -46,8 +68,9 @@ pub(crate) struct BoxPolicy {
     /// Its home folder, if that has to be made.
     pub(crate) home: Option<PathBuf>,
     pub(crate) network: NetworkRule,
-    /// Whether any Unix socket may be opened.
-    pub(crate) unix_sockets: bool,
+    pub(crate) unix_sockets: UnixSockets,
+    /// The file tree of its own, if it has one; then it has processes of its own too.
+    pub(crate) own_tree: Option<OwnTree>,
     pub(crate) memory: u64,
     pub(crate) processes: u64,
     pub(crate) open_files: u64,

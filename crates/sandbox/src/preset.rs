@@ -19,6 +19,8 @@ pub enum SandboxPreset {
     Uvx,
     /// The daemon, which gives the rights of root.
     Docker,
+    /// Processes and files of its own, in which Unix sockets may be used: what a browser needs.
+    Browser,
 }
 
 /// Folders that are written and run, and where the launcher connects to.
@@ -46,6 +48,7 @@ impl SandboxPreset {
             Self::Python => "python",
             Self::Uvx => "uvx",
             Self::Docker => "docker",
+            Self::Browser => "browser",
         }
     }
 
@@ -56,7 +59,7 @@ impl SandboxPreset {
 
     fn parts(self) -> PresetParts {
         match self {
-            Self::Node | Self::Python => PresetParts { folders: &[], connect: &[] },
+            Self::Node | Self::Python | Self::Browser => PresetParts { folders: &[], connect: &[] },
             Self::Npx => PresetParts { folders: &["~/.npm"], connect: &["registry.npmjs.org:443"] },
             Self::Uvx => PresetParts {
                 folders: &["~/.cache/uv", "~/.local/share/uv"],
@@ -68,6 +71,11 @@ impl SandboxPreset {
 }
 
 impl SandboxAllow {
+    /// Whether the program is to have processes and files of its own, for the Unix sockets of a browser.
+    pub fn has_browser(&self) -> bool {
+        self.preset.contains(&SandboxPreset::Browser)
+    }
+
     /// Returns what is allowed, with what the presets stand for.
     #[must_use]
     pub fn with_presets(&self) -> Self {
@@ -112,7 +120,12 @@ mod tests {
         ] {
             assert_eq!(SandboxPreset::of_command(command), preset, "{command}");
         }
-        for preset in [SandboxPreset::Node, SandboxPreset::Python, SandboxPreset::Docker] {
+        for preset in [
+            SandboxPreset::Node,
+            SandboxPreset::Python,
+            SandboxPreset::Docker,
+            SandboxPreset::Browser,
+        ] {
             assert_eq!(serde_json::to_value(preset).unwrap(), preset.name());
         }
     }

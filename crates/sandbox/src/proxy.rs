@@ -7,6 +7,7 @@
 mod destination;
 mod head;
 mod inspect;
+mod peer;
 mod requests;
 mod tls;
 
@@ -53,9 +54,18 @@ pub(crate) struct EgressProxy {
     pub(crate) allowed: ConnectList,
     /// The hosts that it connected to, if it is only watched; then it may connect everywhere.
     pub(crate) watched: Option<SeenHosts>,
-    /// What it has to know, if others reach the proxy too.
-    pub(crate) token: Option<String>,
+    pub(crate) clients: ProxyClients,
     pub(crate) refusals: Arc<RefusalLog>,
+}
+
+/// Whom the proxy serves.
+pub(crate) enum ProxyClients {
+    /// Everybody who reaches it.
+    All,
+    /// Those who know this secret, since others reach it too.
+    Token(String),
+    /// The processes of our user, who may connect everywhere anyway.
+    OwnUser,
 }
 
 /// Why a connection is not made.
@@ -121,7 +131,7 @@ impl EgressProxy {
     async fn answer(&self, client: &mut TcpStream) -> Result<(), ProxyError> {
         let read = timeout(HEAD, RequestHead::read(client)).await;
         let (head, rest) = read.map_err(|_| ProxyError::Bad("no request came"))??;
-        self.check_token(&head)?;
+        self.check_client(client, &head)?;
         match head.target()? {
             ProxyTarget::Tunnel { host, port } => {
                 let mut server = self.connect(&host, port).await?;
@@ -138,13 +148,16 @@ impl EgressProxy {
         }
     }
 
-    fn check_token(&self, head: &RequestHead) -> Result<(), ProxyError> {
-        let Some(token) = &self.token else { return Ok(()) };
-        let expected = format!("Basic {}", STANDARD.encode(format!("sandbox:{token}")));
-        match head.value("proxy-authorization") {
-            Some(given) if given == expected => Ok(()),
-            _ => Err(ProxyError::Unknown),
-        }
+    fn check_client(&self, client: &TcpStream, head: &RequestHead) -> Result<(), ProxyError> {
+        let is_known = match &self.clients {
+            ProxyClients::All => true,
+            ProxyClients::OwnUser => peer::is_own_users(client),
+            ProxyClients::Token(token) => {
+                let expected = format!("Basic {}", STANDARD.encode(format!("sandbox:{token}")));
+                head.value("proxy-authorization").is_some_and(|given| given == expected)
+            }
+        };
+        if is_known { Ok(()) } else { Err(ProxyError::Unknown) }
     }
 
     /// Connects to a host, if the program may.
@@ -297,9 +310,8 @@ mod tests {
     async fn all_hosts_of_a_watched_program_are_seen() {
         let seen = SeenHosts::default();
         let refusals = Arc::new(RefusalLog::new("a", None));
-        let allowed = ConnectList::default();
-        let proxy =
-            EgressProxy { allowed, watched: Some(Arc::clone(&seen)), token: None, refusals };
+        let (allowed, clients) = (ConnectList::default(), ProxyClients::All);
+        let proxy = EgressProxy { allowed, watched: Some(Arc::clone(&seen)), clients, refusals };
         for port in 1..=200 {
             // Hardly anything listens there; it is seen all the same.
             let _ = proxy.connect("127.0.0.1", port).await;
@@ -312,8 +324,8 @@ mod tests {
     #[test]
     fn a_name_leads_to_public_addresses_only() {
         let refusals = Arc::new(RefusalLog::new("a", None));
-        let allowed = ConnectList::default();
-        let proxy = EgressProxy { allowed, watched: None, token: None, refusals };
+        let (allowed, clients) = (ConnectList::default(), ProxyClients::All);
+        let proxy = EgressProxy { allowed, watched: None, clients, refusals };
         let may_use = |ip: &str| proxy.may_use(ip.parse().unwrap(), "api.example.com", 443);
         for public in ["1.1.1.1", "100.63.0.1", "203.0.113.80", "2606:4700::1111", "::ffff:1.1.1.1"]
         {

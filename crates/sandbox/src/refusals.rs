@@ -27,6 +27,8 @@ pub enum SandboxRefusal {
     Secret(String),
     /// More memory than it may have, which ended it.
     Memory(String),
+    /// More processes and threads than it may have.
+    Processes(String),
 }
 
 impl SandboxRefusal {
@@ -38,7 +40,8 @@ impl SandboxRefusal {
             | Self::Run(what)
             | Self::Connect(what)
             | Self::Secret(what)
-            | Self::Memory(what) => what,
+            | Self::Memory(what)
+            | Self::Processes(what) => what,
         }
     }
 
@@ -51,6 +54,7 @@ impl SandboxRefusal {
             Self::Connect(_) => "connect",
             Self::Secret(_) => return "no sandbox allows it".to_owned(),
             Self::Memory(_) => return "to allow it: raise sandbox_limits.memory".to_owned(),
+            Self::Processes(_) => return "to allow it: raise sandbox_limits.processes".to_owned(),
         };
         format!("to allow it: sandbox_allow.{key} += {:?}", self.what())
     }

@@ -1,5 +1,8 @@
 //! What a confined program is started with: its policy, a folder for its temporary files, and the proxy beside it.
 
+mod variables;
+mod watch;
+
 use std::{
     env,
     ffi::OsString,
@@ -12,16 +15,21 @@ use tempfile::TempDir;
 use tokio::task::AbortHandle;
 
 use crate::{
+    OWN_PROCESSES,
     config::{SandboxAllow, SandboxConfig, SandboxMode},
     control::SharedTree,
-    files::{self, ProgramFiles, SandboxPlaces, SecretPaths},
+    files::{self, FileSet, ProgramFiles, SandboxPlaces, SecretPaths},
     hints::AllowedFiles,
-    learn::{self, LearnedProfile, StraceRun},
-    policy::{BoxPolicy, NetworkRule},
-    proxy::{ConnectList, EgressProxy, SeenHosts},
+    learn::LearnedProfile,
+    policy::{BoxPolicy, NetworkRule, OwnTree, UnixSockets},
+    proxy::{ConnectList, EgressProxy, ProxyClients},
     refusals::{RefusalLog, RefusalObserver, SandboxRefusal},
     support::{SandboxSupport, UNIX},
 };
+
+pub(crate) use variables::proxy_variables;
+use variables::{home_variables, temp_variables};
+use watch::WatchedRun;
 
 /// The longest path of a folder in which a socket still has a name.
 const LONGEST_FOLDER: usize = 60;
@@ -89,13 +97,6 @@ pub struct Sandbox {
     _folder: TempDir,
 }
 
-/// A program that is watched, and who is told what it needs.
-struct WatchedRun {
-    owner: String,
-    strace_run: StraceRun,
-    learner: Option<ProfileObserver>,
-}
-
 impl Sandbox {
     /// Makes a sandbox; `None` if the program is started without one: `off`, or `try` where nothing can be confined. Must be
     /// called within a tokio runtime.
@@ -143,7 +144,8 @@ impl Sandbox {
         let secrets = SecretPaths::new(deps.home.as_deref(), &deps.secrets);
         let files = ProgramFiles { command: program.command, args: program.args, search: &search };
         make_caches(&config.allow, &places).map_err(failed)?;
-        let rules = files::rules(&files, &config.allow, &places, &secrets, &temp);
+        let FileSet { rules, names } =
+            files::rules(&files, &config.allow, &places, &secrets, &temp);
         for path in places.missing(&config.allow.write) {
             let owner = program.owner;
             tracing::warn!(
@@ -160,13 +162,19 @@ impl Sandbox {
             },
             false => NetworkRule::Direct { token: token.clone(), ports },
         };
+        let own_tree = config.allow.has_browser().then(|| own_tree(names, &places));
         let own_env = program.env.keys().cloned().collect();
         let home = (!config.allow.home.is_users()).then(|| temp.join("home"));
         let policy = BoxPolicy {
             files: rules.clone(),
             temp: temp.clone(),
             network,
-            unix_sockets: has_unix(config),
+            unix_sockets: match own_tree {
+                Some(_) => UnixSockets::Own,
+                None if has_unix(config) => UnixSockets::Any,
+                None => UnixSockets::None,
+            },
+            own_tree,
             memory: config.limits.memory.0,
             processes: config.limits.processes,
             open_files: config.limits.files,
@@ -181,7 +189,7 @@ impl Sandbox {
         let refusals = Arc::new(RefusalLog::new(program.owner, deps.observer.clone()));
         let proxy = EgressProxy {
             allowed: destinations,
-            token: Some(token),
+            clients: ProxyClients::Token(token),
             watched: None,
             refusals: Arc::clone(&refusals),
         };
@@ -191,59 +199,12 @@ impl Sandbox {
         let serving = crate::control::serve(&socket, program.owner, &policy, proxy, of_program)
             .map_err(failed)?;
         let mut entry = deps.entry.clone();
+        entry.extend(config.allow.has_browser().then(|| OWN_PROCESSES.into()));
         entry.push(socket.into());
-        let allowed = Some(AllowedFiles { rules, places, secrets });
+        let allowed =
+            Some(AllowedFiles { rules, places, secrets, processes: config.limits.processes });
         let serving = Some(serving);
         Ok(Self { entry, refusals, allowed, serving, processes, watch: None, _folder: folder })
-    }
-
-    /// Watches a program instead of confining it.
-    fn watch(program: &SandboxedProgram<'_>, deps: &SandboxDeps) -> Result<Self, String> {
-        let failed = |error: io::Error| format!("it cannot be watched: {error}");
-        let folder = folder().map_err(failed)?;
-        let temp = folder.path().join("tmp");
-        fs::create_dir(&temp).map_err(failed)?;
-        let (places, search) = environment(program, deps).map_err(failed)?;
-        let secrets = SecretPaths::new(deps.home.as_deref(), &deps.secrets);
-        let files = ProgramFiles { command: program.command, args: program.args, search: &search };
-        let usual = files::rules(&files, &SandboxAllow::default(), &places, &secrets, &temp);
-        let trace = folder.path().join("trace");
-        let own_search: Vec<_> =
-            env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
-        let watcher = learn::watcher(&own_search, places.cwd(), &trace)?;
-        // What is seen is no refusal, so nobody is told.
-        let seen = SeenHosts::default();
-        let refusals = Arc::new(RefusalLog::new(program.owner, None));
-        let token = token(folder.path());
-        let proxy = EgressProxy {
-            allowed: ConnectList::default(),
-            watched: Some(Arc::clone(&seen)),
-            token: Some(token.clone()),
-            refusals: Arc::clone(&refusals),
-        };
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(failed)?;
-        let proxy_port = listener.local_addr().map_err(failed)?.port();
-        listener.set_nonblocking(true).map_err(failed)?;
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-        let serving = tokio::spawn(Arc::new(proxy).serve(listener)).abort_handle();
-        let address = format!("http://sandbox:{token}@127.0.0.1:{proxy_port}");
-        let variables = proxy_variables(&address).into_iter().chain(temp_variables(&temp));
-        let variables = variables.filter(|(name, _)| !program.env.contains_key(name));
-        let variables = variables.map(|(name, value)| format!("{name}={value}").into());
-        let entry = std::iter::once("env".into())
-            .chain(variables)
-            .chain(watcher.into_iter().map(Into::into))
-            .collect();
-        let scripts = program.args.iter().map(|arg| places.cwd().join(arg));
-        let scripts = scripts.filter(|path| path.is_file());
-        let folders =
-            scripts.filter_map(|path| Some(path.canonicalize().ok()?.parent()?.to_owned()));
-        let own_folders = folders.chain(places.cwd().canonicalize()).collect();
-        let strace_run = StraceRun { trace, proxy_port, own_folders, usual, places, secrets, seen };
-        let owner = program.owner.to_owned();
-        let watch = Some(WatchedRun { owner, strace_run, learner: deps.learner.clone() });
-        let (serving, processes) = (Some(serving), SharedTree::default());
-        Ok(Self { entry, refusals, allowed: None, serving, processes, watch, _folder: folder })
     }
 
     /// Returns what a watched program needs, by what it did so far; `None` if it is not watched.
@@ -322,6 +283,14 @@ pub fn missing(config: &SandboxConfig, support: &SandboxSupport) -> Vec<String> 
     missing
 }
 
+/// What is in the program's own file tree, beside what its rules name.
+fn own_tree(mut names: Vec<PathBuf>, places: &SandboxPlaces) -> OwnTree {
+    let known = places.home().into_iter().chain([places.cwd()]);
+    names.extend(known.map(Path::to_owned));
+    let folders = places.home().and_then(|home| home.canonicalize().ok()).into_iter().collect();
+    OwnTree { names, folders, bound: files::bound_sockets() }
+}
+
 fn has_unix(config: &SandboxConfig) -> bool {
     config.allow.connect.iter().any(|entry| entry.starts_with("unix:"))
 }
@@ -352,48 +321,10 @@ fn environment(
     Ok((SandboxPlaces::new(deps.home.clone(), cwd), search))
 }
 
-/// The variables that lead programs to their own folder for temporary files.
-fn temp_variables(temp: &Path) -> [(String, String); 3] {
-    let temp = temp.display().to_string();
-    ["TMPDIR", "TMP", "TEMP"].map(|name| (name.to_owned(), temp.clone()))
-}
-
-/// The variables that lead programs to a home folder.
-fn home_variables(home: &Path) -> Vec<(String, String)> {
-    let below = [
-        ("HOME", ""),
-        ("XDG_CONFIG_HOME", ".config"),
-        ("XDG_CACHE_HOME", ".cache"),
-        ("XDG_DATA_HOME", ".local/share"),
-        ("XDG_STATE_HOME", ".local/state"),
-    ];
-    let path = |folder: &str| match folder {
-        "" => home.display().to_string(),
-        folder => home.join(folder).display().to_string(),
-    };
-    below.map(|(name, folder)| (name.to_owned(), path(folder))).into()
-}
-
 /// Makes the caches of presets, which can be allowed only if they are there.
 fn make_caches(allow: &SandboxAllow, places: &SandboxPlaces) -> io::Result<()> {
     let mut folders = allow.preset.iter().flat_map(|preset| preset.folders());
     folders.try_for_each(|folder| fs::create_dir_all(places.absolute(folder)))
-}
-
-/// The variables that lead programs to a proxy.
-pub(crate) fn proxy_variables(address: &str) -> Vec<(String, String)> {
-    let names =
-        ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
-    let more = ["npm_config_proxy", "npm_config_https_proxy", "GLOBAL_AGENT_HTTP_PROXY"];
-    let fixed = [
-        ("NO_PROXY", ""),
-        ("no_proxy", ""),
-        ("npm_config_noproxy", ""),
-        // Node's own fetch and http.
-        ("NODE_USE_ENV_PROXY", "1"),
-    ];
-    let proxies = names.iter().chain(&more).map(|&name| (name, address));
-    proxies.chain(fixed).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// A folder that only the user can enter, short enough for a socket in it.

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use crate::SandboxDeps;
+
 /// The version of Landlock from which TCP is confined; `on` needs it.
 const TCP: i32 = 4;
 
@@ -93,13 +95,24 @@ fn no_landlock() -> &'static str {
 /// Why a program cannot have a network of its own; `None` if it can. Starts our own program to find out, so that this one
 /// stays where it is.
 pub fn network_problem() -> Option<String> {
-    let deps = crate::SandboxDeps::this_program().ok()?;
-    let (program, args) = deps.entry.split_first()?;
-    let output = std::process::Command::new(program).args(args).arg(crate::PROBE).output();
-    match output {
-        Ok(output) if output.status.success() => None,
-        Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-        Err(error) => Some(error.to_string()),
+    SandboxDeps::this_program().ok()?.probe(&[])
+}
+
+impl SandboxDeps {
+    /// Why a program cannot have processes and files of its own, which a browser needs; `None` if it can. Starts our own program to
+    /// find out.
+    pub fn browser_problem(&self) -> Option<String> {
+        self.probe(&[crate::OWN_PROCESSES])
+    }
+
+    fn probe(&self, what: &[&str]) -> Option<String> {
+        let (program, args) = self.entry.split_first()?;
+        let mut command = std::process::Command::new(program);
+        match command.args(args).args(what).arg(crate::PROBE).output() {
+            Ok(output) if output.status.success() => None,
+            Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+            Err(error) => Some(error.to_string()),
+        }
     }
 }
 

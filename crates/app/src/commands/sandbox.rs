@@ -172,10 +172,13 @@ async fn call(server: &str, app: &App, line: &str) -> anyhow::Result<usize> {
 fn print(args: &LearnSandboxArgs, profile: &LearnedProfile) -> anyhow::Result<()> {
     let server = &args.server;
     if args.json {
-        let LearnedProfile { allow, guessed, dangerous, never } = profile;
-        let shown = json!({
+        let LearnedProfile { allow, processes, guessed, dangerous, never } = profile;
+        let mut shown = json!({
             "server": server, "sandbox_allow": allow, "guessed": guessed, "dangerous": dangerous, "never": never,
         });
+        if let Some(processes) = processes {
+            shown["sandbox_limits"] = json!({"processes": processes});
+        }
         return Ok(terminal::print(&shown.to_string())?);
     }
     Ok(terminal::print(profile.to_toml(ProfileOwner::Server(server)).trim_end())?)

@@ -1,5 +1,6 @@
 //! Real MCP servers do their whole work in a sandbox: under settings that a person wrote, and under those that are learned (SB-1, SB-2).
 
+mod browser;
 mod network;
 
 use std::{
@@ -38,7 +39,8 @@ fn call(folder: &Path, tool: &str, arguments: &Value) -> Value {
 /// The binary with a home that is not the user's.
 fn in_place(folder: &Path, words: &[&str]) -> Command {
     let mut command = switchboard(folder, words);
-    command.env("HOME", folder.join("home"));
+    let home = folder.join("home");
+    command.env("XDG_CONFIG_HOME", home.join(".config")).env("HOME", home);
     // Registries may be reached through mirrors with certificates of their own.
     let certificates = ["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"];
     command.envs(certificates.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));

@@ -37,7 +37,7 @@ pub(crate) fn measure(words: &[String]) -> Result<(), Box<dyn Error>> {
         let connect = vec![format!("127.0.0.1:{port}")];
         McpServer::start(&confinement, program, args, connect)
     };
-    let mut servers = [start(Confinement::Nothing)?, start(Confinement::Ours)?];
+    let mut servers = [start(Confinement::Nothing)?, start(Confinement::Ours(Vec::new()))?];
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..CALLS {
         for (server, times) in servers.iter_mut().zip(&mut times) {

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use super::own_network;
+use super::own_network::{self, NamespaceSet};
 use crate::policy::NetworkRule;
 
 /// Where the proxy listens in a network that nobody else is in.
@@ -23,22 +23,27 @@ pub(super) struct BoxNetwork {
     pub(super) problem: Option<String>,
 }
 
-/// Moves this process into a network of its own, if it can, and opens the proxy's socket there.
+/// Moves this process into a network of its own, if it can and is not in one yet, and opens the proxy's socket there.
 ///
 /// # Errors
 /// The program's connections cannot be confined, and have to be.
-pub(super) fn open(rule: &NetworkRule, is_required: bool) -> Result<BoxNetwork, String> {
+pub(super) fn open(
+    rule: &NetworkRule,
+    is_required: bool,
+    is_inside: bool,
+) -> Result<BoxNetwork, String> {
     let listen = |port| {
         TcpListener::bind((Ipv4Addr::LOCALHOST, port))
             .map(Some)
             .map_err(|error| format!("its proxy has no socket: {error}"))
     };
     let NetworkRule::Proxy { has_destinations, .. } = rule else {
-        let own_mounts = own_network::enter(false);
+        let own_mounts = own_network::enter(NamespaceSet::Mounts);
         let listener = listen(0)?;
         return Ok(BoxNetwork { listener, is_own: false, own_mounts, problem: None });
     };
-    let reason = match own_network::enter(true) {
+    let entered = if is_inside { Ok(()) } else { own_network::enter(NamespaceSet::Network) };
+    let reason = match entered {
         Ok(()) => {
             let listener = listen(PROXY_PORT)?;
             return Ok(BoxNetwork { listener, is_own: true, own_mounts: Ok(()), problem: None });

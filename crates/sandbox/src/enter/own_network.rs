@@ -15,15 +15,28 @@ use rustix::{
 
 const NONE: Option<&str> = None;
 
-/// Moves this process into mounts of its own, of which nobody else hears, and if `with_network` into a network of its own. Without the right to do so, it
-/// takes it from a namespace of its own users, in which it is still the same user.
+/// What a process is to have of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NamespaceSet {
+    /// Mounts, of which nobody else hears.
+    Mounts,
+    /// The same, and a network.
+    Network,
+    /// The same, and processes: those that it starts from then on.
+    Processes,
+}
+
+/// Moves this process into namespaces of its own. Without the right to do so, it takes it from a namespace of its own users, in which
+/// it is still the same user.
 ///
 /// # Errors
 /// Says what the system does not allow.
-pub(super) fn enter(with_network: bool) -> Result<(), String> {
-    let wanted = match with_network {
-        true => UnshareFlags::NEWNET | UnshareFlags::NEWNS,
-        false => UnshareFlags::NEWNS,
+pub(super) fn enter(set: NamespaceSet) -> Result<(), String> {
+    let mounts = UnshareFlags::NEWNS;
+    let wanted = match set {
+        NamespaceSet::Mounts => mounts,
+        NamespaceSet::Network => mounts | UnshareFlags::NEWNET,
+        NamespaceSet::Processes => mounts | UnshareFlags::NEWNET | UnshareFlags::NEWPID,
     };
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     match unshare(wanted) {
@@ -49,7 +62,10 @@ pub(super) fn enter(with_network: bool) -> Result<(), String> {
     // Some systems hand out namespaces without the rights that belong to them.
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE)
         .map_err(|error| restricted(error.into()))?;
-    if with_network { loopback().map_err(restricted) } else { Ok(()) }
+    match set {
+        NamespaceSet::Mounts => Ok(()),
+        NamespaceSet::Network | NamespaceSet::Processes => loopback().map_err(restricted),
+    }
 }
 
 fn not_allowed(error: Errno) -> String {

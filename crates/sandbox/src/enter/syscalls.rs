@@ -7,6 +7,8 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter, sock_filter,
 };
 
+use crate::policy::UnixSockets;
+
 mod numbers;
 mod rules;
 
@@ -25,8 +27,7 @@ fn processor() -> Option<TargetArch> {
 /// What decides how much is refused.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FilterScope {
-    /// Whether Unix sockets may be opened.
-    pub(super) has_unix_sockets: bool,
+    pub(super) unix_sockets: UnixSockets,
     /// Whether nobody else is in the program's network, so that nobody can connect to what listens there.
     pub(super) has_own_network: bool,
     /// Whether mounts keep what must not change, so that permissions and owners of the rest may be changed.
@@ -89,9 +90,11 @@ mod tests {
     // SB-1
     #[test]
     fn the_filters_fit_into_the_kernel() {
-        for (has_unix_sockets, is_protected) in [(false, true), (true, false)] {
+        let scopes =
+            [(UnixSockets::None, true), (UnixSockets::Own, true), (UnixSockets::Any, false)];
+        for (unix_sockets, is_protected) in scopes {
             let has_own_network = is_protected;
-            let scope = FilterScope { has_unix_sockets, has_own_network, is_protected };
+            let scope = FilterScope { unix_sockets, has_own_network, is_protected };
             let forbidden = rules::forbidden(scope).unwrap();
             let forbidden = compile(forbidden, libc::EPERM);
             let absent = compile(rules::absent(), libc::ENOSYS);

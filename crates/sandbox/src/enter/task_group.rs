@@ -3,7 +3,6 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    process,
 };
 
 use rustix::process::geteuid;
@@ -26,6 +25,8 @@ pub(super) fn join(policy: &BoxPolicy) -> TaskGroups {
     if !geteuid().is_root() {
         return groups;
     }
+    // The number of a process may be 1 for many of them.
+    let name = policy.temp.parent().and_then(Path::file_name).unwrap_or_default();
     let (memory, processes) = (policy.memory.to_string(), policy.processes.to_string());
     let is_unified = Path::new(ROOT).join("cgroup.controllers").exists();
     let wanted: &[(&str, &[(&str, &str)])] = match is_unified {
@@ -36,7 +37,7 @@ pub(super) fn join(policy: &BoxPolicy) -> TaskGroups {
         ],
     };
     for (controller, limits) in wanted {
-        match make(&Path::new(ROOT).join(controller), limits) {
+        match make(&Path::new(ROOT).join(controller).join(name), limits) {
             Ok(folder) => groups.folders.push(folder),
             Err(error) => {
                 let problem = format!("root's processes cannot be limited in number: {error}");
@@ -47,15 +48,14 @@ pub(super) fn join(policy: &BoxPolicy) -> TaskGroups {
     groups
 }
 
-fn make(parent: &Path, limits: &[(&str, &str)]) -> io::Result<PathBuf> {
-    let folder = parent.join(format!("switchboard-{}", process::id()));
-    fs::create_dir(&folder)?;
+fn make(folder: &Path, limits: &[(&str, &str)]) -> io::Result<PathBuf> {
+    fs::create_dir(folder)?;
     let filled = limits.iter().try_for_each(|(file, value)| fs::write(folder.join(file), value));
-    let own = process::id().to_string();
-    match filled.and_then(|()| fs::write(folder.join("cgroup.procs"), own)) {
-        Ok(()) => Ok(folder),
+    // 0 is the process that writes.
+    match filled.and_then(|()| fs::write(folder.join("cgroup.procs"), "0")) {
+        Ok(()) => Ok(folder.to_owned()),
         Err(error) => {
-            let _ = fs::remove_dir(&folder);
+            let _ = fs::remove_dir(folder);
             Err(error)
         }
     }

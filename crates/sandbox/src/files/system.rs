@@ -1,5 +1,7 @@
 //! What every program needs of the system.
 
+#[cfg(target_os = "linux")]
+use std::path::Path;
 use std::path::PathBuf;
 
 use crate::policy::{FileAccess, FileRule};
@@ -49,6 +51,12 @@ const KERNEL: &[&str] = &[
 
 /// Devices that hold nobody's data. Terminals are left out: what is written to one may become a command.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Whether a path is among the system's own programs.
+#[cfg(target_os = "linux")]
+pub(super) fn has_program(path: &Path) -> bool {
+    PROGRAMS.iter().any(|programs| path.starts_with(programs))
+}
 
 /// Returns the paths with what may be done with them.
 pub(super) fn rules() -> Vec<(PathBuf, FileAccess)> {

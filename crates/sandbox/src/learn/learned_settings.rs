@@ -1,5 +1,7 @@
 //! Turns what a traced program did into settings that a person can check.
 
+mod browser;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
@@ -55,6 +57,8 @@ const DANGEROUS_SOCKETS: &[(&str, &str)] = &[
 pub struct LearnedProfile {
     /// The settings.
     pub allow: SandboxAllow,
+    /// How many processes and threads it needs, if that is more than programs have by default.
+    pub processes: Option<u64>,
     /// What is wider than what was seen, and why.
     pub guessed: Vec<String>,
     /// What could do harm.
@@ -74,20 +78,28 @@ impl LearnedProfile {
         let notes = notes.into_iter().flat_map(|(kind, notes)| {
             notes.iter().map(move |note| format!("# {kind}: {}\n", visible(note)))
         });
-        let list = |texts: &[String]| {
-            let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
-            texts.join(", ")
+        let in_brackets = |texts: &[String]| match texts.is_empty() {
+            true => String::new(),
+            false => format!("[{}]", texts.join(", ")),
         };
+        let list = |texts: &[String]| {
+            in_brackets(&texts.iter().map(|text| quoted(text)).collect::<Vec<_>>())
+        };
+        let home = if self.allow.home.is_users() { "" } else { "\"temporary\"" };
         let ports: Vec<_> = self.allow.connect_direct.iter().map(ToString::to_string).collect();
+        let presets: Vec<_> =
+            self.allow.preset.iter().map(|preset| preset.name().to_owned()).collect();
         let keys = [
             ("read", list(&self.allow.read)),
             ("write", list(&self.allow.write)),
             ("connect", list(&self.allow.connect)),
-            ("connect_direct", ports.join(", ")),
+            ("connect_direct", in_brackets(&ports)),
             ("run", list(&self.allow.run)),
+            ("preset", list(&presets)),
+            ("home", home.to_owned()),
         ];
         let keys = keys.iter().filter(|(_, values)| !values.is_empty());
-        let keys: Vec<_> = keys.map(|(key, values)| format!("{key} = [{values}]")).collect();
+        let keys: Vec<_> = keys.map(|(key, values)| format!("{key} = {values}")).collect();
         let allow =
             if keys.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", keys.join(", ")) };
         let notes: String = notes.collect();
@@ -98,7 +110,11 @@ impl LearnedProfile {
                 format!("# for the entry of [[tools]] with name = {}", quoted(name))
             }
         };
-        format!("{notes}{section}\nsandbox = \"on\"\nsandbox_allow = {allow}\n")
+        let limits = self
+            .processes
+            .map(|processes| format!("sandbox_limits = {{ processes = {processes} }}\n"));
+        let limits = limits.unwrap_or_default();
+        format!("{notes}{section}\nsandbox = \"on\"\nsandbox_allow = {allow}\n{limits}")
     }
 }
 
@@ -143,16 +159,24 @@ struct ObservedNeeds {
     write: BTreeSet<PathBuf>,
     run: BTreeSet<PathBuf>,
     unix: BTreeSet<PathBuf>,
+    own_sockets: BTreeSet<PathBuf>,
     direct: BTreeMap<u16, String>,
 }
 
 pub(super) fn make(
     strace_run: &StraceRun,
-    events: Vec<TraceEvent>,
+    mut events: Vec<TraceEvent>,
     hosts: Vec<String>,
 ) -> LearnedProfile {
     let mut profile = LearnedProfile::default();
-    let needs = collect(strace_run, events, &mut profile);
+    let is_browser = events.iter().any(|event| matches!(event, TraceEvent::OwnSocket(_)));
+    if is_browser {
+        browser::choose_home(strace_run, &mut events, &mut profile);
+    }
+    let mut needs = collect(strace_run, events, &mut profile);
+    if is_browser {
+        browser::add_preset(&mut needs, &mut profile);
+    }
     let write = widen_writes(strace_run, &needs.write, &mut profile);
     let read: BTreeSet<_> = needs
         .read
@@ -190,7 +214,7 @@ pub(super) fn make(
         connect,
         connect_direct: needs.direct.into_keys().collect(),
         run: named(&needs.run),
-        ..SandboxAllow::default()
+        ..std::mem::take(&mut profile.allow)
     };
     profile
 }
@@ -220,6 +244,10 @@ fn collect(
             TraceEvent::Run(path) => (absolute(path), &[Run], &mut needs.run),
             TraceEvent::Unix(path) => {
                 needs.unix.insert(path.clone());
+                continue;
+            }
+            TraceEvent::OwnSocket(path) => {
+                needs.own_sockets.extend(path.clone());
                 continue;
             }
             TraceEvent::Connect { address, port } => {
@@ -382,7 +410,7 @@ mod tests {
         proxy::SeenHosts,
     };
 
-    fn learned(files: &[&str], events: impl Fn(&Path) -> Vec<TraceEvent>) -> String {
+    pub(super) fn learned(files: &[&str], events: impl Fn(&Path) -> Vec<TraceEvent>) -> String {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().canonicalize().unwrap();
         for file in files {
@@ -415,6 +443,7 @@ mod tests {
         let notes = vec![format!("all of {name}")];
         let profile = LearnedProfile {
             allow: allow.clone(),
+            processes: None,
             guessed: notes.clone(),
             dangerous: notes.clone(),
             never: notes,

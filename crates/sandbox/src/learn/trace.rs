@@ -17,6 +17,8 @@ pub(super) enum TraceEvent {
     Connect { address: String, port: u16 },
     /// It connected to a Unix socket.
     Unix(PathBuf),
+    /// It made a Unix socket with a name; an abstract one is in no folder.
+    OwnSocket(Option<PathBuf>),
 }
 
 /// Calls with which a program changes an entry of a folder, which their last path names.
@@ -36,6 +38,7 @@ pub(super) fn events(line: &str) -> Vec<TraceEvent> {
     let paths = quoted(args);
     let absolute = |named: &QuotedPath| absolute(args, named);
     match (name, &paths[..]) {
+        ("bind", _) => own_socket(args),
         // Both folders change.
         ("rename" | "renameat" | "renameat2", [from, to]) => {
             vec![TraceEvent::Change(absolute(from)), TraceEvent::Change(absolute(to))]
@@ -49,12 +52,31 @@ pub(super) fn events(line: &str) -> Vec<TraceEvent> {
     }
 }
 
+/// Returns what a call tells that gives a socket its name.
+fn own_socket(args: &str) -> Vec<TraceEvent> {
+    let Some((socket, address)) = args.split_once('{') else { return Vec::new() };
+    let name = quoted(address).into_iter().next().map(|named| named.path);
+    match name {
+        Some(name) if address.contains("sun_path=\"") => {
+            // A path that is not absolute is relative to a folder that is not said.
+            let path = name.is_absolute().then_some(name);
+            let change = path.clone().map(TraceEvent::Change);
+            change.into_iter().chain([TraceEvent::OwnSocket(path)]).collect()
+        }
+        Some(_) if address.contains("sun_path=@") && !socket.contains("DGRAM") => {
+            vec![TraceEvent::OwnSocket(None)]
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Returns what a call tells that opens, truncates or runs one file.
 fn file_event(name: &str, args: &str, result: &str, paths: &[QuotedPath]) -> Option<TraceEvent> {
     let first = || paths.first().map(|named| named.path.clone());
     match name {
         "open" | "openat" | "openat2" => {
-            let path = handle(result).or_else(first)?;
+            // What is only in memory was opened by another process, and has no path.
+            let path = handle(result).or_else(first).filter(|_| !result.contains("</memfd:"))?;
             let is_change = args.contains("O_CREAT");
             let is_write = ["O_WRONLY", "O_RDWR", "O_TRUNC", "O_TMPFILE"]
                 .iter()
@@ -65,7 +87,8 @@ fn file_event(name: &str, args: &str, result: &str, paths: &[QuotedPath]) -> Opt
                 (false, false) => TraceEvent::Read(path),
             })
         }
-        "execve" => first().map(TraceEvent::Run),
+        // What is named by a process runs already, and is another file for whoever reads this.
+        "execve" => first().filter(|path| !path.starts_with("/proc")).map(TraceEvent::Run),
         "truncate" => first().map(TraceEvent::Write),
         _ => None,
     }
@@ -173,7 +196,7 @@ mod tests {
     // SB-2
     #[test]
     fn lines_are_understood() {
-        use TraceEvent::{Change, Connect, Read, Run, Unix, Write};
+        use TraceEvent::{Change, Connect, OwnSocket, Read, Run, Unix, Write};
         for (line, expected) in [
             (r#"openat(AT_FDCWD</w>, "a", O_RDONLY|O_CLOEXEC) = 3</w/a>"#, Read("/w/a".into())),
             (
@@ -202,9 +225,19 @@ mod tests {
         ] {
             assert_eq!(events(line), [expected], "{line}");
         }
+        let named = r#"bind(5<UNIX-STREAM:[9]>, {sa_family=AF_UNIX, sun_path="/tmp/x"}, 110) = 0"#;
+        let expected = [Change("/tmp/x".into()), OwnSocket(Some("/tmp/x".into()))];
+        assert_eq!(events(named), expected);
+        let unnamed = r#"bind(5<UNIX-STREAM:[9]>, {sa_family=AF_UNIX, sun_path=@"x"}, 110) = 0"#;
+        assert_eq!(events(unnamed), [OwnSocket(None)]);
         for line in [
+            r#"bind(5<UNIX-STREAM:[9]>, {sa_family=AF_UNIX, sun_path="/tmp/x"}, 110) = -1 EACCES (x)"#,
+            r#"bind(5<TCP:[9]>, {sa_family=AF_INET, sin_port=htons(0), sin_addr=inet_addr("127.0.0.1")}, 16) = 0"#,
+            r#"bind(5<UNIX-DGRAM:[9]>, {sa_family=AF_UNIX}, 2) = 0"#,
             r#"openat(AT_FDCWD</w>, "a", O_RDONLY) = -1 ENOENT (No such file or directory)"#,
             r#"connect(5<UDP:[9]>, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("1.1.1.1")}, 16) = 0"#,
+            r#"execve("/proc/self/exe", ["/proc/self/exe", "--type=utility"], 0x7ffe /* 3 vars */) = 0"#,
+            r#"openat(AT_FDCWD</w>, "/proc/self/fd/5", O_RDONLY) = 7</memfd:shared (deleted)>"#,
             "+++ exited with 0 +++",
         ] {
             assert_eq!(events(line), [], "{line}");

@@ -7,7 +7,7 @@ use std::{
 };
 
 use switchboard_sandbox::{
-    Sandbox, SandboxAllow, SandboxConfig, SandboxDeps, SandboxMode, SandboxSupport,
+    Sandbox, SandboxAllow, SandboxConfig, SandboxDeps, SandboxMode, SandboxPreset, SandboxSupport,
     SandboxedProgram,
 };
 use tokio::{
@@ -34,6 +34,11 @@ pub(crate) fn on(allow: SandboxAllow) -> SandboxConfig {
     SandboxConfig { mode: SandboxMode::On, allow, ..SandboxConfig::default() }
 }
 
+/// The same, for a program that is or starts a browser.
+pub(crate) fn browser(allow: SandboxAllow) -> SandboxAllow {
+    SandboxAllow { preset: vec![SandboxPreset::Browser], ..allow }
+}
+
 /// Texts, as settings have them.
 pub(crate) fn texts<const N: usize>(paths: [&Path; N]) -> Vec<String> {
     paths.map(|path| path.display().to_string()).into()
@@ -53,6 +58,19 @@ pub(crate) fn can_confine() -> bool {
     let program = SandboxedProgram { owner: "x", command: "true", args: &[], env: &env, cwd: None };
     let refused = Sandbox::open(&program, &on(SandboxAllow::default()), &deps).err().unwrap();
     assert!(refused.contains(&missing[0]), "{refused}");
+    false
+}
+
+/// Whether this system lets programs have processes and files of their own; where it does not, such a program has to say so.
+pub(crate) fn can_have_browsers() -> bool {
+    if !can_confine() {
+        return false;
+    }
+    let deps = deps(Path::new("/nowhere"), &[]);
+    let Some(problem) = deps.browser_problem() else { return true };
+    if cfg!(feature = "real-parts") {
+        panic!("the sandbox has to be tested here: {problem}");
+    }
     false
 }
 
@@ -85,7 +103,7 @@ pub(crate) struct ConfinedShell {
 
 impl ConfinedShell {
     /// Starts one and waits until it runs its program.
-    pub(crate) async fn start(cwd: &Path, deps: &SandboxDeps) -> Self {
+    pub(crate) async fn start(cwd: &Path, allow: SandboxAllow, deps: &SandboxDeps) -> Self {
         let args = ["-c".to_owned(), "echo begun; read line".to_owned()];
         let env = BTreeMap::from([("SECRET".to_owned(), "secret".to_owned())]);
         let program = SandboxedProgram {
@@ -95,8 +113,7 @@ impl ConfinedShell {
             env: &env,
             cwd: Some(cwd),
         };
-        let config = on(SandboxAllow::default());
-        let sandbox = Sandbox::open(&program, &config, deps).unwrap().expect("it is confined");
+        let sandbox = Sandbox::open(&program, &on(allow), deps).unwrap().expect("it is confined");
         let (entry, first) = sandbox.entry().split_first().unwrap();
         let mut child = Command::new(entry)
             .args(first)

@@ -39,7 +39,7 @@ struct Sockets {
     tcp6: Option<BlockingListener>,
     _elsewhere: Option<BlockingListener>,
     _udp: UdpSocket,
-    _unix: UnixListener,
+    _unix: [UnixListener; 2],
     _datagrams: UnixDatagram,
     _abstract: UnixListener,
 }
@@ -70,6 +70,8 @@ impl TestHost {
             fs::write(file, "content").unwrap();
         }
         std::os::unix::fs::symlink(base.join("home/.ssh/id"), base.join("shared/link")).unwrap();
+        std::os::unix::fs::symlink(base.join("outside/unix"), base.join("shared/socket_link"))
+            .unwrap();
         fs::copy("/bin/true", base.join("outside/program")).unwrap();
         fs::set_permissions(base.join("outside/program"), fs::Permissions::from_mode(0o755))
             .unwrap();
@@ -105,7 +107,7 @@ impl TestHost {
             tcp6,
             _elsewhere: BlockingListener::bind(("127.0.0.2", PROXY_PORT)).ok(),
             _udp: udp,
-            _unix: UnixListener::bind(unix).unwrap(),
+            _unix: [unix, base.join("shared/socket")].map(|path| UnixListener::bind(path).unwrap()),
             _datagrams: UnixDatagram::bind(datagrams).unwrap(),
             _abstract: UnixListener::bind_addr(&address).unwrap(),
         };

@@ -8,10 +8,12 @@ X86 = {"ptrace": 101, "process_vm_readv": 310, "io_uring_setup": 425, "bpf": 321
        "perf_event_open": 298, "userfaultfd": 323, "open_by_handle_at": 304, "memfd_create": 319, "mount": 165,
        "kexec_load": 246, "init_module": 175, "unshare": 272, "setns": 308, "pidfd_open": 434,
        "pidfd_send_signal": 424, "pidfd_getfd": 438, "fchmodat2": 452, "clone": 56, "clone3": 435, "execveat": 322,
-       "fsopen": 430, "open_tree": 428, "getpid": 39, "openat2": 437, "capget": 125, "sethostname": 170, "prlimit64": 302, "ioprio_set": 251, "shmget": 29}
+       "fsopen": 430, "open_tree": 428, "getpid": 39, "openat2": 437, "capget": 125, "sethostname": 170, "prlimit64": 302, "ioprio_set": 251, "shmget": 29,
+       "pivot_root": 155, "umount2": 166}
 ARM = dict(X86, ptrace=117, process_vm_readv=270, bpf=280, add_key=217, keyctl=219, perf_event_open=241,
            userfaultfd=282, open_by_handle_at=265, memfd_create=279, mount=40, kexec_load=104, init_module=105,
-           unshare=97, setns=268, clone=220, execveat=281, getpid=172, capget=90, sethostname=161, prlimit64=261, ioprio_set=30, shmget=194)
+           unshare=97, setns=268, clone=220, execveat=281, getpid=172, capget=90, sethostname=161, prlimit64=261, ioprio_set=30, shmget=194,
+           pivot_root=41, umount2=39)
 NUMBERS = ARM if platform.machine() == "aarch64" else X86
 
 
@@ -210,9 +212,14 @@ def abstract():
         link.connect("\0" + place["abstract_socket"])
 
 
-def unix():
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
-        link.connect(place["unix_socket"])
+def unix(path=place["unix_socket"], kind=socket.SOCK_STREAM):
+    with socket.socket(socket.AF_UNIX, kind) as link:
+        link.connect(path)
+
+
+def covered(path):
+    """Uncovers what is mounted at a path."""
+    call("umount2", path.encode(), 2)
 
 
 def attached():
@@ -271,6 +278,11 @@ WAYS = {
     "read another's memory map": lambda: read(f"/proc/{place['other']}/maps"),
     "read another's files": lambda: os.listdir(f"/proc/{place['other']}/fd"),
     "open by handle": by_handle,
+    "read the environment of what started us": lambda: read(f"/proc/{place['switchboard']}/environ"),
+    "read the first process's environment": lambda: read("/proc/1/environ"),
+    "read through the first process's root": lambda: read(f"/proc/1/root{outside}/secret"),
+    "read the kernel's list of symbols": lambda: read("/proc/kallsyms") or failed(),
+    "read all memory": lambda: read("/proc/kcore") or failed(),
     # Writing.
     "write outside": lambda: write(f"{outside}/new"),
     "change what may be read": lambda: write(f"{shared}/readable", "a"),
@@ -288,6 +300,8 @@ WAYS = {
     "make a setgid file": lambda: made_as_owner(lambda path: os.open(path, os.O_WRONLY | os.O_CREAT, 0o2755)),
     "make a setuid file by openat2": lambda: made_as_owner(
         lambda path: call("openat2", -100, path.encode(), struct.pack("QQQ", os.O_WRONLY | os.O_CREAT, 0o4755, 0), 24)),
+    "write to the kernel's console": lambda: os.open("/proc/sysrq-trigger", os.O_WRONLY),
+    "change a setting of the kernel": lambda: os.open("/proc/sys/kernel/printk_ratelimit", os.O_WRONLY),
     "set an attribute": lambda: os.setxattr(f"{shared}/readable", "user.x", b"x"),
     # Programs.
     "run what was written": lambda: executable(f"{work}/written"),
@@ -315,6 +329,10 @@ WAYS = {
     "shared memory": lambda: mapped("shmget", 0, 4096, 0o1600),
     # The kernel.
     "mount": lambda: mapped("mount", b"none", f"{work}".encode(), b"tmpfs", 0, 0),
+    "unmount": lambda: covered("/proc"),
+    "uncover a socket": lambda: (covered(f"{shared}/socket"), unix(f"{shared}/socket")),
+    "another root": lambda: mapped("pivot_root", b"/", b"/"),
+    "new process namespace": lambda: mapped("unshare", 0x20000000),
     "fsopen": lambda: mapped("fsopen", b"tmpfs", 0),
     "open_tree": lambda: mapped("open_tree", -100, work.encode(), 1),
     "chroot": lambda: os.chroot(work),
@@ -347,6 +365,15 @@ WAYS = {
     "vsock": lambda: socket.socket(40, socket.SOCK_STREAM),
     "netlink of another kind": lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 9),
     "unix socket": unix,
+    "unix socket by a link": lambda: (os.symlink(place["unix_socket"], f"{work}/socket"), unix(f"{work}/socket")),
+    "unix socket by a link that was there": lambda: unix(f"{shared}/socket_link"),
+    "unix socket by a relative path": lambda: (os.chdir(shared), unix("../outside/unix")),
+    "unix socket below an open folder": lambda: unix(f"{shared}/socket"),
+    "unix socket moved to an open folder": lambda: (os.rename(f"{shared}/socket", f"{work}/moved"), unix(f"{work}/moved")),
+    "unix socket by another's root": lambda: unix(f"/proc/{place['other']}/root{place['unix_socket']}"),
+    "unix socket by the first process's root": lambda: unix(f"/proc/1/root{place['unix_socket']}"),
+    "unix socket by another's folder": lambda: unix(f"/proc/{place['other']}/cwd{'/..' * 9}{place['unix_socket']}"),
+    "unix datagrams": lambda: unix(place["datagram_socket"], socket.SOCK_DGRAM),
     "abstract socket": abstract,
     "pair of datagrams": lambda: pair(socket.SOCK_DGRAM),
     "pair of raw sockets": lambda: pair(socket.SOCK_RAW),

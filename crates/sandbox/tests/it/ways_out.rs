@@ -7,12 +7,12 @@ use switchboard_toolcall::HumanSize;
 use tokio::process::Command;
 
 use crate::{
-    boxed::{ConfinedShell, can_confine, deps, on, python, run},
+    boxed::{ConfinedShell, browser, can_confine, can_have_browsers, deps, on, python, run},
     test_host::{TestHost, WAYS},
 };
 
 /// Ways that lead somewhere on every machine without a sandbox, so that it is the sandbox that closes them.
-const OPEN_OUTSIDE: [&str; 54] = [
+const OPEN_OUTSIDE: [&str; 62] = [
     "read ssh key",
     "read ssh key by symlink",
     "read ssh key by hard link",
@@ -63,6 +63,14 @@ const OPEN_OUTSIDE: [&str; 54] = [
     "tcp to another port",
     "udp",
     "unix socket",
+    "unix socket by a link",
+    "unix socket by a link that was there",
+    "unix socket by a relative path",
+    "unix socket below an open folder",
+    "unix socket by another's root",
+    "unix datagrams",
+    "read the environment of what started us",
+    "read the kernel's list of symbols",
     "abstract socket",
     "pair of datagrams",
     "pair of raw sockets",
@@ -76,15 +84,9 @@ fn parse(stdout: &[u8]) -> BTreeMap<String, bool> {
     serde_json::from_slice(stdout).unwrap_or_default()
 }
 
-// SB-1
-#[tokio::test]
-async fn no_way_leads_out() {
-    if !can_confine() {
-        return;
-    }
-    let place = TestHost::new().await;
+async fn try_all(place: &TestHost, allow: SandboxAllow) {
     let limits = SandboxLimits { memory: HumanSize(2 << 30), processes: 100, files: 200 };
-    let config = switchboard_sandbox::SandboxConfig { limits, ..on(place.allowed()) };
+    let config = switchboard_sandbox::SandboxConfig { limits, ..on(allow) };
     let deps = deps(&place.path("home"), &[place.path("shared/state")]);
     let args = [WAYS.to_owned(), place.described(&[])];
     let finished = run(python(), &args, &place.path("work"), &config, &deps).await;
@@ -97,6 +99,26 @@ async fn no_way_leads_out() {
     assert!(hint.contains("sandbox_allow.connect += \"127.0.0"), "{hint}");
 }
 
+// SB-1
+#[tokio::test]
+async fn no_way_leads_out() {
+    if !can_confine() {
+        return;
+    }
+    let place = TestHost::new().await;
+    try_all(&place, place.allowed()).await;
+}
+
+// SB-1: though Unix sockets are open there, and all of `/proc`.
+#[tokio::test]
+async fn no_way_leads_out_of_a_browsers_sandbox() {
+    if !can_have_browsers() {
+        return;
+    }
+    let place = TestHost::new().await;
+    try_all(&place, browser(place.allowed())).await;
+}
+
 // SB-1: nor to another server, which is confined as well.
 #[tokio::test]
 async fn no_way_leads_to_another_confined_program() {
@@ -105,7 +127,6 @@ async fn no_way_leads_to_another_confined_program() {
     }
     let host = TestHost::new().await;
     let deps = deps(&host.path("home"), &[]);
-    let mut other = ConfinedShell::start(&host.path("work"), &deps).await;
     let ways = [
         "read another's environment",
         "read another's command line",
@@ -120,11 +141,17 @@ async fn no_way_leads_to_another_confined_program() {
         "scheduling of another",
         "processors of another",
     ];
-    let args = [WAYS.to_owned(), host.described_with(&ways, other.child.id().unwrap())];
-    let finished = run(python(), &args, &host.path("work"), &on(host.allowed()), &deps).await;
-    let expected = ways.map(|way| (way.to_owned(), false)).into();
-    assert_eq!(parse(&finished.output.stdout), expected, "{}", finished.stderr());
-    assert!(other.child.try_wait().unwrap().is_none(), "the other one ended");
+    let kinds: &[fn(SandboxAllow) -> SandboxAllow] =
+        if can_have_browsers() { &[|allow| allow, browser] } else { &[|allow| allow] };
+    for (of_other, own) in kinds.iter().flat_map(|one| kinds.iter().map(move |two| (one, two))) {
+        let (work, other) = (host.path("work"), of_other(SandboxAllow::default()));
+        let mut other = ConfinedShell::start(&work, other, &deps).await;
+        let args = [WAYS.to_owned(), host.described_with(&ways, other.child.id().unwrap())];
+        let finished = run(python(), &args, &work, &on(own(host.allowed())), &deps).await;
+        let expected = ways.map(|way| (way.to_owned(), false)).into();
+        assert_eq!(parse(&finished.output.stdout), expected, "{}", finished.stderr());
+        assert!(other.child.try_wait().unwrap().is_none(), "the other one ended");
+    }
 }
 
 // SB-1: without a sandbox they do lead somewhere.
@@ -205,17 +232,33 @@ async fn nothing_outlives_its_sandbox() {
     let args = ["-c".to_owned(), script.to_owned()];
     let finished = run(python(), &args, &place.path("work"), &on(place.allowed()), &deps).await;
     assert!(finished.output.status.success(), "{}", finished.stderr());
-    // The number that it has for us; in its folder, which no other process is in.
     let work = place.path("work").canonicalize().unwrap();
-    let is_there = || {
-        let entries = std::fs::read_dir("/proc").unwrap().flatten();
-        entries
-            .into_iter()
-            .any(|entry| std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == work))
-    };
-    assert!(is_there());
+    assert!(has_process_in(&work));
     drop(finished);
-    while is_there() {
+    while has_process_in(&work) {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
+}
+
+// SB-1: also if what waits for them is killed.
+#[tokio::test]
+async fn a_browsers_processes_end_with_what_started_them() {
+    if !can_have_browsers() {
+        return;
+    }
+    let place = TestHost::new().await;
+    let work = place.path("work").canonicalize().unwrap();
+    let deps = deps(&place.path("home"), &[]);
+    let mut shell = ConfinedShell::start(&work, browser(place.allowed()), &deps).await;
+    assert!(has_process_in(&work));
+    shell.child.kill().await.unwrap();
+    while has_process_in(&work) {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+/// Whether a process runs in this folder; its number is that which it has for us.
+fn has_process_in(folder: &Path) -> bool {
+    let mut entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries.any(|entry| std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == folder))
 }

@@ -1,6 +1,6 @@
 //! What this system can confine, which servers and tools are confined, and what they were refused.
 
-use switchboard_sandbox::{SandboxConfig, SandboxMode, SandboxSupport, missing};
+use switchboard_sandbox::{SandboxConfig, SandboxDeps, SandboxMode, SandboxSupport, missing};
 
 use super::{CheckStatus, DoctorCheck};
 use crate::{sandboxes, settings::LoadedConfig};
@@ -48,7 +48,15 @@ fn of_system(support: &SandboxSupport, confined: &[(&str, SandboxConfig)]) -> Do
 
 fn of_program(name: &str, config: &SandboxConfig, support: &SandboxSupport) -> DoctorCheck {
     let row = format!("sandbox {name}");
-    let missing = missing(config, support);
+    let mut missing = missing(config, support);
+    if missing.is_empty() && config.allow.has_browser() && config.mode != SandboxMode::Learn {
+        let problem = SandboxDeps::this_program().ok().and_then(|deps| deps.browser_problem());
+        missing.extend(problem.map(|problem| {
+            format!(
+                "it cannot have processes and files of its own, which a browser needs: {problem}"
+            )
+        }));
+    }
     if !missing.is_empty() {
         let status = match config.mode {
             SandboxMode::On => CheckStatus::Broken,
@@ -80,7 +88,9 @@ fn allowed(config: &SandboxConfig) -> String {
     let allow = &config.allow;
     let ports: Vec<_> =
         allow.connect_direct.iter().map(|port| format!("every host:{port}")).collect();
+    let presets: Vec<_> = allow.preset.iter().map(|preset| preset.name().to_owned()).collect();
     let kinds = [
+        ("has the presets", &presets),
         ("reads", &allow.read),
         ("writes", &allow.write),
         ("connects to", &allow.connect),

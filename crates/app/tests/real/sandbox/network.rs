@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{call, in_place, node, place, prepare_repository, python, section};
 
 /// Serves the files of a folder; returns the port.
-fn serve_files(folder: PathBuf) -> u16 {
+pub(super) fn serve_files(folder: PathBuf) -> u16 {
     use std::io::{Read, Write};
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();

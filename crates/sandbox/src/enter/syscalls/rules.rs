@@ -2,6 +2,8 @@
 
 use seccompiler::{BackendError, SeccompCmpOp, SeccompCondition, SeccompRule};
 
+use crate::policy::UnixSockets;
+
 use super::{FilterScope, RefusedCalls, argument, numbers};
 
 /// The bits of a socket's type that say what it is.
@@ -66,7 +68,7 @@ pub(super) fn forbidden(scope: FilterScope) -> Result<RefusedCalls> {
         // Landlock knows `bind`, but a socket that listens without it gets a port all the same.
         calls.insert(libc::SYS_listen, Vec::new());
     }
-    calls.insert(libc::SYS_socket, sockets(scope.has_unix_sockets)?);
+    calls.insert(libc::SYS_socket, sockets(scope.unix_sockets)?);
     calls.insert(libc::SYS_socketpair, socket_pairs()?);
     calls.insert(libc::SYS_sendto, vec![is_set(3, FAST_OPEN)?]);
     calls.insert(libc::SYS_sendmsg, vec![is_set(2, FAST_OPEN)?]);
@@ -101,11 +103,12 @@ fn created_as_owner(flags: u8) -> Result<Vec<SeccompRule>> {
     Ok(rules)
 }
 
-/// Sockets other than TCP, those that ask the kernel about networks, and Unix sockets if they are allowed.
-fn sockets(has_unix_sockets: bool) -> Result<Vec<SeccompRule>> {
+/// Sockets other than TCP, those that ask the kernel about networks, and Unix sockets as far as they are allowed.
+fn sockets(unix_sockets: UnixSockets) -> Result<Vec<SeccompRule>> {
     let (v4, v6) = (number(libc::AF_INET), number(libc::AF_INET6));
     let (kernel, unix) = (number(libc::AF_NETLINK), number(libc::AF_UNIX));
-    let families = [v4, v6, kernel].into_iter().chain(has_unix_sockets.then_some(unix));
+    let families =
+        [v4, v6, kernel].into_iter().chain((unix_sockets != UnixSockets::None).then_some(unix));
     let others = families.map(|family| argument(0, SeccompCmpOp::Ne, family));
     let mut rules = vec![SeccompRule::new(others.collect::<Result<_>>()?)?];
     for family in [v4, v6] {
@@ -117,6 +120,13 @@ fn sockets(has_unix_sockets: bool) -> Result<Vec<SeccompRule>> {
         let is_not = |protocol| argument(2, SeccompCmpOp::Ne, number(protocol));
         rules.push(rule(&[of_family()?, is_not(0)?, is_not(libc::IPPROTO_TCP)?])?);
     }
+    if unix_sockets == UnixSockets::Own {
+        for kind in unconnected_kinds() {
+            let of_unix = argument(0, SeccompCmpOp::Eq, unix)?;
+            let of_kind = argument(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)?;
+            rules.push(rule(&[of_unix, of_kind])?);
+        }
+    }
     let not_routes = argument(2, SeccompCmpOp::Ne, 0)?;
     rules.push(rule(&[argument(0, SeccompCmpOp::Eq, kernel)?, not_routes])?);
     Ok(rules)
@@ -126,11 +136,16 @@ fn sockets(has_unix_sockets: bool) -> Result<Vec<SeccompRule>> {
 /// Unix sockets come in pairs that are known here.
 fn socket_pairs() -> Result<Vec<SeccompRule>> {
     let mut rules = vec![rule(&[argument(0, SeccompCmpOp::Ne, number(libc::AF_UNIX))?])?];
-    let connected = [number(libc::SOCK_STREAM), number(libc::SOCK_SEQPACKET)];
-    for kind in (0..=SOCKET_TYPE).filter(|kind| !connected.contains(kind)) {
+    for kind in unconnected_kinds() {
         rules.push(rule(&[argument(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)?])?);
     }
     Ok(rules)
+}
+
+/// The kinds of Unix sockets that send to any other one.
+fn unconnected_kinds() -> impl Iterator<Item = u64> {
+    let connected = [number(libc::SOCK_STREAM), number(libc::SOCK_SEQPACKET)];
+    (0..=SOCKET_TYPE).filter(move |kind| !connected.contains(kind))
 }
 
 fn rule(conditions: &[SeccompCondition]) -> Result<SeccompRule> {
