@@ -14,7 +14,7 @@ use crate::{
 /// A segment that is being read.
 pub(super) struct SegmentLines {
     number: u64,
-    file: BufReader<SegmentCursor>,
+    file: BufReader<SegmentCursor<SegmentFile>>,
     offset: u64,
     /// Where it ended when it was measured.
     length: u64,

@@ -1,6 +1,6 @@
 //! What retention would drop, without dropping it.
 
-use std::{collections::BTreeMap, path::Path, time::SystemTime};
+use std::{collections::BTreeMap, io, path::Path, time::SystemTime};
 
 use rusqlite::Connection;
 
@@ -83,12 +83,13 @@ impl StoreContents {
     fn compressed_sizes(&mut self, manifest: &Manifest) -> Result<BTreeMap<u64, u64>, Error> {
         let mut sizes = BTreeMap::new();
         for entry in manifest.kept().filter(|entry| entry.end.is_some()) {
-            let path = self.layout.segment(entry.number);
-            let text = SegmentFile::open(&self.layout, entry.number).and_then(|mut file| {
-                if file.is_compressed() { Ok(None) } else { file.read_all().map(Some) }
-            });
-            let Ok(Some(text)) = text else { continue };
-            let size = compress(&text).map_err(Error::file("compress", &path))?.len() as u64;
+            let Ok(file) = SegmentFile::open(&self.layout, entry.number) else { continue };
+            if file.is_compressed() {
+                continue;
+            }
+            let path = file.path.clone();
+            let size = compress(file.into_cursor(0), &mut io::sink());
+            let size = size.map_err(Error::file("compress", &path))?;
             let before = segment_bytes(&self.layout, entry.number);
             self.journal = (self.journal + size).saturating_sub(before);
             sizes.insert(entry.number, size);

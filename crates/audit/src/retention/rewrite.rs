@@ -5,8 +5,8 @@
 
 use std::{
     fs::{self, File, TryLockError},
-    io::{self, Write},
-    path::PathBuf,
+    io::{self, Read},
+    path::{Path, PathBuf},
 };
 
 use switchboard_runtime::private_files;
@@ -104,32 +104,41 @@ impl<'a> SegmentRewrite<'a> {
         let Some(end) = &entry.end else { return Ok(Prepared::Nothing) };
         let number = entry.number;
         let path = layout.segment(number);
-        let read = SegmentFile::open(layout, number)
-            .and_then(|mut file| Ok((file.is_compressed(), file.read_all()?)));
-        let (was_compressed, mut text) = match read {
+        let opened = SegmentFile::open(layout, number)
+            .and_then(|mut file| Ok((is_as_sealed(&mut file, end)?, file)));
+        let (is_sound, file) = match opened {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Prepared::Nothing),
             Err(error) if is_skipped(&error) => return Ok(Prepared::Damaged),
-            read => read.map_err(Error::file("read", &path))?,
+            opened => opened.map_err(Error::file("read", &path))?,
         };
-        let is_damaged = !is_as_sealed(&text, end)
-            || !gone.is_empty() && !SegmentScan::of(&text, entry.opened).faults.is_empty();
-        if is_damaged {
+        let was_compressed = file.is_compressed();
+        let content = match gone {
+            [] => Ok(Some(NewContent::Same(file))),
+            gone => NewContent::without(file, entry, gone),
+        };
+        let content = match content {
+            Err(error) if is_skipped(&error) => None,
+            content => content.map_err(Error::file("read", &path))?,
+        };
+        let Some(mut content) = content.filter(|_| is_sound) else {
             warn!(segment = number, "a damaged segment of the journal is left as it is");
             return Ok(Prepared::Damaged);
-        }
-        let lines = remove_content(&mut text, gone);
+        };
+        let removed = content.removed();
         let is_compressed = was_compressed || is_compressing;
-        if lines == 0 && is_compressed == was_compressed {
+        if removed.is_none() && is_compressed == was_compressed {
             return Ok(Prepared::Nothing);
         }
-        let removed = (lines > 0).then(|| (lines, sha256(&text)));
         let [mut target, mut other] = layout.segment_files(number);
         if is_compressed {
             std::mem::swap(&mut target, &mut other);
         }
         let fresh = layout.journal().join(format!("{number:08}.{UNFINISHED}"));
-        let written = write(&fresh, &text, is_compressed);
-        written.map_err(Error::file("write", &fresh))?;
+        match write(&fresh, &mut content, is_compressed) {
+            // A frame of the old file cannot be decompressed.
+            Err(error) if is_skipped(&error) => return Ok(Prepared::Damaged),
+            written => written.map_err(Error::file("write", &fresh))?,
+        }
         Ok(Prepared::Ready(Self { layout, number, fresh, target, other, removed }))
     }
 
@@ -184,10 +193,51 @@ fn remove_unfinished(layout: &Layout) -> Result<(), Error> {
     Ok(())
 }
 
+/// The text of the new file.
+enum NewContent {
+    /// That of the old one, read piece by piece.
+    Same(SegmentFile),
+    /// With so many lines that lost their content.
+    Other(Vec<u8>, u64),
+}
+
+impl NewContent {
+    /// Removes the content of lines. `None` if the segment is damaged.
+    fn without(
+        mut file: SegmentFile,
+        entry: &ManifestEntry,
+        gone: &[LineSpan],
+    ) -> io::Result<Option<Self>> {
+        let mut text = file.read_all()?;
+        if !SegmentScan::of(&text, entry.opened).faults.is_empty() {
+            return Ok(None);
+        }
+        let lines = remove_content(&mut text, gone);
+        Ok(Some(if lines > 0 { Self::Other(text, lines) } else { Self::Same(file) }))
+    }
+
+    /// Returns how many lines lost their content, and the hash of the text then.
+    fn removed(&self) -> Option<(u64, String)> {
+        match self {
+            Self::Same(_) => None,
+            Self::Other(text, lines) => Some((*lines, sha256(text))),
+        }
+    }
+
+    fn read(&mut self) -> Box<dyn Read + '_> {
+        match self {
+            Self::Same(file) => Box::new(file.cursor(0)),
+            Self::Other(text, _) => Box::new(&text[..]),
+        }
+    }
+}
+
 /// Returns whether a segment has the length and the last line that it was sealed with.
-fn is_as_sealed(text: &[u8], end: &SegmentEnd) -> bool {
-    let last = chain::before(text);
-    text.len() as u64 == end.bytes && last.is_some_and(|last| last.as_str() == end.last)
+fn is_as_sealed(file: &mut SegmentFile, end: &SegmentEnd) -> io::Result<bool> {
+    const TAIL: u64 = 1024;
+    let length = file.length()?;
+    let last = chain::before(&file.read_range(length.saturating_sub(TAIL), TAIL)?);
+    Ok(length == end.bytes && last.is_some_and(|last| last.as_str() == end.last))
 }
 
 /// Removes the content of lines. Returns of how many.
@@ -207,20 +257,35 @@ fn remove_content(text: &mut [u8], gone: &[LineSpan]) -> u64 {
 }
 
 /// Writes a file, brings it to the disk, and reads it again: the old one goes, so this one must be right.
-fn write(path: &PathBuf, text: &[u8], is_compressed: bool) -> io::Result<()> {
+fn write(path: &Path, content: &mut NewContent, is_compressed: bool) -> io::Result<()> {
     let mut file = private_files::create(path)?;
     match is_compressed {
-        true => file.write_all(&compress(text)?)?,
-        false => file.write_all(text)?,
+        true => _ = compress(content.read(), &mut file)?,
+        false => _ = io::copy(&mut content.read(), &mut file)?,
     }
     file.sync_all()?;
+    drop(file);
     let written = match is_compressed {
-        true => SegmentFile::open_compressed(path.clone())?.read_all()?,
-        false => fs::read(path)?,
+        true => is_same(SegmentFile::open_compressed(path.to_owned())?.cursor(0), content.read()),
+        false => is_same(File::open(path)?, content.read()),
     };
-    match written == text {
+    match written? {
         true => Ok(()),
         false => Err(io::Error::other("it is not as it was written")),
+    }
+}
+
+/// Returns whether two texts are the same.
+fn is_same(mut one: impl Read, mut other: impl Read) -> io::Result<bool> {
+    const PIECE: u64 = 64 << 10;
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    loop {
+        (left.clear(), right.clear());
+        (&mut one).take(PIECE).read_to_end(&mut left)?;
+        (&mut other).take(PIECE).read_to_end(&mut right)?;
+        if left != right || left.is_empty() {
+            return Ok(left == right);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The text of a segment, whether its file is compressed or not.
 
 use std::{
+    borrow::BorrowMut,
     collections::VecDeque,
     fs::{self, File},
     io::{self, Read},
@@ -114,7 +115,12 @@ impl SegmentFile {
     }
 
     /// Reads on from an offset.
-    pub(crate) fn into_cursor(self, offset: u64) -> SegmentCursor {
+    pub(crate) fn cursor(&mut self, offset: u64) -> SegmentCursor<&mut Self> {
+        SegmentCursor { file: self, offset }
+    }
+
+    /// Reads on from an offset.
+    pub(crate) fn into_cursor(self, offset: u64) -> SegmentCursor<Self> {
         SegmentCursor { file: self, offset }
     }
 }
@@ -163,14 +169,14 @@ pub(crate) fn is_skipped(error: &io::Error) -> bool {
 }
 
 /// Reads a segment from front to back.
-pub(crate) struct SegmentCursor {
-    file: SegmentFile,
+pub(crate) struct SegmentCursor<F> {
+    file: F,
     offset: u64,
 }
 
-impl Read for SegmentCursor {
+impl<F: BorrowMut<SegmentFile>> Read for SegmentCursor<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.file.read_at(buffer, self.offset)?;
+        let length = self.file.borrow_mut().read_at(buffer, self.offset)?;
         self.offset += length as u64;
         Ok(length)
     }

@@ -2,7 +2,11 @@
 //!
 //! It is zstd's seekable format. The table is a frame that decompressors skip, so `zstd -dc` shows the lines.
 
-use std::{fs::File, io, os::unix::fs::FileExt};
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    os::unix::fs::FileExt,
+};
 
 use zstd::bulk::Compressor;
 
@@ -24,26 +28,33 @@ const HEADER: usize = 8;
 /// How long an entry is: the lengths of a frame, compressed and not.
 const ENTRY: usize = 8;
 
-/// Compresses the text of a segment.
-pub(crate) fn compress(text: &[u8]) -> io::Result<Vec<u8>> {
+/// Compresses the text of a segment, a frame at a time. Returns how many bytes it takes then.
+pub(crate) fn compress(mut text: impl Read, file: &mut impl Write) -> io::Result<u64> {
     let mut compressor = Compressor::new(LEVEL)?;
     // Damage is found when a frame is read.
     compressor.include_checksum(true)?;
-    let (mut file, mut entries, mut count) = (Vec::new(), Vec::new(), 0_u32);
-    for piece in text.chunks(FRAME) {
-        let frame = compressor.compress(piece)?;
+    let (mut piece, mut entries) = (Vec::with_capacity(FRAME), Vec::new());
+    let (mut size, mut count) = (0, 0_u32);
+    loop {
+        piece.clear();
+        (&mut text).take(FRAME as u64).read_to_end(&mut piece)?;
+        if piece.is_empty() {
+            break;
+        }
+        let frame = compressor.compress(&piece)?;
         entries.extend_from_slice(&length(frame.len())?.to_le_bytes());
         entries.extend_from_slice(&length(piece.len())?.to_le_bytes());
-        file.extend_from_slice(&frame);
-        count += 1;
+        file.write_all(&frame)?;
+        (size, count) = (size + frame.len() as u64, count + 1);
     }
-    file.extend_from_slice(&TABLE.to_le_bytes());
-    file.extend_from_slice(&length(entries.len() + FOOTER)?.to_le_bytes());
-    file.extend_from_slice(&entries);
-    file.extend_from_slice(&count.to_le_bytes());
-    file.push(0);
-    file.extend_from_slice(&END.to_le_bytes());
-    Ok(file)
+    let mut table = TABLE.to_le_bytes().to_vec();
+    table.extend_from_slice(&length(entries.len() + FOOTER)?.to_le_bytes());
+    table.extend_from_slice(&entries);
+    table.extend_from_slice(&count.to_le_bytes());
+    table.push(0);
+    table.extend_from_slice(&END.to_le_bytes());
+    file.write_all(&table)?;
+    Ok(size + table.len() as u64)
 }
 
 fn length(length: usize) -> io::Result<u32> {

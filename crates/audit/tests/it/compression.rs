@@ -92,6 +92,24 @@ fn a_compressed_store_says_what_it_said_before() {
     assert_eq!(fs::read(compressed(&folder, 1)).unwrap(), file);
 }
 
+// RC-2: an export that is under way goes on where it was.
+#[test]
+fn an_export_goes_on_in_a_compressed_segment() {
+    let folder = Folder::new();
+    let ids = fill(&folder, 1);
+    let mut export = JournalExport::open(folder.path()).unwrap().unwrap();
+    let mut updates = export.next(1000).unwrap();
+    export.commit().unwrap();
+    drop(export);
+    gc(&folder.path(), &Config::default()).unwrap();
+    let mut export = JournalExport::open(folder.path()).unwrap().unwrap();
+    assert!(export.lag_bytes().unwrap() > 0);
+    updates.extend(export.next(usize::MAX).unwrap());
+    assert_eq!(export.lag_bytes().unwrap(), 0);
+    let exported: Vec<_> = updates.iter().step_by(2).map(|update| update.id).collect();
+    assert_eq!((updates.len(), exported), (2 * ids.len(), ids));
+}
+
 // RC-3
 #[test]
 fn damage_of_a_compressed_segment_is_reported_and_the_rest_is_read() {
