@@ -13,6 +13,13 @@ pub(crate) struct EndedCall {
     pub(crate) ended: Option<LineLocation>,
 }
 
+impl EndedCall {
+    /// Returns the segments that its lines are in.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = u64> {
+        [Some(self.begun), self.ended].into_iter().flatten().map(|(segment, ..)| segment)
+    }
+}
+
 /// How many calls leave the index in one transaction: others wait for its end.
 const TOGETHER: usize = 1000;
 

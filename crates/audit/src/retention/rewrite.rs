@@ -113,12 +113,8 @@ impl<'a> SegmentRewrite<'a> {
         };
         let was_compressed = file.is_compressed();
         let content = match gone {
-            [] => Ok(Some(NewContent::Same(file))),
-            gone => NewContent::without(file, entry, gone),
-        };
-        let content = match content {
-            Err(error) if is_skipped(&error) => None,
-            content => content.map_err(Error::file("read", &path))?,
+            [] => Some(NewContent::Same(file)),
+            gone => NewContent::without(layout, file, entry, gone)?,
         };
         let Some(mut content) = content.filter(|_| is_sound) else {
             warn!(segment = number, "a damaged segment of the journal is left as it is");
@@ -204,12 +200,19 @@ enum NewContent {
 impl NewContent {
     /// Removes the content of lines. `None` if the segment is damaged.
     fn without(
+        layout: &Layout,
         mut file: SegmentFile,
         entry: &ManifestEntry,
         gone: &[LineSpan],
-    ) -> io::Result<Option<Self>> {
-        let mut text = file.read_all()?;
-        if !SegmentScan::of(&text, entry.opened).faults.is_empty() {
+    ) -> Result<Option<Self>, Error> {
+        let mut text = match file.read_all() {
+            Err(error) if is_skipped(&error) => return Ok(None),
+            text => text.map_err(Error::file("read", &file.path))?,
+        };
+        let scan = SegmentScan::of(&text, entry.opened);
+        // The manifest is about to vouch for the whole text: not for what somebody else removed from it.
+        if !scan.faults.is_empty() || scan.removed > 0 && !is_vouched(layout, entry.number, &text)?
+        {
             return Ok(None);
         }
         let lines = remove_content(&mut text, gone);
@@ -230,6 +233,13 @@ impl NewContent {
             Self::Other(text, _) => Box::new(&text[..]),
         }
     }
+}
+
+/// Returns whether the manifest vouches for what was removed from a segment.
+fn is_vouched(layout: &Layout, number: u64, text: &[u8]) -> Result<bool, Error> {
+    let (manifest, hash) = (Manifest::read(layout)?, sha256(text));
+    let mut entries = manifest.kept().filter(|entry| entry.number == number);
+    Ok(entries.any(|entry| entry.removed.contains(&hash)))
 }
 
 /// Returns whether a segment has the length and the last line that it was sealed with.

@@ -98,20 +98,18 @@ impl StoreContents {
         let removal = ToolRemoval::new(&config.tool_max_age, &manifest, &self.index)?;
         for entry in manifest.kept() {
             let mut calls = removal.calls(entry, &self.index)?;
-            let mut damaged = BTreeSet::new();
-            for (segment, spans) in spans(&calls) {
+            let segments: Vec<u64> = spans(&calls).into_keys().collect();
+            for segment in segments {
+                // Those of a damaged segment keep their other lines, too.
+                let Some(spans) = spans(&calls).remove(&segment) else { continue };
                 let Some(entry) = manifest.kept().find(|kept| kept.number == segment) else {
                     continue;
                 };
                 let outcome = rewrite(&self.layout, entry, &spans, config.compress, &lock)?;
                 if let RewriteOutcome::Damaged = outcome {
-                    damaged.insert(segment);
+                    calls.retain(|call| call.segments().all(|other| other != segment));
                 }
             }
-            calls.retain(|call| {
-                let mut lines = [Some(call.begun), call.ended].into_iter().flatten();
-                lines.all(|(segment, ..)| !damaged.contains(&segment))
-            });
             self.index.remove_calls(entry.number, &calls)?;
             self.collected.calls += calls.len() as u64;
         }

@@ -192,6 +192,13 @@ fn removed_lines_that_the_manifest_does_not_vouch_for_are_reported() {
     let damage = &report.damage[0];
     assert_eq!((damage.line, &*damage.what, report.damage.len()), (Some(4), what, 1));
     assert_eq!(report.removed, 0);
+    // Lawful removal does not make it lawful. What is not of this segment goes.
+    let config: Config =
+        serde_json::from_value(serde_json::json!({"tool_max_age": {"sensor": "0ms"}})).unwrap();
+    assert_eq!(gc(folder.path(), &config).unwrap().calls, 10);
+    let report = verify(folder.path()).unwrap();
+    assert_eq!((&*report.damage[0].what, report.damage.len()), (what, 1));
+    assert_eq!(gc(folder.path(), &config).unwrap().calls, 0);
 }
 
 #[test]
