@@ -291,20 +291,6 @@ fn retention_says_what_would_go_and_what_went() {
     assert_eq!(found(&place, &[]), ["echo"]);
 }
 
-// RC-1
-#[test]
-fn a_tool_may_not_have_an_age_that_is_longer_than_that_of_all() {
-    let place = TestFolder::with_config("[audit]\ntool_max_age = { 'bank__*' = '31d' }\n");
-    let refused = place.run(&["calls", "gc"]);
-    assert_eq!(refused.status, 2, "{refused:?}");
-    let why = "`tool_max_age` of `bank__*` is longer than `max_age`, after which segments";
-    assert!(refused.stderr.contains(why), "{refused:?}");
-    let place = TestFolder::with_config("[audit]\ntool_max_age = { 'bank__*' = '29d' }\n");
-    place.call(&["echo"]);
-    let preview = place.run(&["calls", "gc", "--dry-run", "--json"]).json();
-    assert_eq!(preview["calls"], json!(0));
-}
-
 #[test]
 fn calls_of_other_processes_are_followed() {
     let place = TestFolder::new();

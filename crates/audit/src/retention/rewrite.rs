@@ -290,7 +290,8 @@ fn is_same(mut one: impl Read, mut other: impl Read) -> io::Result<bool> {
     const PIECE: u64 = 64 << 10;
     let (mut left, mut right) = (Vec::new(), Vec::new());
     loop {
-        (left.clear(), right.clear());
+        left.clear();
+        right.clear();
         (&mut one).take(PIECE).read_to_end(&mut left)?;
         (&mut other).take(PIECE).read_to_end(&mut right)?;
         if left != right || left.is_empty() {

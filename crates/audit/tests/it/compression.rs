@@ -188,10 +188,6 @@ async fn upkeep_compresses_and_who_follows_sees_no_call_twice() {
     let added = fill(&folder, 1);
     assert_eq!(follower.poll().unwrap().len(), added.len());
     assert_eq!(folder.records().len(), ids.len() + added.len());
-    let mut off = Config::default();
-    off.compress = false;
-    gc(&folder.path(), &off).unwrap();
-    assert!(folder.segment(4).exists() || is_compressed(4));
     assert_eq!(folder.damage(), []);
 }
 

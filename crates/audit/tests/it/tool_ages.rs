@@ -235,7 +235,7 @@ fn two_processes_remove_and_compress_while_a_third_asks() {
 #[tokio::test]
 async fn calls_are_recorded_while_segments_are_written_again() {
     let folder = Folder::new();
-    write(&folder, &vec![vec![(0, End::Here); 200]; 6]);
+    write(&folder, &vec![vec![(0, End::Here); 200]; 6][..]);
     let store = folder.store();
     let first = start("answer", "{}".to_owned());
     crate::support::open(&store, &first).await;
