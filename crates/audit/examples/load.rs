@@ -2,12 +2,14 @@
 //!
 //! `load FOLDER WITNESS TASKS CALLS`: TASKS at a time, CALLS each (0: for ever). Each tool writes its call's id to the
 //! file WITNESS when it starts; each result is printed when it was received, as `id outcome`.
+//!
+//! `load FOLDER gc GLOB`: applies retention, again and again until the input ends; calls of such tools lose their content.
 
 use std::{
     env,
     fs::File,
-    io::Write,
-    path::PathBuf,
+    io::{Read, Write},
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -30,6 +32,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = env::args().skip(1);
     let mut next = move || arguments.next().ok_or("usage: load FOLDER WITNESS TASKS CALLS");
     let (folder, witness) = (PathBuf::from(next()?), next()?);
+    if witness == "gc" {
+        return collect(&folder, &next()?);
+    }
     let (tasks, calls): (u64, u64) = (next()?.parse()?, next()?.parse()?);
 
     let store = Arc::new(Store::open(Config::default(), folder));
@@ -73,6 +78,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     for task in work.collect::<Vec<_>>() {
         task.await?;
+    }
+    Ok(())
+}
+
+/// Applies retention until the input ends.
+fn collect(folder: &Path, glob: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let config: Config = serde_json::from_value(json!({"tool_max_age": {glob: "0ms"}}))?;
+    let ended = std::thread::spawn(|| std::io::stdin().read_to_end(&mut Vec::new()));
+    while !ended.is_finished() {
+        switchboard_audit::gc(folder, &config)?;
     }
     Ok(())
 }

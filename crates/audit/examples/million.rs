@@ -3,14 +3,24 @@
 //! `million FOLDER [CALLS [RATE]]`, built with `--profile bench`. With a rate, so many calls are made each second, and it is
 //! measured by how many seconds the index is behind the journal.
 //!
+//! `million FOLDER generate CALLS` writes so many calls into segments directly, compressed, and prints how the store grows.
+//!
 //! `million FOLDER days DAYS` afterwards asks for figures as if as many calls had been made on each of so many days.
 
 #[path = "million/days.rs"]
 mod days;
+#[path = "million/generated.rs"]
+mod generated;
 #[path = "million/lag.rs"]
 mod lag;
 
-use std::{env, fs, path::PathBuf, sync::Arc, time::Duration, time::SystemTime};
+use std::{
+    env, fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use lag::LagMeter;
 
@@ -38,20 +48,29 @@ async fn main() -> Result<(), Failure> {
     if next.as_deref() == Some("days") {
         return days::ask(&folder, arguments.next().ok_or("DAYS is missing")?.parse()?);
     }
+    if next.as_deref() == Some("generate") {
+        let calls = arguments.next().ok_or("CALLS is missing")?.parse()?;
+        return generated::write(&folder, calls);
+    }
     let calls: u64 = next.as_deref().unwrap_or("1000000").parse()?;
     let rate: Option<u32> = arguments.next().as_deref().map(str::parse).transpose()?;
     // Retention must not drop what is measured.
     let max_size = HumanSize(u64::MAX);
     let max_age = HumanDuration(Duration::from_secs(100 * 365 * 86_400));
-    let store = Store::open(Config { max_size, max_age, ..Config::default() }, &folder);
+    let config = Config { max_size, max_age, compress: false, ..Config::default() };
+    let store = Store::open(config.clone(), &folder);
     store.start_upkeep()?;
     let meter = rate.map(|_| LagMeter::start(&folder));
     write(store, calls, rate).await?;
     if let Some(meter) = meter {
         meter.print()?;
     }
-    ask(&folder, calls)?;
-    Ok(())
+    // As many as `write` makes.
+    ask(&folder, calls / 10 / 64 * 64 * 10, SystemTime::now())?;
+    let started = Instant::now();
+    switchboard_audit::gc(&folder, &Config { compress: true, ..config })?;
+    println!("compressed in {:.1?}, {} MB", started.elapsed(), size(&folder.join("journal"))?);
+    check(&folder)
 }
 
 /// Makes the calls, 64 at a time, of a hundred tools; `rate` in each second, or as many as can be made.
@@ -96,14 +115,12 @@ async fn write(store: Store, calls: u64, rate: Option<u32>) -> Result<(), Failur
 }
 
 /// Asks what people ask.
-fn ask(folder: &PathBuf, calls: u64) -> Result<(), Failure> {
-    // As many as `write` makes.
-    let made = calls / 10 / 64 * 64 * 10;
+fn ask(folder: &Path, made: u64, now: SystemTime) -> Result<(), Failure> {
     let timed = |what: &str, started: Instant| println!("{what}: {:.1?}", started.elapsed());
     let started = Instant::now();
     let mut reader = Reader::open(folder)?;
     timed("the index took in the rest", started);
-    let hour = SystemTime::now() - Duration::from_secs(3600);
+    let hour = now - Duration::from_secs(3600);
     let recent = Filter { since: Some(hour), limit: Some(100), ..Filter::default() };
     let one = Filter { tool: Some("weather_7".to_owned()), ..recent.clone() };
     let questions = [
@@ -146,6 +163,32 @@ fn ask(folder: &PathBuf, calls: u64) -> Result<(), Failure> {
         }
     }
     println!("{} KiB resident", resident()?);
+    check(folder)?;
+    println!(
+        "{made} calls take {} MB of journal and {} MB of index",
+        size(&folder.join("journal"))?,
+        fs::metadata(folder.join("index.db"))?.len() / 1_000_000
+    );
+    Ok(())
+}
+
+/// Reads every line, and single calls.
+fn check(folder: &Path) -> Result<(), Failure> {
+    let mut reader = Reader::open(folder)?;
+    let some = Filter { limit: Some(10_000), ..Filter::default() };
+    let calls: Vec<_> = reader.list(&some)?.into_iter().step_by(100).map(|call| call.id).collect();
+    let started = Instant::now();
+    for id in &calls {
+        reader.show(*id)?.ok_or("it is not there")?;
+    }
+    println!("show one call: {:.1?}", started.elapsed() / u32::try_from(calls.len().max(1))?);
+    let (started, mut count) = (Instant::now(), 0);
+    let newest = Filter { limit: Some(100_000), ..Filter::default() };
+    reader.for_each_call(&newest, |_| {
+        count += 1;
+        ControlFlow::Continue(())
+    })?;
+    println!("export the newest {count}: {:.1?}", started.elapsed());
     let started = Instant::now();
     let report = switchboard_audit::verify(folder)?;
     println!(
@@ -154,11 +197,7 @@ fn ask(folder: &PathBuf, calls: u64) -> Result<(), Failure> {
         report.is_clean(),
         started.elapsed()
     );
-    println!(
-        "{calls} calls take {} MB of journal and {} MB of index",
-        size(&folder.join("journal"))?,
-        fs::metadata(folder.join("index.db"))?.len() / 1_000_000
-    );
+    println!("{} KiB resident", resident()?);
     Ok(())
 }
 
@@ -167,7 +206,7 @@ fn searched(words: &str) -> Filter {
     Filter { search: Some(words.to_owned()), limit: Some(100), ..Filter::default() }
 }
 
-fn size(folder: &PathBuf) -> Result<u64, Failure> {
+fn size(folder: &Path) -> Result<u64, Failure> {
     let files: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
     let sizes: Vec<u64> = files
         .iter()

@@ -24,6 +24,8 @@ const AFTER: &[u8] = b"\"}";
 const MAC: &[u8] = b",\"mac\":\"";
 /// The text after a signature.
 const TICK: &[u8] = b",\"tick\":";
+/// The text that a line begins with whose content was removed.
+pub(crate) const REMOVED: &[u8] = b"{\"removed\":\"";
 
 impl Hash {
     /// The predecessor of the very first line.
@@ -132,9 +134,15 @@ impl<'a> SealedLine<'a> {
         Some((before.strip_suffix(MAC)?, mac, tick))
     }
 
-    /// Returns whether the line is unaltered and follows the one with the hash `previous`.
+    /// Returns whether the line is unaltered and follows the one with the hash `previous`, or its content was removed: whether it
+    /// was by retention, the manifest says.
     pub(crate) fn follows(&self, previous: &Hash) -> bool {
-        Hash::of(previous, self.content) == self.hash
+        self.is_removed() || Hash::of(previous, self.content) == self.hash
+    }
+
+    /// Returns whether the line has the place and the hash of one whose content was removed.
+    pub(crate) fn is_removed(&self) -> bool {
+        self.content.starts_with(REMOVED)
     }
 }
 
@@ -144,6 +152,12 @@ fn tick(content: &[u8]) -> Option<usize> {
     let from = content.len().saturating_sub(LONGEST);
     let at = content[from..].windows(TICK.len()).rposition(|part| part == TICK)?;
     Some(from + at)
+}
+
+/// Returns the end of a line that has its tick and its hash.
+pub(crate) fn end_with_tick(line: &[u8]) -> Option<&[u8]> {
+    let content = line.len().checked_sub(BEFORE.len() + 64 + AFTER.len())?;
+    line.get(tick(&line[..content])?..)
 }
 
 /// The length of a line's end with its hash, including the newline.

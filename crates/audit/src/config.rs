@@ -1,15 +1,19 @@
 //! The store's settings.
 
+mod tool_ages;
+
 use std::{path::PathBuf, time::Duration};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use switchboard_toolcall::{HumanDuration, HumanSize};
 
 use crate::key::SigningKey;
 
+pub use tool_ages::ToolAges;
+
 /// The settings of `[audit]`.
 #[derive(Clone, Debug, PartialEq, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, remote = "Self")]
 pub struct Config {
     /// The folder of the store; the app's default if unset.
     pub path: Option<PathBuf>,
@@ -19,6 +23,10 @@ pub struct Config {
     pub durability: Durability,
     /// Older records are deleted.
     pub max_age: HumanDuration,
+    /// After how long calls of some tools lose their content, by globs of names; the shortest that matches. Not longer than `max_age`.
+    pub tool_max_age: ToolAges,
+    /// Whether segments of the journal are compressed once they are sealed.
+    pub compress: bool,
     /// How many bytes records and artifacts may take; the oldest are deleted.
     pub max_size: HumanSize,
     /// What happens to calls that cannot be recorded.
@@ -70,11 +78,22 @@ impl Default for Config {
             enabled: true,
             durability: Durability::default(),
             max_age: HumanDuration(Duration::from_secs(30 * 86400)),
+            tool_max_age: ToolAges::default(),
+            compress: true,
             max_size: HumanSize(1_000_000_000),
             on_failure: OnFailure::default(),
             results: Results::default(),
             key: None,
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Config {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The derived function, which is not of the trait.
+        let config = Self::deserialize(deserializer)?;
+        config.tool_max_age.check(config.max_age).map_err(de::Error::custom)?;
+        Ok(config)
     }
 }
 
@@ -90,6 +109,8 @@ mod tests {
             enabled = false
             durability = "disk"
             max_age = "7d"
+            tool_max_age = { "sensors__*" = "1d", "sensors__d*" = "2h", "bank__*" = "7d" }
+            compress = false
             max_size = "200MB"
             on_failure = "warn"
             results = "none"
@@ -103,8 +124,21 @@ mod tests {
         assert_eq!(config.max_size, HumanSize(200_000_000));
         assert_eq!((config.on_failure, config.results), (OnFailure::Warn, Results::None));
         assert_eq!(config.key, SigningKey::new("a key of the records").ok());
-        for wrong in ["key = \"short\"", "size = 1", "durability = \"paper\"", "max_age = 30"] {
+        let age = |tool| config.tool_max_age.of(tool).map(|age| age.as_secs() / 3600);
+        assert_eq!(["sensors__lux", "sensors__door", "wait"].map(age), [Some(24), Some(2), None]);
+        assert!(!config.compress);
+        for wrong in [
+            "key = \"short\"",
+            "size = 1",
+            "durability = \"paper\"",
+            "max_age = 30",
+            "tool_max_age = {'[' = '1d'}",
+        ] {
             assert!(toml::from_str::<Config>(wrong).is_err(), "{wrong}");
         }
+        let longer = toml::from_str::<Config>("tool_max_age = {'bank__*' = '31d'}").unwrap_err();
+        assert!(
+            longer.message().starts_with("`tool_max_age` of `bank__*` is longer than `max_age`")
+        );
     }
 }

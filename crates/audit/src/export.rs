@@ -11,7 +11,7 @@ mod call_update;
 mod shipping;
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{File, TryLockError},
     io,
 };
 
@@ -28,7 +28,8 @@ use crate::{
     layout::Layout,
     line::{LineKind, first_id},
     manifest::Manifest,
-    reader::{LineLocation, Reader, line_at},
+    reader::{LineLocation, LineReader, Reader},
+    segment::{SegmentFile, is_skipped},
 };
 use cursor::ExportCursor;
 use lines::{SegmentLine, SegmentLines};
@@ -106,14 +107,19 @@ impl JournalExport {
     pub fn next(&mut self, most: usize) -> Result<Vec<CallUpdate>, Error> {
         let mut updates = Vec::new();
         let mut heads = self.heads()?;
+        let mut reader = LineReader::new(&self.layout);
         while updates.len() < most {
             let first = heads.iter().enumerate().min_by_key(|(_, (line, _))| line.tick);
             let Some((index, _)) = first else { break };
             let (line, lines) = &mut heads[index];
-            updates.extend(self.update(&line.text, line.place)?);
+            updates.extend(self.update(&line.text, line.place, &mut reader)?);
             let number = line.place.0;
             self.read.reach(number, line.end(), line.hash);
-            match lines.next().map_err(Error::file("read", &self.layout.segment(number)))? {
+            let next = match lines.next() {
+                Err(error) if is_skipped(&error) => None,
+                next => next.map_err(Error::file("read", &self.layout.segment(number)))?,
+            };
+            match next {
                 Some(next) => *line = next,
                 None => _ = heads.swap_remove(index),
             }
@@ -124,22 +130,28 @@ impl JournalExport {
     /// Returns the next line of each segment, with the reader of those behind it.
     fn heads(&mut self) -> Result<Vec<(SegmentLine, SegmentLines)>, Error> {
         let lengths = self.lengths()?;
-        self.read.segments.retain(|number, _| lengths.iter().any(|(other, _)| other == number));
+        let is_there = |number: &u64| {
+            // A folder that is listed while a file takes the place of another may show neither.
+            lengths.iter().any(|(other, _)| other == number)
+                || self.layout.segment_files(*number).iter().any(|path| path.exists())
+        };
+        self.read.segments.retain(|number, _| is_there(number));
         let mut heads = Vec::new();
         for (number, length) in lengths {
             let from = self.read.of(number);
             if from.offset >= length {
                 continue;
             }
-            let path = self.layout.segment(number);
             let head = || {
-                let mut lines = SegmentLines::open(&path, number, &from, length)?;
+                let mut lines = SegmentLines::open(&self.layout, number, &from, length)?;
                 Ok::<_, io::Error>(lines.next()?.map(|line| (line, lines)))
             };
             match head() {
-                // Retention may have dropped it just now.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                head => heads.extend(head.map_err(Error::file("read", &path))?),
+                Err(error) if is_skipped(&error) => {}
+                head => {
+                    let path = self.layout.segment(number);
+                    heads.extend(head.map_err(Error::file("read", &path))?);
+                }
             }
         }
         Ok(heads)
@@ -182,11 +194,10 @@ impl JournalExport {
     fn lengths(&self) -> Result<Vec<(u64, u64)>, Error> {
         let mut lengths = Vec::new();
         for number in segments(&self.layout.journal())?.into_iter().rev() {
-            let path = self.layout.segment(number);
-            match fs::metadata(&path) {
-                Ok(metadata) => lengths.push((number, metadata.len())),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(Error::file("read", &path)(error)),
+            match SegmentFile::length_of(&self.layout, number) {
+                Ok(length) => lengths.push((number, length)),
+                Err(error) if is_skipped(&error) => {}
+                Err(error) => return Err(Error::file("read", &self.layout.segment(number))(error)),
             }
         }
         lengths.reverse();
@@ -194,7 +205,12 @@ impl JournalExport {
     }
 
     /// Returns the update that a line stands for, with the call's start.
-    fn update(&mut self, line: &[u8], place: LineLocation) -> Result<Option<CallUpdate>, Error> {
+    fn update(
+        &mut self,
+        line: &[u8],
+        place: LineLocation,
+        reader: &mut LineReader,
+    ) -> Result<Option<CallUpdate>, Error> {
         let (Some(kind), Some(id)) = (LineKind::of(line), first_id(line)) else { return Ok(None) };
         let stage = match kind {
             LineKind::Open => CallStage::Started,
@@ -220,8 +236,9 @@ impl JournalExport {
         if stage == CallStage::Ended {
             places.push(place);
         }
-        let read = |place| line_at(&self.layout, place);
-        match places.into_iter().map(read).collect::<Result<Vec<_>, _>>() {
+        match places.into_iter().map(|place| reader.line(place)).collect::<Result<Vec<_>, _>>() {
+            // Retention has removed its content.
+            Ok(lines) if lines.iter().any(|(line, _)| is_removed(line)) => Ok(None),
             Ok(lines) => Ok(CallUpdate::new(id, stage, self.node.clone(), lines)),
             Err(cause) => {
                 warn!(call = %id, cause = chain(&cause), "a damaged record is not exported");
@@ -234,4 +251,8 @@ impl JournalExport {
     fn find(&self, id: CallId) -> Option<LineLocation> {
         Reader::open(self.layout.folder()).and_then(|mut reader| reader.begun(id)).ok().flatten()
     }
+}
+
+fn is_removed(line: &[u8]) -> bool {
+    LineKind::of(line) == Some(LineKind::Removed)
 }

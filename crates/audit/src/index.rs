@@ -5,6 +5,7 @@ mod feed;
 mod calls;
 mod rank;
 mod rollups;
+mod removal;
 mod histogram;
 pub(crate) mod search_text;
 pub(crate) mod search_words;
@@ -12,6 +13,7 @@ pub(crate) mod search_words;
 pub(crate) use feed::segments;
 pub(crate) use histogram::DurationHistogram;
 pub(crate) use rank::{apart, first_rank, last_rank, place};
+pub(crate) use removal::{EndedCall, remove_calls, removed_until};
 pub(crate) use rollups::{LENGTHS, SECOND};
 
 use std::{
@@ -160,6 +162,7 @@ pub(crate) fn forget(change: &Connection, segment: u64, until: u64) -> rusqlite:
     );
     change.execute(&texts, places)?;
     change.execute(&format!("DELETE FROM calls WHERE {conditions}"), places)?;
+    change.execute("DELETE FROM removals WHERE segment = ?1", [segment])?;
     change.execute("DELETE FROM artifacts WHERE segment = ?1", [segment]).map(|_| ())
 }
 

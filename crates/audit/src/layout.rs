@@ -55,6 +55,21 @@ impl Layout {
         self.journal().join(format!("{number:08}.log"))
     }
 
+    /// Returns the file that a segment has once it is compressed.
+    pub(crate) fn compressed_segment(&self, number: u64) -> PathBuf {
+        self.journal().join(format!("{number:08}.log.zst"))
+    }
+
+    /// Returns both files that a segment may have.
+    pub(crate) fn segment_files(&self, number: u64) -> [PathBuf; 2] {
+        [self.segment(number), self.compressed_segment(number)]
+    }
+
+    /// Returns the file that is locked while segments are written again.
+    pub(crate) fn rewrite_lock(&self) -> PathBuf {
+        self.root.join("rewrite.lock")
+    }
+
     pub(crate) fn index(&self) -> PathBuf {
         self.root.join("index.db")
     }

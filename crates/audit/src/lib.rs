@@ -32,6 +32,8 @@ mod record;
 mod verify;
 pub mod retention;
 mod usage;
+#[doc(hidden)]
+pub mod generate;
 mod chain;
 mod export;
 mod shared_records;
@@ -48,7 +50,7 @@ mod claims;
 mod index;
 
 pub use chain::Hash;
-pub use config::{Config, Durability, OnFailure, Results};
+pub use config::{Config, Durability, OnFailure, Results, ToolAges};
 pub use error::Error;
 pub use export::{
     CallStage, CallUpdate, ExportTarget, JournalExport, RecordDestination, ShippingProgress,

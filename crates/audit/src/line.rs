@@ -8,10 +8,12 @@ mod read;
 mod fields;
 mod runs;
 mod indexed;
+mod removed;
 
 pub(crate) use fields::LineFields;
 pub(crate) use indexed::{IndexedEnd, IndexedLine, IndexedOpen, TimeParser};
 pub(crate) use read::{EndLine, JournalLine, LineKind, OpenLine, StagesNs, first_id, last_tick};
+pub(crate) use removed::without_content;
 pub(crate) use runs::{
     CallOfRun, RunLine, RunsRemovedLine, hash_text, run_ended, runs_removed, sha256,
 };

@@ -28,10 +28,14 @@ pub(crate) struct ManifestEntry {
     pub(crate) number: u64,
     /// The hash of the line that began it, which its header follows.
     pub(crate) opened: Hash,
+    /// The tick of that line; those of the segment are greater.
+    pub(crate) began: u64,
     pub(crate) end: Option<SegmentEnd>,
     pub(crate) dropped: bool,
     /// Whether the line that began it is signed; all its own lines then are.
     pub(crate) is_signed: bool,
+    /// The SHA-256 of its text after lines lost their content, of each time that some did.
+    pub(crate) removed: Vec<String>,
 }
 
 /// The content of a sealed segment.
@@ -163,7 +167,8 @@ impl Manifest {
 
     fn apply(&mut self, said: ManifestLine, line: &SealedLine<'_>) {
         let hash = line.hash;
-        let ManifestLine { opened, sealed, dropped, checkpoint, follows, end } = said;
+        let ManifestLine { opened, sealed, dropped, removed, sha256, checkpoint, follows, end } =
+            said;
         if let Some(next) = checkpoint {
             self.next = self.next.max(next);
             self.last = follows.as_deref().and_then(Hash::parse).unwrap_or(hash);
@@ -173,9 +178,11 @@ impl Manifest {
             self.entries.push(ManifestEntry {
                 number,
                 opened: hash,
+                began: self.tick,
                 end: None,
                 dropped: false,
                 is_signed: line.is_signed(),
+                removed: Vec::new(),
             });
         }
         if let Some(entry) = sealed.and_then(|number| self.entry(number)) {
@@ -183,6 +190,9 @@ impl Manifest {
         }
         if let Some(entry) = dropped.and_then(|number| self.entry(number)) {
             entry.dropped = true;
+        }
+        if let Some(entry) = removed.and_then(|number| self.entry(number)) {
+            entry.removed.extend(sha256);
         }
     }
 
@@ -232,6 +242,23 @@ impl Manifest {
         self.append(body, guard)
     }
 
+    /// Records that lines of a segment lose their content, how many, and the SHA-256 of its text then. On disk before it happens:
+    /// lines without content that the manifest does not vouch for look like tampering.
+    pub(crate) fn remove_content(
+        &mut self,
+        number: u64,
+        lines: u64,
+        sha256: &str,
+        guard: &StoreLock,
+    ) -> Result<(), Error> {
+        let body = LineBody::new("removed", number).at(SystemTime::now());
+        let body = body.with("why", "tool_max_age").with("lines", lines).with("sha256", sha256);
+        let sync = std::mem::replace(&mut self.sync, true);
+        let written = self.append(body, guard);
+        self.sync = sync;
+        written
+    }
+
     fn append(&mut self, mut body: LineBody, _held: &StoreLock) -> Result<(), Error> {
         self.may_write()?;
         let tried = Error::file("write", &self.path);
@@ -251,7 +278,9 @@ impl Manifest {
         let text = fs::read(&self.path).map_err(Error::file("read", &self.path))?;
         let oldest = self.kept().map(|entry| entry.number).min().unwrap_or(self.next);
         let about = |line: &[u8]| match serde_json::from_slice::<ManifestLine>(line) {
-            Ok(said) => said.opened.or(said.sealed).or(said.dropped).or(said.checkpoint),
+            Ok(said) => {
+                said.opened.or(said.sealed).or(said.dropped).or(said.removed).or(said.checkpoint)
+            }
             Err(_) => None,
         };
         // Only whole runs from the beginning can be removed: the rest of the chain stays as it was written.
@@ -286,6 +315,10 @@ struct ManifestLine {
     sealed: Option<u64>,
     #[serde(default)]
     dropped: Option<u64>,
+    #[serde(default)]
+    removed: Option<u64>,
+    #[serde(default)]
+    sha256: Option<String>,
     #[serde(default)]
     checkpoint: Option<u64>,
     #[serde(default)]

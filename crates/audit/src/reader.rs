@@ -25,7 +25,6 @@ use crate::{
     journal,
     key::StoreFolder,
     layout::Layout,
-    line::JournalLine,
     manifest::Manifest,
     record::{CallOutcome, Record},
 };
@@ -36,7 +35,7 @@ pub use follow::RecordFollower;
 pub use stats::ToolStats;
 pub use sums::{FigureQuery, FigureSums};
 
-pub(crate) use detail::{LineReader, line as line_at};
+pub(crate) use detail::LineReader;
 
 /// Queries records. Each query first indexes what was written since the last one.
 pub struct Reader {
@@ -176,15 +175,9 @@ impl Reader {
 
     /// Returns the records with their arguments, read from the journal if they are too long for the index.
     fn complete(&self, found: Vec<(Record, LineLocation)>) -> Vec<Record> {
-        let mut lines = detail::LineReader::new(&self.layout);
+        let mut lines = LineReader::new(&self.layout);
         let complete = |(mut record, begun): (Record, LineLocation)| {
-            if record.arguments.is_empty() {
-                // Damaged lines are reported by `verify`.
-                record.arguments = match lines.read(begun).map(JournalLine::parse) {
-                    Ok(Some(JournalLine::Open(open))) => open.arguments.get().to_owned(),
-                    _ => "null".to_owned(),
-                };
-            }
+            detail::complete(&mut record, begun, &mut lines);
             record
         };
         found.into_iter().map(complete).collect()

@@ -1,6 +1,10 @@
-//! Drops what is too old or too much: whole segments, with their index rows and artifacts.
+//! Drops what is too old or too much: whole segments, with their index rows and artifacts. Compresses the others, and removes the
+//! content of calls whose tool has an age of its own.
 
+mod compression;
 mod preview;
+mod rewrite;
+mod tools;
 
 use std::{
     collections::HashSet,
@@ -21,8 +25,10 @@ use crate::{
     layout::Layout,
     line::microseconds,
     manifest::Manifest,
+    segment::DAY,
 };
 
+pub(crate) use compression::Compression;
 pub use preview::preview;
 
 /// What was dropped.
@@ -31,6 +37,8 @@ pub use preview::preview;
 pub struct GcReport {
     /// How many segments were dropped.
     pub segments: u64,
+    /// How many calls lost their content, because their tool has an age of its own.
+    pub calls: u64,
     /// How many artifacts were removed.
     pub artifacts: u64,
     /// How many bytes that freed.
@@ -56,7 +64,11 @@ pub fn gc(path: &Path, config: &Config) -> Result<GcReport, Error> {
     Manifest::read(&layout)?.may_write()?;
     let mut index = CallIndex::open(&layout)?;
     index.feed()?;
+    let mut compression = Compression::new(layout.clone());
+    while config.compress && compression.next()? {}
     let mut store = StoreContents::of(layout, index)?;
+    store.remove_by_tool(config)?;
+    store.journal = journal_bytes(&store.layout)?;
     store.drop_segments(config)?;
     store.remove_unnamed()?;
     store.index.shrink()?;
@@ -87,8 +99,7 @@ struct StoreContents {
 impl StoreContents {
     fn of(layout: Layout, index: CallIndex) -> Result<Self, Error> {
         let artifacts = ArtifactFolder::new(layout.artifacts(), u64::MAX).all()?;
-        let manifest = Manifest::read(&layout)?;
-        let journal = manifest.kept().map(|entry| length(&layout.segment(entry.number))).sum();
+        let journal = journal_bytes(&layout)?;
         let of_runs = layout.run_artifacts().named();
         let of_runs = of_runs.map_err(Error::file("read the runs of", &layout.root))?;
         Ok(Self { layout, index, artifacts, of_runs, journal, collected: GcReport::default() })
@@ -115,7 +126,7 @@ impl StoreContents {
             let Some(end) = &entry.end else { continue };
             let why = match (end.at < oldest_wanted, self.bytes()? > config.max_size.0) {
                 // A process may have died between the manifest's line and the file.
-                _ if entry.dropped && self.layout.segment(entry.number).exists() => {
+                _ if entry.dropped && segment_bytes(&self.layout, entry.number) > 0 => {
                     "dropped before"
                 }
                 _ if entry.dropped => continue,
@@ -128,6 +139,9 @@ impl StoreContents {
             self.remove_unnamed()?;
         }
         claims::collect(&self.layout)?;
+        if self.collected.segments > 0 {
+            self.forget_figures()?;
+        }
         let guard = self.layout.lock()?;
         let mut manifest = Manifest::read(&self.layout)?;
         match manifest.lines > LONG {
@@ -139,8 +153,7 @@ impl StoreContents {
     /// Drops a segment: its manifest line first, so that a crash in between leaves nothing unexplained. The lock is held
     /// for that alone: nobody who wants to record a call waits for the rest.
     fn drop_segment(&mut self, number: u64, until: u64, why: &str) -> Result<(), Error> {
-        let path = self.layout.segment(number);
-        let size = length(&path);
+        let size = segment_bytes(&self.layout, number);
         {
             let guard = self.layout.lock()?;
             let mut manifest = Manifest::read(&self.layout)?;
@@ -148,16 +161,26 @@ impl StoreContents {
                 manifest.drop_segment(number, why, &guard)?;
             }
         }
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::file("remove", &path)(error));
+        for path in self.layout.segment_files(number) {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::file("remove", &path)(error));
+                }
+                _ => {}
             }
-            _ => {}
         }
         self.journal = self.journal.saturating_sub(size);
         self.collected.segments += 1;
         self.collected.bytes += size;
         self.index.forget(number, until)
+    }
+
+    /// Deletes the figures of calls that were removed, once all segments of their time are dropped.
+    fn forget_figures(&mut self) -> Result<(), Error> {
+        let manifest = Manifest::read(&self.layout)?;
+        let Some(oldest) = manifest.kept().map(|entry| entry.began).min() else { return Ok(()) };
+        // A call that waited for the first line of its segment began before that.
+        self.index.forget_figures(oldest.saturating_sub(DAY))
     }
 
     /// Removes the artifacts that nothing names.
@@ -176,6 +199,14 @@ impl StoreContents {
     }
 }
 
-fn length(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |metadata| metadata.len())
+/// Returns how many bytes of the disk the segments take.
+fn journal_bytes(layout: &Layout) -> Result<u64, Error> {
+    let manifest = Manifest::read(layout)?;
+    Ok(manifest.kept().map(|entry| segment_bytes(layout, entry.number)).sum())
+}
+
+/// Returns how many bytes of the disk a segment takes: both of its files, if a process died while it compressed it.
+fn segment_bytes(layout: &Layout, number: u64) -> u64 {
+    let files = layout.segment_files(number);
+    files.iter().map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len())).sum()
 }

@@ -2,6 +2,8 @@
 
 mod recover;
 mod scan;
+mod seekable;
+mod file;
 
 use std::{
     collections::BTreeSet,
@@ -24,7 +26,9 @@ use crate::{
     manifest::{Manifest, ManifestEntry, SegmentEnd},
 };
 
+pub(crate) use file::{SegmentCursor, SegmentFile, is_skipped};
 pub(crate) use scan::{SegmentScan, lines};
+pub(crate) use seekable::compress;
 
 /// When a segment is full and the next one begins.
 pub(crate) const FULL: u64 = 16 << 20;

@@ -2,7 +2,7 @@
 
 mod runs;
 
-use std::{collections::HashMap, fs, io, path::Path};
+use std::{collections::HashMap, io, path::Path};
 
 use serde::Serialize;
 
@@ -13,8 +13,9 @@ use crate::{
     index::{CallIndex, segments},
     key::{SigningKey, StoreFolder},
     layout::Layout,
+    line::{LineKind, sha256},
     manifest::{Manifest, ManifestEntry},
-    segment::{SegmentScan, is_held, lines},
+    segment::{SegmentFile, SegmentScan, is_held, is_skipped, lines},
 };
 
 /// What a check of the whole store found.
@@ -33,6 +34,8 @@ pub struct VerifyReport {
     pub runs: u64,
     /// How many segments retention dropped, as far as the manifest remembers.
     pub dropped: u64,
+    /// How many lines lost their content by retention, as the manifest vouches.
+    pub removed: u64,
     /// What is not as it was written.
     pub damage: Vec<DamagedLine>,
     /// Segments whose last line is incomplete because their process died; the next one that writes repairs them.
@@ -107,6 +110,7 @@ pub fn verify(folder: impl Into<StoreFolder>) -> Result<VerifyReport, Error> {
         artifacts: 0,
         runs: 0,
         dropped: 0,
+        removed: 0,
         damage: Vec::new(),
         torn: Vec::new(),
         head: Hash::NONE.to_string(),
@@ -170,7 +174,7 @@ fn check_unknown_segments(layout: &Layout, report: &mut VerifyReport) -> Result<
 /// Returns the segments of the folder but for empty ones, which were just begun, or whose process died at that.
 fn segments_with_lines(layout: &Layout) -> Result<Vec<u64>, Error> {
     let mut found = segments(&layout.journal())?;
-    found.retain(|number| !fs::metadata(layout.segment(*number)).is_ok_and(|file| file.len() == 0));
+    found.retain(|number| !SegmentFile::length_of(layout, *number).is_ok_and(|length| length == 0));
     Ok(found)
 }
 
@@ -227,6 +231,11 @@ fn check_signatures(
     let mut previous = entry.opened;
     for (number, (_, line)) in (1..).zip(lines(text)) {
         let Some(sealed) = SealedLine::parse(line) else { return };
+        if sealed.is_removed() {
+            // The manifest's line vouches for it, which is signed.
+            previous = sealed.hash;
+            continue;
+        }
         let what =
             match (sealed.is_signed(), key.and_then(|key| sealed.is_signed_with(key, &previous))) {
                 (false, _) => Some("it was written without the key"),
@@ -238,6 +247,37 @@ fn check_signatures(
         }
         previous = sealed.hash;
     }
+}
+
+/// Reports lines without content that the manifest does not vouch for.
+fn check_removed(
+    layout: &Layout,
+    entry: &ManifestEntry,
+    scan: &SegmentScan,
+    text: &[u8],
+    path: &Path,
+    report: &mut VerifyReport,
+) -> Result<(), Error> {
+    if scan.removed == 0 {
+        return Ok(());
+    }
+    let hash = sha256(text);
+    let vouches = |entry: &ManifestEntry| entry.removed.contains(&hash);
+    // Retention may have removed it just now.
+    let vouches_now =
+        |manifest: Manifest| manifest.kept().any(|now| now.number == entry.number && vouches(now));
+    if vouches(entry) || vouches_now(Manifest::read(layout)?) {
+        report.removed += scan.removed;
+        return Ok(());
+    }
+    let is_removed = |line: &[u8]| LineKind::of(line) == Some(LineKind::Removed);
+    let first = (1..).zip(lines(text)).find(|(_, (_, line))| is_removed(line));
+    let what = format!(
+        "the content of {} lines was removed, and the manifest does not vouch for that",
+        scan.removed
+    );
+    report.wrong(path, first.map(|(number, _)| number), what);
+    Ok(())
 }
 
 fn check_artifacts(layout: &Layout, report: &mut VerifyReport) -> Result<(), Error> {
@@ -261,14 +301,23 @@ fn check(
     key: Option<&SigningKey>,
     report: &mut VerifyReport,
 ) -> Result<Option<Hash>, Error> {
-    let path = layout.segment(entry.number);
-    let text = match fs::read(&path) {
+    let mut path = layout.segment(entry.number);
+    let read = SegmentFile::open(layout, entry.number).and_then(|mut file| {
+        path.clone_from(&file.path);
+        file.read_all()
+    });
+    let text = match read {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             // Retention may have dropped it just now.
             if Manifest::read(layout)?.kept().any(|now| now.number == entry.number) {
                 report.wrong(&path, None, "it is missing");
             }
+            return Ok(None);
+        }
+        Err(error) if is_skipped(&error) => {
+            let path = layout.compressed_segment(entry.number);
+            report.wrong(&path, None, format!("it cannot be decompressed: {error}"));
             return Ok(None);
         }
         Err(error) => return Err(Error::file("read", &path)(error)),
@@ -280,6 +329,7 @@ fn check(
     for fault in &scan.faults {
         report.wrong(&path, Some(fault.line), fault.what);
     }
+    check_removed(layout, entry, &scan, &text, &path, report)?;
     check_signatures(layout, entry, &text, key, report);
     if entry.end.is_none() {
         let (segment, lines, hash) = (entry.number, scan.lines, scan.last.to_string());

@@ -137,7 +137,7 @@ pub(crate) enum CallsAction {
         #[arg(long)]
         json: bool,
     },
-    /// Delete the oldest records, as `max_age` and `max_size` of the config say
+    /// Delete the oldest records, as `max_age`, `tool_max_age` and `max_size` of the config say, and compress the rest
     Gc(GcArgs),
 }
 

@@ -1,22 +1,20 @@
 //! Reads the lines of a segment one by one.
 
-use std::{
-    fs::File,
-    io::{self, BufRead, BufReader, Seek, SeekFrom},
-    path::Path,
-};
+use std::io::{self, BufRead, BufReader};
 
 use super::cursor::SegmentPosition;
 use crate::{
     chain::{Hash, SealedLine},
+    layout::Layout,
     line::last_tick,
     reader::LineLocation,
+    segment::{SegmentCursor, SegmentFile},
 };
 
 /// A segment that is being read.
 pub(super) struct SegmentLines {
     number: u64,
-    file: BufReader<File>,
+    file: BufReader<SegmentCursor<SegmentFile>>,
     offset: u64,
     /// Where it ended when it was measured.
     length: u64,
@@ -41,13 +39,13 @@ impl SegmentLine {
 impl SegmentLines {
     /// Opens a segment at a position.
     pub(super) fn open(
-        path: &Path,
+        layout: &Layout,
         number: u64,
         from: &SegmentPosition,
         length: u64,
     ) -> io::Result<Self> {
-        let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
-        file.seek(SeekFrom::Start(from.offset))?;
+        let segment = SegmentFile::open(layout, number)?.into_cursor(from.offset);
+        let file = BufReader::with_capacity(1 << 16, segment);
         Ok(Self { number, file, offset: from.offset, length, previous: from.hash() })
     }
 

@@ -44,7 +44,7 @@ pub(super) struct CallRows<'a> {
     /// By how many microseconds a tick was later than the start of its call, at most.
     lead: i64,
     /// The journal, for the beginning of calls that end later.
-    journal: LineReader<'a>,
+    journal: LineReader,
     /// A buffer for the text of a call, reused.
     text: String,
     /// Calls that started in an earlier batch and have not ended yet.
@@ -72,7 +72,7 @@ struct CallRowEnd<'a> {
 impl<'a> CallRows<'a> {
     pub(super) fn new(
         change: &'a Transaction<'a>,
-        layout: &'a Layout,
+        layout: &Layout,
         segment: u64,
     ) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -272,7 +272,7 @@ impl<'a> CallRows<'a> {
         // If its beginning cannot be read, `verify` reports that, and the words of the beginning stay.
         let Ok(begun) = self.journal.read(begun) else { return Ok(()) };
         self.text.clear();
-        search_text::collect(begun, &mut self.text);
+        search_text::collect(&begun, &mut self.text);
         search_text::collect(end, &mut self.text);
         search_text::collect_outcome(Some(outcome), &mut self.text);
         let delete = "DELETE FROM calls_text WHERE rowid = ?1";

@@ -1,11 +1,6 @@
 //! Brings the index up to date with the journal.
 
-use std::{
-    fs::{self, File},
-    io,
-    os::unix::fs::FileExt,
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
 use rusqlite::{ErrorCode, OptionalExtension, Transaction, TransactionBehavior};
 
@@ -13,7 +8,8 @@ use super::{CallIndex, calls::CallRows};
 use crate::{
     chain::{self, Hash, SealedLine},
     error::Error,
-    segment::lines,
+    layout::Layout,
+    segment::{SegmentFile, is_skipped, lines},
 };
 
 /// How much of a segment is read at once: little enough to stay in the processor's cache.
@@ -24,7 +20,7 @@ const PIECE: usize = 256 << 10;
 const CHANGE: u64 = 4 << 20;
 
 /// How many bytes a line that seals a segment has at most.
-const SEALED: usize = 1024;
+const SEALED: u64 = 1024;
 
 /// How often a transaction is tried while nobody else gets on.
 const TRIES: u32 = 6;
@@ -63,9 +59,9 @@ impl CallIndex {
         let mut whole = self.whole.borrow_mut();
         numbers.retain(|number| !whole.contains(number));
         for number in numbers {
-            match fs::metadata(self.layout.segment(number)) {
-                Ok(metadata) => lengths.push((number, metadata.len())),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            match SegmentFile::length_of(&self.layout, number) {
+                Ok(length) => lengths.push((number, length)),
+                Err(error) if is_skipped(&error) => {}
                 Err(error) => return Err(Error::file("read", &self.layout.segment(number))(error)),
             }
         }
@@ -75,7 +71,7 @@ impl CallIndex {
             let read = known.get(&number).map_or(0, |(read, _)| *read);
             if read < length {
                 unread.push((number, read, length));
-            } else if is_sealed(&self.layout.segment(number), length) {
+            } else if is_sealed(&self.layout, number, length) {
                 whole.insert(number);
             }
         }
@@ -91,7 +87,10 @@ impl CallIndex {
         room: &mut Vec<u8>,
     ) -> Result<u64, Error> {
         let path = self.layout.segment(number);
-        let file = File::open(&path).map_err(Error::file("open", &path))?;
+        let mut file = match SegmentFile::open(&self.layout, number) {
+            Err(error) if is_skipped(&error) => return Ok(0),
+            file => file.map_err(Error::file("open", &path))?,
+        };
         let mut fed = 0;
         loop {
             let Some(change) = self.begin(number, length)? else { return Ok(fed) };
@@ -102,8 +101,10 @@ impl CallIndex {
             let mut calls = CallRows::new(&change, &self.layout, number).map_err(tried())?;
             let mut most = PIECE;
             while read.until < length.min(from + step) {
-                let text = read_at_most(&file, read.until, most, room)
-                    .map_err(Error::file("read", &path))?;
+                let text = match read_at_most(&mut file, read.until, most, room) {
+                    Err(error) if is_skipped(&error) => break,
+                    text => text.map_err(Error::file("read", &path))?,
+                };
                 match read.take(text, &mut calls).map_err(tried())? {
                     true => most = PIECE,
                     // A line longer than the buffer, or one that is still being written.
@@ -148,25 +149,31 @@ impl CallIndex {
     }
 }
 
-/// Returns the numbers of the segments in the folder.
+/// Returns the numbers of the segments in the folder. One whose compressed file just takes the place of the other may be missing.
 pub(crate) fn segments(journal: &Path) -> Result<Vec<u64>, Error> {
     let files = match fs::read_dir(journal) {
         Ok(files) => files,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Error::file("read the folder", journal)(error)),
     };
-    let number = |file: fs::DirEntry| file.file_name().to_str()?.strip_suffix(".log")?.parse().ok();
+    let number = |file: fs::DirEntry| {
+        let name = file.file_name();
+        let name = name.to_str()?;
+        name.strip_suffix(".zst").unwrap_or(name).strip_suffix(".log")?.parse().ok()
+    };
     let mut numbers: Vec<u64> = files.flatten().filter_map(number).collect();
     numbers.sort_unstable();
+    numbers.dedup();
     Ok(numbers)
 }
 
 /// Returns whether the last line of the segment seals it, so that it does not grow any more.
-fn is_sealed(path: &Path, length: u64) -> bool {
-    let mut end = [0; SEALED];
-    let from = length.saturating_sub(SEALED as u64);
-    let read = File::open(path).and_then(|file| file.read_at(&mut end, from));
-    let Some(end) = read.ok().and_then(|read| end.get(..read)) else { return false };
+fn is_sealed(layout: &Layout, number: u64, length: u64) -> bool {
+    let Ok(mut file) = SegmentFile::open(layout, number) else { return false };
+    if file.is_compressed() {
+        return true;
+    }
+    let Ok(end) = file.read_range(length.saturating_sub(SEALED), SEALED) else { return false };
     let Some(line) = end.strip_suffix(b"\n") else { return false };
     let start = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     line.get(start..).is_some_and(|line| line.starts_with(b"{\"sealed\":"))
@@ -174,7 +181,7 @@ fn is_sealed(path: &Path, length: u64) -> bool {
 
 /// Reads from `from` into the buffer.
 fn read_at_most<'a>(
-    file: &File,
+    file: &mut SegmentFile,
     from: u64,
     most: usize,
     room: &'a mut Vec<u8>,
@@ -183,13 +190,7 @@ fn read_at_most<'a>(
     if room.len() < most {
         room.resize(most, 0);
     }
-    let mut length = 0;
-    while length < most {
-        match file.read_at(&mut room[length..most], from + length as u64)? {
-            0 => break,
-            more => length += more,
-        }
-    }
+    let length = file.read_at(&mut room[..most], from)?;
     Ok(&room[..length])
 }
 

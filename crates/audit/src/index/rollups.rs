@@ -1,8 +1,8 @@
 //! Rollups: how many calls began in each minute, hour and day, their bytes and durations, by tool, server, caller and
 //! outcome.
 //!
-//! They are always the sums of the rows of `calls`: every change of those rows is added here, and written in the same
-//! transaction.
+//! They are the sums of the rows of `calls`: every change of those rows is added here, and written in the same transaction. Only
+//! calls whose content retention removed have no row and still count (`removal.rs`).
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

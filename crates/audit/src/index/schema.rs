@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::Error;
 
 /// The version of the tables below, kept in `user_version`.
-pub(super) const VERSION: i64 = 8;
+pub(super) const VERSION: i64 = 9;
 
 /// Times are microseconds since 1970, durations nanoseconds. `outcome` is null while a call runs, and `arguments` if
 /// they are so long that only the journal has them; then `head` is their beginning. `read` and `last` say how far a
@@ -15,7 +15,8 @@ pub(super) const VERSION: i64 = 8;
 /// start of its call. `rank.rs` creates `rank` and the positions `begun` and `ended`. Rows arrive in the order of their
 /// keys, so that tables are filled page by page; each further index costs every call. `rollups` are the sums of `calls`
 /// for `seconds` from `began` (seconds since 1970), as `rollups.rs` writes them. `calls_text` has the words of a call
-/// under its rank, and not the text; and a word of ours for calls that failed (`search_text.rs`).
+/// under its rank, and not the text; and a word of ours for calls that failed (`search_text.rs`). `removals` says until when calls
+/// of a segment began whose content retention removed: they have no row, but are in `rollups` (`removal.rs`).
 const TABLES: &str = "
     CREATE TABLE segments (
         number INTEGER PRIMARY KEY,
@@ -69,6 +70,7 @@ const TABLES: &str = "
         durations BLOB NOT NULL,
         PRIMARY KEY (seconds, began, key)
     ) WITHOUT ROWID;
+    CREATE TABLE removals (segment INTEGER PRIMARY KEY, until INTEGER NOT NULL);
     CREATE INDEX rollups_of_days_by_key ON rollups (key) WHERE seconds = 86400;
     CREATE VIRTUAL TABLE calls_text USING fts5 (
         text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'

@@ -8,7 +8,7 @@ use super::{FigureWindow, Reader};
 use crate::{
     error::Error,
     filter::Filter,
-    index::{CallIndex, DurationHistogram, LENGTHS, SECOND},
+    index::{CallIndex, DurationHistogram, LENGTHS, SECOND, removed_until},
     line::microseconds,
 };
 
@@ -130,6 +130,11 @@ impl CountedParts {
 
     /// Returns whether the rollups have so few calls that these can be counted one by one.
     fn are_few(&self, index: &Connection) -> rusqlite::Result<bool> {
+        // Calls that were removed are in rollups alone.
+        let removed = removed_until(index)?;
+        if self.rollups.iter().any(|(_, from, _)| removed.is_some_and(|until| *from <= until)) {
+            return Ok(false);
+        }
         let mut sum = index.prepare_cached(&format!(
             "SELECT coalesce(sum(calls), 0) FROM (
                  SELECT calls FROM rollups WHERE seconds = ?1 AND began >= ?2 AND began < ?3 LIMIT {}

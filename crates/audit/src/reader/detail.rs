@@ -1,10 +1,6 @@
 //! Everything about one call, read from the journal.
 
-use std::{
-    fs::File,
-    io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
-    path::Path,
-};
+use std::io::{self, BufRead, BufReader, Read};
 
 use rusqlite::{OptionalExtension, Row};
 use switchboard_toolcall::CallId;
@@ -15,8 +11,9 @@ use crate::{
     error::Error,
     index::{CallIndex, apart},
     layout::Layout,
-    line::JournalLine,
+    line::{JournalLine, LineKind},
     record::{CallDetail, LinePosition, Record},
+    segment::SegmentFile,
 };
 
 impl Reader {
@@ -27,22 +24,32 @@ impl Reader {
     pub fn show(&mut self, id: CallId) -> Result<Option<CallDetail>, Error> {
         let Some(index) = self.fresh()? else { return Ok(None) };
         let Some(place) = find(index, id)? else { return Ok(None) };
-        self.detail(place).map(Some)
+        self.detail(place, &mut LineReader::new(&self.layout))
     }
 
-    /// Returns everything about a call whose row is `found`.
-    pub(super) fn detail(&self, found: FoundCall) -> Result<CallDetail, Error> {
-        let FoundCall { record, begun, ended } = found;
-        let record = self.complete(vec![(record, begun)]).remove(0);
+    /// Returns everything about a call whose row is `found`. `None` if retention has just removed its content.
+    pub(super) fn detail(
+        &self,
+        found: FoundCall,
+        lines: &mut LineReader,
+    ) -> Result<Option<CallDetail>, Error> {
+        let FoundCall { mut record, begun, ended } = found;
+        complete(&mut record, begun, lines);
         let mut detail = CallDetail::of(record);
-        let (_, place) = line(&self.layout, begun)?;
+        let (text, place) = lines.line(begun)?;
+        if LineKind::of(&text) == Some(LineKind::Removed) {
+            return Ok(None);
+        }
         detail.lines.push(place);
         if let Some(ended) = ended {
-            let (text, place) = line(&self.layout, ended)?;
+            let (text, place) = lines.line(ended)?;
+            if LineKind::of(&text) == Some(LineKind::Removed) {
+                return Ok(None);
+            }
             detail.lines.push(place);
             self.fill(&mut detail, &text)?;
         }
-        Ok(detail)
+        Ok(Some(detail))
     }
 
     /// Returns where a call begins.
@@ -58,8 +65,9 @@ impl Reader {
     pub fn count_lines(&self, detail: &mut CallDetail) -> Result<(), Error> {
         for place in &mut detail.lines {
             let path = self.layout.segment(place.segment);
-            let line = number(&path, place.offset).map_err(Error::file("read", &path))?;
-            place.line = Some(line);
+            let line = SegmentFile::open(&self.layout, place.segment)
+                .and_then(|segment| number(segment, place.offset));
+            place.line = Some(line.map_err(Error::file("read", &path))?);
         }
         Ok(())
     }
@@ -109,60 +117,64 @@ fn find(index: &CallIndex, id: CallId) -> Result<Option<FoundCall>, Error> {
 }
 
 /// Reads lines one after another, most of them of the same segment.
-pub(crate) struct LineReader<'a> {
-    layout: &'a Layout,
-    open: Option<(u64, File)>,
-    text: Vec<u8>,
+pub(crate) struct LineReader {
+    layout: Layout,
+    open: Option<(u64, SegmentFile)>,
 }
 
-impl<'a> LineReader<'a> {
-    pub(crate) fn new(layout: &'a Layout) -> Self {
-        Self { layout, open: None, text: Vec::new() }
+impl LineReader {
+    pub(crate) fn new(layout: &Layout) -> Self {
+        Self { layout: layout.clone(), open: None }
     }
 
     /// Returns the text of a line.
-    pub(crate) fn read(&mut self, (segment, offset, length): LineLocation) -> io::Result<&[u8]> {
-        let file = match &self.open {
+    pub(crate) fn read(&mut self, (segment, offset, length): LineLocation) -> io::Result<Vec<u8>> {
+        let file = match &mut self.open {
             Some((number, file)) if *number == segment => file,
-            _ => &self.open.insert((segment, File::open(self.layout.segment(segment))?)).1,
+            open => &mut open.insert((segment, SegmentFile::open(&self.layout, segment)?)).1,
         };
-        let mut file = file;
-        file.seek(SeekFrom::Start(offset))?;
-        self.text.clear();
-        file.take(length).read_to_end(&mut self.text)?;
-        Ok(&self.text)
+        file.read_range(offset, length)
+    }
+
+    /// Returns the text of a line, and its position.
+    pub(crate) fn line(
+        &mut self,
+        (segment, offset, length): LineLocation,
+    ) -> Result<(Vec<u8>, LinePosition), Error> {
+        let path = self.layout.segment(segment);
+        // Including the hash at the end of the line before.
+        let begin = offset.saturating_sub(chain::END);
+        let mut text = self
+            .read((segment, begin, offset - begin + length))
+            .map_err(Error::file("read", &path))?;
+        let before = usize::try_from(offset - begin).unwrap_or(usize::MAX);
+        let own = text.split_off(text.len().min(before));
+        match (SealedLine::parse(&own), chain::before(&text)) {
+            (Some(sealed), previous) => {
+                let (hash, previous) = (sealed.hash, previous.unwrap_or(Hash::NONE));
+                Ok((own, LinePosition { segment, line: None, offset, hash, previous }))
+            }
+            _ => Err(Error::damaged(&path, format!("the line at byte {offset} cannot be read"))),
+        }
     }
 }
 
-/// Returns the text of a line, and its position.
-pub(crate) fn line(
-    layout: &Layout,
-    (segment, offset, length): LineLocation,
-) -> Result<(Vec<u8>, LinePosition), Error> {
-    let path = layout.segment(segment);
-    // Including the hash at the end of the line before.
-    let begin = offset.saturating_sub(chain::END);
-    let read = || {
-        let mut file = File::open(&path)?;
-        file.seek(SeekFrom::Start(begin))?;
-        let mut text = Vec::new();
-        file.take(offset - begin + length).read_to_end(&mut text)?;
-        Ok::<_, io::Error>(text)
-    };
-    let mut text = read().map_err(Error::file("read", &path))?;
-    let own = text.split_off(text.len().min(usize::try_from(offset - begin).unwrap_or(usize::MAX)));
-    match (SealedLine::parse(&own), chain::before(&text)) {
-        (Some(sealed), previous) => {
-            let (hash, previous) = (sealed.hash, previous.unwrap_or(Hash::NONE));
-            Ok((own, LinePosition { segment, line: None, offset, hash, previous }))
-        }
-        _ => Err(Error::damaged(&path, format!("the line at byte {offset} cannot be read"))),
+/// Reads the arguments of a record from the journal if they are too long for the index.
+pub(super) fn complete(record: &mut Record, begun: LineLocation, lines: &mut LineReader) {
+    if !record.arguments.is_empty() {
+        return;
     }
+    let line = lines.read(begun);
+    // Damaged lines are reported by `verify`.
+    record.arguments = match line.as_deref().map(JournalLine::parse) {
+        Ok(Some(JournalLine::Open(open))) => open.arguments.get().to_owned(),
+        _ => "null".to_owned(),
+    };
 }
 
 /// Returns the number of the line that begins at `offset`, from 1.
-fn number(path: &Path, offset: u64) -> io::Result<u64> {
-    let mut text = BufReader::with_capacity(1 << 16, File::open(path)?.take(offset));
+fn number(segment: SegmentFile, offset: u64) -> io::Result<u64> {
+    let mut text = BufReader::with_capacity(1 << 16, segment.into_cursor(0).take(offset));
     let mut number = 1;
     loop {
         let read = text.fill_buf()?;

@@ -1,9 +1,7 @@
 //! New records as they end, straight from the journal.
 
 use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::{Read, Seek, SeekFrom},
+    collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 
@@ -16,7 +14,7 @@ use crate::{
     index::segments,
     line::{LineKind, first_id},
     record::Record,
-    segment::lines,
+    segment::{SegmentFile, is_skipped, lines},
 };
 
 /// How often new records are looked for.
@@ -29,6 +27,8 @@ pub struct RecordFollower {
     reader: Reader,
     /// How far each segment was read.
     read: BTreeMap<u64, u64>,
+    /// Segments that were read and grow no more.
+    whole: BTreeSet<u64>,
     polls: u32,
 }
 
@@ -41,11 +41,16 @@ impl Reader {
         self.fresh()?;
         let mut read = BTreeMap::new();
         for number in segments(&self.layout.journal())? {
-            let path = self.layout.segment(number);
-            let length = std::fs::metadata(&path).map_err(Error::file("read", &path))?.len();
-            read.insert(number, length);
+            let length = SegmentFile::length_of(&self.layout, number);
+            match length {
+                Err(error) if is_skipped(&error) => {}
+                length => {
+                    let path = self.layout.segment(number);
+                    _ = read.insert(number, length.map_err(Error::file("read", &path))?);
+                }
+            }
         }
-        Ok(RecordFollower { reader: self, read, polls: 0 })
+        Ok(RecordFollower { reader: self, read, whole: BTreeSet::new(), polls: 0 })
     }
 }
 
@@ -81,6 +86,7 @@ impl RecordFollower {
         let records = self.read_all().and_then(|ended| self.reader.records(&ended));
         if records.is_err() {
             self.read = before;
+            self.whole.clear();
         }
         records
     }
@@ -88,34 +94,32 @@ impl RecordFollower {
     fn read_all(&mut self) -> Result<Vec<CallId>, Error> {
         let mut ended = Vec::new();
         for number in segments(&self.reader.layout.journal())? {
-            self.read_on(number, &mut ended)?;
+            if !self.whole.contains(&number) {
+                self.read_on(number, &mut ended)?;
+            }
         }
         Ok(ended)
     }
 
     fn read_on(&mut self, number: u64, ended: &mut Vec<CallId>) -> Result<(), Error> {
-        let path = self.reader.layout.segment(number);
+        let layout = &self.reader.layout;
         let from = self.read.entry(number).or_default();
-        let mut text = Vec::new();
-        let mut read = || {
-            let mut file = File::open(&path)?;
-            if file.metadata()?.len() > *from {
-                file.seek(SeekFrom::Start(*from))?;
-                file.read_to_end(&mut text)?;
-            }
-            Ok::<_, std::io::Error>(())
+        let read = SegmentFile::open(layout, number).and_then(|mut segment| {
+            Ok((segment.is_compressed(), segment.read_range(*from, u64::MAX)?))
+        });
+        let (is_whole, text) = match read {
+            Err(error) if is_skipped(&error) => return Ok(()),
+            read => read.map_err(Error::file("read", &layout.segment(number)))?,
         };
-        match read() {
-            // Retention may have dropped it just now.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            read => read.map_err(Error::file("read", &path))?,
-        }
         let start = *from;
         for (offset, line) in lines(&text) {
             *from = start + offset + line.len() as u64 + 1;
             if matches!(LineKind::of(line), Some(LineKind::End | LineKind::Unknown)) {
                 ended.extend(first_id(line));
             }
+        }
+        if is_whole {
+            self.whole.insert(number);
         }
         Ok(())
     }

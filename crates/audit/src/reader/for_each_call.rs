@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use rusqlite::{Connection, OptionalExtension, params_from_iter, types::Value};
 
-use super::{COLUMNS, Reader, detail::FoundCall};
+use super::{COLUMNS, LineReader, Reader, detail::FoundCall};
 use crate::{
     error::Error,
     filter::{Clause, Filter},
@@ -38,6 +38,7 @@ impl Reader {
             bounds + 1,
             bounds + 2
         );
+        let mut lines = LineReader::new(&self.layout);
         loop {
             let Some(index) = &self.index else { return Ok(()) };
             clause.values.truncate(bounds);
@@ -54,8 +55,8 @@ impl Reader {
             next = read.saturating_add(1);
             for (_, found) in page {
                 let id = found.record.id;
-                let detail = match self.detail(found) {
-                    Ok(detail) => Some(detail),
+                let detail = match self.detail(found, &mut lines) {
+                    Ok(detail) => detail,
                     // It may have been deleted since, or be elsewhere now.
                     Err(_) => self.show(id)?,
                 };

@@ -23,6 +23,8 @@ pub(crate) struct SegmentScan {
     pub(crate) open: BTreeSet<CallId>,
     /// How many calls began here.
     pub(crate) calls: u64,
+    /// How many lines lost their content.
+    pub(crate) removed: u64,
     /// Lines that were altered or damaged.
     pub(crate) faults: Vec<ScanFault>,
     /// Whether the last line marks a clean end, or that the segment is sealed.
@@ -60,6 +62,7 @@ impl SegmentScan {
             began: 0,
             open: BTreeSet::new(),
             calls: 0,
+            removed: 0,
             faults: Vec::new(),
             ended_well: false,
         };
@@ -100,6 +103,7 @@ impl SegmentScan {
                 self.calls += 1;
                 self.open.insert(id);
             }
+            (Some(LineKind::Removed), _) => self.removed += 1,
             (Some(LineKind::End | LineKind::Unknown), Some(id)) => _ = self.open.remove(&id),
             (Some(LineKind::Segment), _) => {
                 self.began = self.tick;

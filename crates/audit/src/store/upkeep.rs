@@ -20,7 +20,7 @@ use crate::{
     journal::Journal,
     layout::Layout,
     reader::Reader,
-    retention,
+    retention::{self, Compression},
 };
 use catch_up::CatchUp;
 
@@ -33,6 +33,8 @@ const STEP: u64 = 128 << 10;
 const ROUND: u64 = 1 << 20;
 /// How many updates apart retention is applied: ten minutes.
 const COLLECT: u64 = 1200;
+/// How many updates apart it looks for segments to compress: ten seconds.
+const COMPRESS: u64 = 20;
 
 /// Stops the background thread when dropped.
 pub(super) struct Upkeep(Arc<(Mutex<bool>, Condvar)>);
@@ -47,6 +49,8 @@ impl Upkeep {
             journal: store.journal.clone(),
             also,
             reader: None,
+            compression: Compression::new(store.layout.clone()),
+            is_compressing: false,
             is_well: true,
         };
         let mut catch_up = CatchUp::new(store.layout.clone());
@@ -56,9 +60,9 @@ impl Upkeep {
             let mut rounds = 0;
             let mut pause = FEED;
             while !waits(&stopped, pause) {
-                let is_behind = work.round(rounds);
-                pause = if is_behind { Duration::ZERO } else { FEED };
-                rounds += u64::from(!is_behind);
+                let has_more = work.round(rounds);
+                pause = if has_more { Duration::ZERO } else { FEED };
+                rounds += u64::from(!has_more);
             }
         };
         let tried = Error::file("start a thread for", &store.layout.root);
@@ -104,11 +108,14 @@ struct UpkeepWork {
     journal: Arc<Journal>,
     also: Box<dyn FnMut() + Send>,
     reader: Option<Reader>,
+    compression: Compression,
+    /// Whether there may be more segments to compress.
+    is_compressing: bool,
     is_well: bool,
 }
 
 impl UpkeepWork {
-    /// Returns whether there is more to feed.
+    /// Returns whether there is more to feed, or to compress.
     fn round(&mut self, rounds: u64) -> bool {
         let fed = self.journal.catch_up().and_then(|()| self.feed());
         let is_behind = fed.as_ref().is_ok_and(|is_behind| *is_behind);
@@ -116,6 +123,11 @@ impl UpkeepWork {
         // The first time after a few seconds: not everything at once when a process starts.
         if done.is_ok() && !is_behind && rounds % COLLECT == 8 {
             done = self.collect();
+        }
+        let is_time = self.is_compressing || rounds % COMPRESS == 4;
+        self.is_compressing = false;
+        if done.is_ok() && !is_behind && is_time && self.config.compress {
+            done = self.compression.next().map(|found| self.is_compressing = found);
         }
         // Logged once, not twice a second.
         match &done {
@@ -129,7 +141,7 @@ impl UpkeepWork {
         if !self.is_well {
             self.reader = None;
         }
-        is_behind
+        is_behind || self.is_compressing
     }
 
     /// Feeds a part. Returns whether there is more.
@@ -144,9 +156,9 @@ impl UpkeepWork {
     fn collect(&mut self) -> Result<(), Error> {
         (self.also)();
         let collected = retention::gc(&self.layout.root, &self.config)?;
-        if collected.segments + collected.artifacts > 0 {
-            let retention::GcReport { segments, artifacts, bytes, left } = collected;
-            info!(segments, artifacts, bytes, left, "old records were deleted");
+        if collected.segments + collected.calls + collected.artifacts > 0 {
+            let retention::GcReport { segments, calls, artifacts, bytes, left } = collected;
+            info!(segments, calls, artifacts, bytes, left, "old records were deleted");
         }
         Ok(())
     }

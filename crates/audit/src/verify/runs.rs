@@ -14,7 +14,7 @@ use crate::{
     layout::Layout,
     line::{CallOfRun, LineKind, RunLine, RunsRemovedLine, hash_text, sha256},
     manifest::Manifest,
-    segment::lines,
+    segment::{SegmentFile, is_skipped, lines},
 };
 
 /// What the kept segments say of runs.
@@ -44,12 +44,14 @@ impl RunLines {
         let ends = dropped.filter_map(|entry| entry.end.as_ref());
         found.dropped = ends.map(|end| end.at.max(end.until)).max().unwrap_or_default();
         for entry in manifest.kept() {
-            let path = layout.segment(entry.number);
-            match fs::read(&path) {
+            let text = SegmentFile::open(layout, entry.number).and_then(|mut file| file.read_all());
+            match text {
                 Ok(text) => lines(&text).for_each(|(_, line)| found.take(line)),
                 // Reported where segments are checked.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(Error::file("read", &path)(error)),
+                Err(error) if is_skipped(&error) => {}
+                Err(error) => {
+                    return Err(Error::file("read", &layout.segment(entry.number))(error));
+                }
             }
         }
         Ok(found)

@@ -20,3 +20,5 @@ mod export;
 mod rollups;
 mod search;
 mod runs;
+mod compression;
+mod tool_ages;

@@ -19,7 +19,7 @@ use switchboard_runtime::{
 };
 use switchboard_toolcall::{CallId, HumanDuration, HumanSize};
 
-use crate::support::{Folder, call, cancelled, executor, open, start};
+use crate::support::{Folder, call, cancelled, executor, open, start, uncompressed};
 
 /// Writes calls with so many megabytes of arguments, which fill segments of 16 MiB.
 async fn fill(store: &Store, megabytes: usize) {
@@ -40,7 +40,7 @@ async fn what_is_too_much_gives_way_from_the_oldest() {
     assert_eq!(segments(), 4);
     assert_eq!(folder.records().len(), 60);
     let newest = folder.records()[0].id;
-    let config = Config { max_size: HumanSize(40_000_000), ..Config::default() };
+    let config = uncompressed(40_000_000);
     let collected = gc(&folder.path(), &config).unwrap();
     assert_eq!(collected.segments, 2);
     assert!(collected.left <= 40_000_000 && collected.bytes > 30_000_000, "{collected:?}");
@@ -234,7 +234,7 @@ async fn retention_never_stops_callers() {
     let (path, dropped) = (folder.path(), Arc::new(AtomicU64::new(0)));
     let counted = dropped.clone();
     let collects = thread::spawn(move || {
-        let config = Config { max_size: HumanSize(20_000_000), ..Config::default() };
+        let config = uncompressed(20_000_000);
         while counted.load(Ordering::Relaxed) < 3 {
             counted.fetch_add(gc(&path, &config).unwrap().segments, Ordering::Relaxed);
         }

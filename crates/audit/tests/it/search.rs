@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard_audit::{Config, Filter, Reader, gc};
+use switchboard_audit::{Filter, Reader, gc};
 use switchboard_runtime::Recorder;
-use switchboard_toolcall::HumanSize;
 
-use crate::support::{Folder, call, cancelled, executor, open, start};
+use crate::support::{Folder, call, cancelled, executor, open, start, uncompressed};
 
 fn found(reader: &mut Reader, search: &str) -> usize {
     let filter = Filter { search: Some(search.to_owned()), ..Filter::default() };
@@ -110,7 +109,7 @@ async fn what_retention_drops_is_not_found() {
         store.close(cancelled(&start));
     }
     drop(store);
-    let config = Config { max_size: HumanSize(30_000_000), ..Config::default() };
+    let config = uncompressed(30_000_000);
     assert!(gc(&folder.path(), &config).unwrap().segments > 0);
     let left = folder.records().len();
     assert!(left < 40);

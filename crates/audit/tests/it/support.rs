@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use switchboard_audit::{Config, Filter, Reader, Record, Store};
 use switchboard_runtime::{CallEnd, CallStart, RecordOpen, Recorder, ToolExecutor, record::Stages};
 use switchboard_toolcall::{
-    Annotations, CallContext, CallId, ErrorKind, Json, ToolCall, ToolError, ToolResult, tool_fn,
+    Annotations, CallContext, CallId, ErrorKind, HumanSize, Json, ToolCall, ToolError, ToolResult,
+    tool_fn,
 };
 use tempfile::TempDir;
 
@@ -125,6 +126,11 @@ pub(crate) fn start(tool: &str, arguments: String) -> Arc<CallStart> {
         turn_sha256: None,
         started: now,
     })
+}
+
+/// Settings for stores that may have so many bytes: texts of tests take next to none once they are compressed.
+pub(crate) fn uncompressed(max_size: u64) -> Config {
+    Config { max_size: HumanSize(max_size), compress: false, ..Config::default() }
 }
 
 /// Records the beginning of a call, and waits until it is written. If the segment was full, waits for the next one, too:

@@ -23,8 +23,12 @@ pub(super) fn run(gc: &GcArgs, loaded: &LoadedConfig) -> anyhow::Result<ExitCode
     } else {
         let word = if gc.dry_run { "would go" } else { "went" };
         let (bytes, left) = (format::size(collected.bytes), format::size(collected.left));
+        let calls = match collected.calls {
+            0 => String::new(),
+            calls => format!("the content of {calls} calls, "),
+        };
         terminal::print(&format!(
-            "{} segments and {} artifacts {word}, {bytes} in all; {left} stay",
+            "{calls}{} segments and {} artifacts {word}, {bytes} in all; {left} stay",
             collected.segments, collected.artifacts
         ))?;
     }

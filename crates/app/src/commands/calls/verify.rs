@@ -36,6 +36,9 @@ pub(super) fn run(json: bool, loaded: &LoadedConfig, cli: &Cli) -> anyhow::Resul
             "{word}: {} calls in {} lines of {} segments, {} runs, {} segments dropped before",
             report.calls, report.lines, report.segments, report.runs, report.dropped
         ));
+        if report.removed > 0 {
+            lines.push(format!("{} lines lost their content to retention", report.removed));
+        }
         match report.signatures {
             SignatureStatus::No => {}
             SignatureStatus::Unchecked => {
