@@ -55,7 +55,7 @@ async fn find(queue: &NatsQueue, name: String) -> Result<Option<Stream>, BoxErro
 /// Adds the queues of the groups in one partition, whose subjects begin so.
 async fn add(jobs: &Stream, subjects: &str, groups: &mut GroupFigures) -> Result<(), BoxError> {
     let counts = count(jobs, subjects).await?;
-    let found: Vec<_> = counts.iter().map(|(group, _)| group.clone()).collect();
+    let found: Vec<_> = counts.keys().cloned().collect();
     for (group, calls) in counts {
         groups.entry(group).or_default().waiting += calls;
     }
