@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{
+    StreamExt,
+    future::{pending, try_join_all},
+};
 use switchboard_toolcall::BoxError;
 use tokio::{
     sync::watch,
@@ -20,6 +23,10 @@ use crate::{
     sign::Signer,
     transport::{ClusterMessage, ClusterTransport, KeyValue, Objects, Subscription, WorkQueue},
 };
+
+/// The pause before the servers are asked again into how many partitions queued calls are divided: thousands of workers may start
+/// at once.
+const PAUSE: Duration = Duration::from_secs(8);
 
 /// The connection of one process to the cluster. Cheap to clone.
 #[derive(Clone)]
@@ -41,7 +48,7 @@ impl Cluster {
     /// # Errors
     /// A setting is invalid.
     pub async fn connect(config: &Config) -> Result<Self, Error> {
-        let names = ClusterNames::new(&config.prefix)?;
+        let names = ClusterNames::new(&config.prefix, config.jobs.partitions)?;
         let signer = Signer::new(config.key.as_ref())?;
         let nats = NatsTransport::connect(config, &names).await?;
         Self::over(Box::new(nats), config, names, signer)
@@ -136,12 +143,52 @@ impl Cluster {
         self.0.transport.max_payload()
     }
 
-    /// Opens a bucket; creates it if it does not exist.
+    /// Opens a bucket that is not divided; creates it if it does not exist.
     ///
     /// # Errors
     /// The servers cannot be reached, or do not allow it.
     pub async fn bucket(&self, bucket: Bucket) -> Result<&dyn KeyValue, Error> {
-        self.0.transport.bucket(bucket).await
+        self.0.transport.bucket(bucket, 0).await
+    }
+
+    /// Opens the partition of a bucket that has this key; creates it if it does not exist.
+    ///
+    /// # Errors
+    /// As [`bucket`](Self::bucket), or as [`agree`](Self::agree).
+    pub async fn bucket_of(&self, bucket: Bucket, key: &str) -> Result<&dyn KeyValue, Error> {
+        self.agree().await?;
+        self.0.transport.bucket(bucket, self.0.names.partition_of(bucket, key)).await
+    }
+
+    /// Opens all partitions of a bucket; creates those that do not exist.
+    ///
+    /// # Errors
+    /// As [`bucket_of`](Self::bucket_of).
+    pub async fn partitions_of(&self, bucket: Bucket) -> Result<Vec<&dyn KeyValue>, Error> {
+        self.agree().await?;
+        let partitions = 0..self.0.names.bucket_names(bucket).len();
+        let opened = partitions.map(|partition| self.0.transport.bucket(bucket, partition));
+        try_join_all(opened).await
+    }
+
+    /// Checks that the cluster has as many partitions of queued calls as this node's config says; the first node decides.
+    ///
+    /// # Errors
+    /// It has another number ([`Error::Partitions`]), or the servers cannot be reached.
+    pub async fn agree(&self) -> Result<(), Error> {
+        self.queue().agree().await
+    }
+
+    /// Returns the error if the cluster has another number of partitions than this node; else never.
+    pub(crate) async fn disagreement(&self) -> Error {
+        loop {
+            match self.agree().await {
+                Ok(()) => pending().await,
+                Err(error @ Error::Partitions { .. }) => return error,
+                // It is asked again with the first call, too.
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
     }
 
     /// Creates a bucket again, which the servers may have lost in a restart.

@@ -40,6 +40,19 @@ pub enum Error {
         #[source]
         reason: BoxError,
     },
+    /// This node divides queued calls into another number of partitions than the cluster does.
+    #[error(
+        "`cluster.jobs.partitions` is {config} here and {cluster} in the cluster, and has to be the same on all nodes; to change it, let \
+         the queue run empty, stop all nodes, delete the stream `{stream}`, and start them with the new number"
+    )]
+    Partitions {
+        /// The number in the config.
+        config: u32,
+        /// The number in the cluster.
+        cluster: u32,
+        /// The stream that says so.
+        stream: String,
+    },
     /// A question would have to read more records than it may.
     #[error(
         "more than {most} records would have to be read: ask for a shorter time, or for fewer calls"

@@ -52,7 +52,7 @@ pub use config::{Config, WorkerConfig};
 pub use error::Error;
 pub use groups::Groups;
 pub use jobs::{JobQueue, JobRunner, Jobs};
-pub use names::{Bucket, ClusterNames};
+pub use names::{Bucket, ClusterNames, Partitions};
 pub use sign::{ClusterSecrets, Purpose, Signer};
 pub use tool::WorkerTool;
 pub use worker::{OfferFilter, Worker, check_group};

@@ -54,6 +54,8 @@ struct MemoryServersInner {
 struct MemoryServersState {
     buckets: HashMap<String, MemoryBucketState>,
     subscribers: MemorySubscribers,
+    /// The number of partitions of each prefix, set by its first node.
+    partitions: HashMap<String, u32>,
     queues: HashMap<String, MemoryQueueState>,
     objects: BTreeMap<String, Bytes>,
 }
@@ -117,10 +119,12 @@ impl MemoryServers {
         config: &Config,
         traffic: &MemoryTraffic,
     ) -> Result<Cluster, Error> {
-        let names = ClusterNames::new(&config.prefix)?;
+        let names = ClusterNames::new(&config.prefix, config.jobs.partitions)?;
         let signer = Signer::new(config.key.as_ref())?;
-        let bucket =
-            |bucket| MemoryBucket::new(self.clone(), names.bucket(bucket), bucket, traffic.clone());
+        let bucket = |bucket| -> Vec<_> {
+            let open = |name| MemoryBucket::new(self.clone(), name, bucket, traffic.clone());
+            names.bucket_names(bucket).into_iter().map(open).collect()
+        };
         let memory = MemoryTransport {
             buckets: Bucket::ALL.map(bucket),
             queue: MemoryQueue::new(self.clone(), names.clone(), config.jobs.max_queued),
@@ -179,7 +183,8 @@ impl MemoryServers {
 /// The connection of one node.
 struct MemoryTransport {
     servers: MemoryServers,
-    buckets: [MemoryBucket; Bucket::ALL.len()],
+    /// The partitions of each bucket.
+    buckets: [Vec<MemoryBucket>; Bucket::ALL.len()],
     queue: MemoryQueue,
     traffic: MemoryTraffic,
 }
@@ -236,8 +241,12 @@ impl ClusterTransport for MemoryTransport {
         Box::pin(self.servers.online())
     }
 
-    fn bucket(&self, bucket: Bucket) -> BoxFuture<'_, Result<&dyn KeyValue, Error>> {
-        Box::pin(async move { Ok(&self.buckets[bucket.number()] as &dyn KeyValue) })
+    fn bucket(
+        &self,
+        bucket: Bucket,
+        partition: usize,
+    ) -> BoxFuture<'_, Result<&dyn KeyValue, Error>> {
+        Box::pin(async move { Ok(&self.buckets[bucket.number()][partition] as &dyn KeyValue) })
     }
 
     fn renew(&self, _: Bucket) -> BoxFuture<'_, Result<(), Error>> {

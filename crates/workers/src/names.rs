@@ -4,32 +4,41 @@
 //! NATS account: permissions cannot cover all buckets and streams of a prefix, since NATS has no wildcard within a
 //! token.
 
+mod partitions;
+
 use std::{fmt::Write, time::Duration};
 
 use crate::Error;
+pub use partitions::Partitions;
 
 /// The names of one tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterNames {
     prefix: String,
+    partitions: Partitions,
 }
 
 impl ClusterNames {
-    /// Creates names with this prefix.
+    /// Creates names with this prefix, for so many partitions of queued calls.
     ///
     /// # Errors
-    /// The prefix is invalid in a bucket's name.
-    pub fn new(prefix: &str) -> Result<Self, Error> {
+    /// The prefix is invalid in a bucket's name, or the number of partitions is.
+    pub fn new(prefix: &str, partitions: u32) -> Result<Self, Error> {
         if prefix.is_empty() || !prefix.chars().all(is_plain) {
             let reason = format!("{prefix:?} must be letters, digits, `-` and `_` only");
             return Err(Error::Setting { key: "prefix", reason });
         }
-        Ok(Self { prefix: prefix.to_owned() })
+        Ok(Self { prefix: prefix.to_owned(), partitions: Partitions::new(partitions)? })
     }
 
     /// Returns the prefix.
     pub fn prefix(&self) -> &str {
         &self.prefix
+    }
+
+    /// Returns into how many partitions queued calls are divided.
+    pub fn partitions(&self) -> Partitions {
+        self.partitions
     }
 
     /// Returns the prefix of reply subjects.
@@ -84,12 +93,38 @@ impl ClusterNames {
 
     /// Returns the subject of a tool's durable calls.
     pub fn jobs(&self, group: &str, tool: &str) -> String {
-        format!("{}.job.{}.{}", self.prefix, token(group), token(tool))
+        let subjects = self.subjects_of_jobs(self.partition_of_jobs(group));
+        format!("{subjects}.{}.{}", token(group), token(tool))
     }
 
     /// Returns the subjects of durable calls of all tools of a group.
     pub(crate) fn jobs_of(&self, group: &str) -> String {
-        format!("{}.job.{}.>", self.prefix, token(group))
+        let subjects = self.subjects_of_jobs(self.partition_of_jobs(group));
+        format!("{subjects}.{}.>", token(group))
+    }
+
+    /// Returns what the subjects of a partition's durable calls begin with. Those of several partitions are not those of
+    /// 0.1.0: its nodes find no stream for their calls, and say so, instead of storing them where no worker looks.
+    pub(crate) fn subjects_of_jobs(&self, partition: usize) -> String {
+        match self.partitions.word(partition) {
+            None => format!("{}.job", self.prefix),
+            Some(word) => format!("{}.jobs.{word}", self.prefix),
+        }
+    }
+
+    /// Returns the stream of a partition's durable calls.
+    pub(crate) fn stream_of_jobs(&self, partition: usize) -> String {
+        self.divided("jobs", partition)
+    }
+
+    /// Returns the streams of durable calls.
+    pub fn streams_of_jobs(&self) -> Vec<String> {
+        self.partitions.indices().map(|partition| self.stream_of_jobs(partition)).collect()
+    }
+
+    /// Returns the partition of a group's durable calls.
+    pub(crate) fn partition_of_jobs(&self, group: &str) -> usize {
+        self.partitions.index_of(group)
     }
 
     /// Returns a worker's key in the buckets of workers and offers.
@@ -117,9 +152,29 @@ impl ClusterNames {
         format!("{}_{word}", self.prefix)
     }
 
-    /// Returns the name of a bucket.
+    /// Returns the name of a bucket; of its first partition, if it is divided.
     pub fn bucket(&self, bucket: Bucket) -> String {
-        format!("{}_{}", self.prefix, bucket.word())
+        self.bucket_names(bucket).swap_remove(0)
+    }
+
+    /// Returns the names of a bucket's partitions; one, unless it is divided.
+    pub fn bucket_names(&self, bucket: Bucket) -> Vec<String> {
+        match bucket.is_divided() {
+            true => self.partitions.indices().map(|at| self.divided(bucket.word(), at)).collect(),
+            false => vec![self.stream(bucket.word())],
+        }
+    }
+
+    /// Returns the partition of a bucket that has this key.
+    pub(crate) fn partition_of(&self, bucket: Bucket, key: &str) -> usize {
+        if bucket.is_divided() { self.partitions.index_of(key) } else { 0 }
+    }
+
+    fn divided(&self, word: &str, partition: usize) -> String {
+        match self.partitions.word(partition) {
+            None => self.stream(word),
+            Some(part) => self.stream(&format!("{word}_{part}")),
+        }
     }
 }
 
@@ -197,6 +252,11 @@ impl Bucket {
         }
     }
 
+    /// Returns whether it is divided if queued calls are: it is written with each of them.
+    pub(crate) fn is_divided(self) -> bool {
+        matches!(self, Self::Calls | Self::Keys)
+    }
+
     /// Returns whether it may be lost if all servers restart: its entries are renewed at once.
     pub(crate) fn is_fleeting(self) -> bool {
         matches!(self, Self::Workers)
@@ -226,7 +286,7 @@ mod tests {
 
     #[test]
     fn names_are_fit_for_subjects_and_stay_apart() {
-        let names = ClusterNames::new("home-1").unwrap();
+        let names = ClusterNames::new("home-1", 1).unwrap();
         assert_eq!(names.calls("gpu", "resize"), "home-1.call.gpu.resize");
         assert_eq!(names.calls("g.p", "re size>"), "home-1.call.g=2Ep.re=20size=3E");
         assert_eq!(names.jobs_of("gpu"), "home-1.job.gpu.>");
@@ -235,9 +295,24 @@ mod tests {
     }
 
     #[test]
+    fn partitions_have_names_of_their_own_and_one_has_those_of_0_1_0() {
+        let names = ClusterNames::new("home", 1).unwrap();
+        assert_eq!(names.jobs("gpu", "resize"), "home.job.gpu.resize");
+        assert_eq!(names.streams_of_jobs(), ["home_jobs"]);
+        assert_eq!(names.bucket_names(Bucket::Calls), ["home_calls"]);
+        let names = ClusterNames::new("home", 2).unwrap();
+        assert_eq!(names.jobs("gpu", "resize"), "home.jobs.1of2.gpu.resize");
+        assert_eq!(names.jobs_of("tools"), "home.jobs.2of2.tools.>");
+        assert_eq!(names.streams_of_jobs(), ["home_jobs_1of2", "home_jobs_2of2"]);
+        assert_eq!(names.bucket_names(Bucket::Calls), ["home_calls_1of2", "home_calls_2of2"]);
+        assert_eq!(names.bucket_names(Bucket::Keys), ["home_keys_1of2", "home_keys_2of2"]);
+        assert_eq!(names.bucket_names(Bucket::Tokens), ["home_tokens"]);
+    }
+
+    #[test]
     fn a_prefix_that_cannot_be_is_refused() {
         for prefix in ["", "a.b", "a b", "ä", "a>"] {
-            let error = ClusterNames::new(prefix).unwrap_err().to_string();
+            let error = ClusterNames::new(prefix, 1).unwrap_err().to_string();
             assert!(error.starts_with("`cluster.prefix`: "), "{error}");
         }
     }

@@ -38,7 +38,8 @@ pub struct NatsTransport {
     address: String,
     names: ClusterNames,
     replicas: usize,
-    buckets: [OnceCell<NatsBucket>; Bucket::ALL.len()],
+    /// The partitions of each bucket.
+    buckets: [Vec<OnceCell<NatsBucket>>; Bucket::ALL.len()],
     queue: NatsQueue,
     objects: NatsObjects,
     health: ConnectionHealth,
@@ -77,9 +78,10 @@ impl NatsTransport {
             jetstream,
             client,
             address,
-            names,
             replicas,
-            buckets: Default::default(),
+            buckets: Bucket::ALL
+                .map(|bucket| names.bucket_names(bucket).iter().map(|_| OnceCell::new()).collect()),
+            names,
             health,
         })
     }
@@ -94,12 +96,9 @@ impl NatsTransport {
         &self.jetstream
     }
 
-    fn cell(&self, bucket: Bucket) -> &OnceCell<NatsBucket> {
-        &self.buckets[bucket.number()]
-    }
-
-    async fn open(&self, bucket: Bucket) -> Result<NatsBucket, Error> {
-        key_value::open(&self.jetstream, self.names.bucket(bucket), bucket, self.replicas).await
+    async fn open(&self, bucket: Bucket, partition: usize) -> Result<NatsBucket, Error> {
+        let name = self.names.bucket_names(bucket).swap_remove(partition);
+        key_value::open(&self.jetstream, name, bucket, self.replicas).await
     }
 }
 
@@ -158,19 +157,27 @@ impl ClusterTransport for NatsTransport {
         Box::pin(async { _ = self.client.flush().await })
     }
 
-    fn bucket(&self, bucket: Bucket) -> BoxFuture<'_, Result<&dyn KeyValue, Error>> {
+    fn bucket(
+        &self,
+        bucket: Bucket,
+        partition: usize,
+    ) -> BoxFuture<'_, Result<&dyn KeyValue, Error>> {
         Box::pin(async move {
-            let store = self.cell(bucket).get_or_try_init(|| self.open(bucket)).await?;
+            let cell = &self.buckets[bucket.number()][partition];
+            let store = cell.get_or_try_init(|| self.open(bucket, partition)).await?;
             Ok(store as &dyn KeyValue)
         })
     }
 
     fn renew(&self, bucket: Bucket) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async move {
-            match self.cell(bucket).initialized() {
-                true => self.open(bucket).await.map(drop),
-                false => self.bucket(bucket).await.map(drop),
+            for (partition, cell) in self.buckets[bucket.number()].iter().enumerate() {
+                match cell.initialized() {
+                    true => self.open(bucket, partition).await.map(drop)?,
+                    false => self.bucket(bucket, partition).await.map(drop)?,
+                }
             }
+            Ok(())
         })
     }
 

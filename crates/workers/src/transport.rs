@@ -50,8 +50,12 @@ pub trait ClusterTransport: Send + Sync {
     /// Waits until everything published was sent.
     fn flush(&self) -> BoxFuture<'_, ()>;
 
-    /// Opens a bucket; creates it if it does not exist.
-    fn bucket(&self, bucket: Bucket) -> BoxFuture<'_, Result<&dyn KeyValue, Error>>;
+    /// Opens a partition of a bucket, 0 if it is not divided; creates it if it does not exist.
+    fn bucket(
+        &self,
+        bucket: Bucket,
+        partition: usize,
+    ) -> BoxFuture<'_, Result<&dyn KeyValue, Error>>;
 
     /// Creates a bucket again, which the servers may have lost in a restart.
     fn renew(&self, bucket: Bucket) -> BoxFuture<'_, Result<(), Error>>;
@@ -165,6 +169,9 @@ pub struct QueueFull;
 
 /// The queue of durable calls, and the dead letters.
 pub trait WorkQueue: Send + Sync {
+    /// Checks that the cluster has as many partitions as this node; the first node decides. One request, until it succeeds.
+    fn agree(&self) -> BoxFuture<'_, Result<(), Error>>;
+
     /// Stores a message, once for each id within ten minutes. Returns its sequence number. Fails with [`QueueFull`] if as
     /// many jobs of its subject are stored as may be.
     fn publish<'a>(
@@ -181,8 +188,8 @@ pub trait WorkQueue: Send + Sync {
         ack_wait: Duration,
     ) -> TransportFuture<'a, Box<dyn Consumer>>;
 
-    /// Deletes the job with this number.
-    fn delete(&self, number: u64) -> TransportFuture<'_, ()>;
+    /// Deletes the job of a group with this number.
+    fn delete<'a>(&'a self, group: &'a str, number: u64) -> TransportFuture<'a, ()>;
 
     /// Returns the queue lengths of all groups, by group.
     fn figures(&self) -> TransportFuture<'_, Vec<QueueFigures>>;

@@ -10,6 +10,7 @@ mod calls;
 mod worker_calls;
 
 use std::{
+    pin::pin,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -141,7 +142,7 @@ impl Worker {
     /// replies and withdraws.
     ///
     /// # Errors
-    /// The connection was closed.
+    /// The connection was closed, or the cluster has another number of partitions than the config says.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Error> {
         let shared = self.0;
         let mut listening = WorkerSubscriptions::start(&shared).await?;
@@ -156,20 +157,24 @@ impl Worker {
             shared.choice.clone(),
             shared.slots.clone(),
         );
+        let stop = stop.child_token();
         let told = stop.clone();
         let queued = AbortOnDropHandle::new(tokio::spawn(async move {
             runner.run(told, DRAINED).await;
         }));
         let _alive = AbortOnDropHandle::new(tokio::spawn(heartbeat::of_calls(shared.clone())));
         let mut version = shared.executor.tools().version();
-        loop {
+        let mut disagreement = pin!(shared.cluster.disagreement());
+        let reason = loop {
             shared.offer_anew()?;
             listening.adjust(&shared).await?;
             tokio::select! {
-                () = stop.cancelled() => break,
-                changed = version.changed() => if changed.is_err() { break },
+                () = stop.cancelled() => break Ok(()),
+                error = &mut disagreement => break Err(error),
+                changed = version.changed() => if changed.is_err() { break Ok(()) },
             }
-        }
+        };
+        stop.cancel();
         shared.leaving.store(true, Ordering::Release);
         shared.bell.notify_one();
         listening.drain();
@@ -193,7 +198,7 @@ impl Worker {
         if shared.cluster.is_connected() {
             _ = timeout(GOODBYE, goodbye).await;
         }
-        Ok(())
+        reason
     }
 }
 

@@ -1,7 +1,8 @@
 //! Gateways, workers and NATS servers are killed and held up in the middle of calls, hundreds of times. Afterwards what callers
 //! were told is compared with what the tools themselves wrote down.
 //!
-//! `SWITCHBOARD_CHAOS_ROUNDS` sets how often; the default is what fits into CI.
+//! `SWITCHBOARD_CHAOS_ROUNDS` sets how often; the default is what fits into CI. `SWITCHBOARD_CHAOS_PARTITIONS` sets into how many
+//! partitions queued calls are divided.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 #![expect(clippy::disallowed_methods, reason = "processes live in real time")]
@@ -25,19 +26,21 @@ use scene::{Random, Scene};
 /// How many callers ask at the same time.
 const CALLERS: u64 = 6;
 
-/// How often somebody is killed or held up.
-fn rounds() -> u32 {
-    let rounds = std::env::var_os("SWITCHBOARD_CHAOS_ROUNDS");
-    rounds.map_or(60, |rounds| rounds.to_str().unwrap().parse().unwrap())
+/// Returns the number that this variable sets, or else the default.
+fn number(name: &str, default: u32) -> u32 {
+    let set = std::env::var_os(name);
+    set.map_or(default, |number| number.to_str().unwrap().parse().unwrap())
 }
 
 // EX-1, RC-1
 #[test]
 fn whoever_dies_every_call_ends_in_truth() {
     let seed = u64::from(std::process::id());
-    let rounds = rounds();
-    eprintln!("{rounds} rounds, seed {seed}");
-    let mut scene = Scene::start();
+    // How often somebody is killed or held up.
+    let rounds = number("SWITCHBOARD_CHAOS_ROUNDS", 60);
+    let partitions = number("SWITCHBOARD_CHAOS_PARTITIONS", 1);
+    eprintln!("{rounds} rounds, seed {seed}, {partitions} partitions");
+    let mut scene = Scene::start(partitions);
     let enough = Arc::new(AtomicBool::new(false));
     let callers: Vec<_> = (0..CALLERS)
         .map(|number| {

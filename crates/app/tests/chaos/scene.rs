@@ -28,12 +28,12 @@ pub(crate) struct Scene {
 
 impl Scene {
     /// Starts all of it, and waits until a call goes through each gateway.
-    pub(crate) fn start() -> Self {
+    pub(crate) fn start(partitions: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let nats = Nats::three(&parts(), &folder.path().join("nats"));
         let urls = nats.each_ref().map(Nats::url).join(",");
         let cluster = format!(
-            "[cluster]\nnats = '{urls}'\nreplicas = 3\nkey = '{KEY}'\njobs.keyed = ['lab__*']\n"
+            "[cluster]\nnats = '{urls}'\nreplicas = 3\nkey = '{KEY}'\njobs.keyed = ['lab__*']\njobs.partitions = {partitions}\n"
         );
         let python = parts().join("nats/venv/bin/python");
         let tools = format!(

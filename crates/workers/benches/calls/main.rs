@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench that fails may panic")]
 
+mod queued;
 mod worker;
 
 use std::{
@@ -77,6 +78,8 @@ async fn measure() {
     }
     drop(one);
     sleepers(&nats.url(), &executor, &groups).await;
+    drop((groups, nats));
+    queued::measure(&parts).await;
 }
 
 /// Tools that sleep 10 ms, on more and more workers.

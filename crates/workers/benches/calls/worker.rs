@@ -11,7 +11,7 @@ use serde_json::json;
 use switchboard_runtime::ToolExecutor;
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{CancellationToken, ToolOutput};
-use switchboard_workers::{Cluster, Config, Worker};
+use switchboard_workers::{Cluster, Config, Worker, jobs};
 use tokio::time::sleep;
 
 /// What tells the program to be a worker.
@@ -25,8 +25,17 @@ pub(crate) struct Process(Child);
 
 impl Process {
     pub(crate) fn start(url: &str, group: &str, at_once: usize) -> Self {
+        Self::with(&[url, group, &at_once.to_string()])
+    }
+
+    /// A worker of the cluster with so many partitions of queued calls.
+    pub(crate) fn divided(url: &str, group: &str, at_once: usize, partitions: u32) -> Self {
+        Self::with(&[url, group, &at_once.to_string(), &partitions.to_string()])
+    }
+
+    fn with(words: &[&str]) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        Self(command.args([WORD, url, group, &at_once.to_string()]).spawn().unwrap())
+        Self(command.arg(WORD).args(words).spawn().unwrap())
     }
 }
 
@@ -42,10 +51,20 @@ pub(crate) fn nothing() -> Fake {
     Fake::echoes("nothing")
 }
 
+/// The settings of a cluster on three servers with so many partitions of queued calls.
+pub(crate) fn divided(url: &str, partitions: u32) -> Config {
+    let jobs = jobs::Config { partitions, ..Default::default() };
+    let (nats, prefix) = (Some(url.to_owned()), format!("divided{partitions}"));
+    Config { nats, prefix, replicas: 3, jobs, ..Config::default() }
+}
+
 /// Is a worker until it is killed.
 pub(crate) async fn run(words: Vec<String>) {
-    let [url, group, at_once] = &words[..] else { panic!("{words:?}") };
-    let config = Config { nats: Some(url.clone()), ..Config::default() };
+    let [url, group, at_once, partitions @ ..] = &words[..] else { panic!("{words:?}") };
+    let config = match partitions.first() {
+        None => Config { nats: Some(url.clone()), ..Config::default() },
+        Some(partitions) => divided(url, partitions.parse().unwrap()),
+    };
     let cluster = Cluster::connect(&config).await.unwrap();
     let executor = ToolExecutor::default();
     executor.tools().add(nothing()).unwrap();

@@ -97,7 +97,7 @@ mod tests {
 
     fn keys(patterns: &[&str]) -> Vec<String> {
         let patterns: Vec<_> = patterns.iter().map(ToString::to_string).collect();
-        let names = ClusterNames::new("home").unwrap();
+        let names = ClusterNames::new("home", 1).unwrap();
         GroupSelection::new(&patterns).unwrap().keys(&names)
     }
 

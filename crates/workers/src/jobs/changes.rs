@@ -2,10 +2,14 @@
 
 use std::time::{Duration, SystemTime};
 
-use futures_util::StreamExt;
+use futures_util::{
+    StreamExt,
+    future::{ready, try_join_all},
+    stream::{BoxStream, once, select_all},
+};
 use serde::Serialize;
 use switchboard_runtime::QueueState;
-use switchboard_toolcall::{CallId, ErrorKind};
+use switchboard_toolcall::{BoxError, CallId, ErrorKind};
 use tokio::time::sleep;
 use tracing::warn;
 
@@ -16,7 +20,7 @@ use super::{
 use crate::{
     Bucket, Error,
     clock::moment,
-    transport::{EntryStream, KeyValueEntry},
+    transport::KeyValueEntry,
     wire::{self, ProgressStep, WireFailure, WireOutcome},
 };
 
@@ -58,8 +62,11 @@ pub struct JobChange {
 /// A stream of changes from now on.
 pub struct JobChanges {
     jobs: Jobs,
-    watch: Option<EntryStream>,
+    watch: Option<StateChanges>,
 }
+
+/// The changed entries of all partitions; `None` if the stream of one has ended.
+type StateChanges = BoxStream<'static, Option<Result<KeyValueEntry, BoxError>>>;
 
 impl Jobs {
     /// Watches all queued calls from now on.
@@ -71,9 +78,13 @@ impl Jobs {
         Ok(JobChanges { jobs: self.clone(), watch })
     }
 
-    async fn watch(&self) -> Result<EntryStream, Error> {
-        let store = self.cluster().bucket(Bucket::Calls).await?;
-        store.watch_new().await.map_err(Error::refused("tell of queued calls"))
+    async fn watch(&self) -> Result<StateChanges, Error> {
+        let partitions = self.cluster().partitions_of(Bucket::Calls).await?;
+        let streams = try_join_all(partitions.iter().map(|partition| partition.watch_new()));
+        let streams = streams.await.map_err(Error::refused("tell of queued calls"))?;
+        // Without its end, the others would go on without it.
+        let streams = streams.into_iter().map(|changes| changes.map(Some).chain(once(ready(None))));
+        Ok(select_all(streams.map(StreamExt::boxed)).boxed())
     }
 }
 
@@ -86,7 +97,7 @@ impl JobChanges {
                 self.watch = self.jobs.watch().await.ok();
                 continue;
             };
-            match watch.next().await {
+            match watch.next().await.flatten() {
                 Some(Ok(KeyValueEntry { key, value: Some(value), .. })) => {
                     let opened = self.jobs.cluster().signer().open(PURPOSE, &[&key], &value);
                     let kept = opened.and_then(|opened| {

@@ -18,6 +18,10 @@ pub struct Config {
     /// How many calls of one tool may be in the queue; further ones fail as `overloaded`.
     #[schemars(range(min = 1))]
     pub max_queued: u32,
+    /// Into how many streams and buckets queued calls are divided, so that several servers lead their writes: 1 to 64, the same on
+    /// all nodes.
+    #[schemars(range(min = 1, max = 64))]
+    pub partitions: u32,
     /// Patterns of the tools whose calls this gateway queues if they come with a key, as those of runs do: they outlive the gateway.
     #[serde(deserialize_with = "patterns")]
     pub keyed: Vec<String>,
@@ -53,6 +57,7 @@ impl Default for Config {
             retry_delay: HumanDuration(Duration::from_secs(1)),
             lost_after: HumanDuration(Duration::from_secs(30)),
             max_queued: 100_000,
+            partitions: 1,
             keyed: Vec::new(),
         }
     }

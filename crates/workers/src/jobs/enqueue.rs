@@ -38,6 +38,7 @@ impl Jobs {
         cx: &CallContext,
     ) -> Result<CallId, ToolError> {
         self.reachable(spec).await?;
+        self.agreed(spec).await?;
         let mut id = cx.call_id.unwrap_or_else(CallId::generate);
         if let Some(key) = cx.idempotency_key.as_deref() {
             let fingerprint = fingerprint(&spec.name, &args);
@@ -58,7 +59,7 @@ impl Jobs {
             return Err(ToolError::not_durable(&spec.name));
         };
         self.lay_in(job).await.map_err(|error| match error {
-            Error::QueueFull => full(spec, error),
+            Error::QueueFull | Error::Partitions { .. } => not_queued(spec, error),
             error => self.unconfirmed(spec, id, error),
         })?;
         Ok(id)
@@ -85,9 +86,10 @@ impl Jobs {
         insist(|| {
             let published = self.cluster().queue().publish(subject, id, payload.clone());
             within(async {
-                published.await.map_err(|reason| match reason.is::<QueueFull>() {
-                    true => Error::QueueFull,
-                    false => Error::refused("take the call")(reason),
+                published.await.map_err(|reason| match reason.downcast::<Error>() {
+                    Ok(error) => *error,
+                    Err(reason) if reason.is::<QueueFull>() => Error::QueueFull,
+                    Err(reason) => Error::refused("take the call")(reason),
                 })
             })
         })
@@ -107,6 +109,14 @@ impl Jobs {
         };
         let missed = |_| ToolError::unreachable(&spec.name, self.place());
         timeout(CONNECTING, connected).await.map_err(missed)
+    }
+
+    /// Checks that the call would be where workers look for it.
+    async fn agreed(&self, spec: &ToolSpec) -> Result<(), ToolError> {
+        insist(|| within(self.cluster().agree())).await.map_err(|error| match error {
+            Error::Partitions { .. } => not_queued(spec, error),
+            error => self.unreachable(spec, error),
+        })
     }
 
     fn unreachable(&self, spec: &ToolSpec, error: Error) -> ToolError {
@@ -129,9 +139,16 @@ impl Jobs {
     }
 }
 
-fn full(spec: &ToolSpec, error: Error) -> ToolError {
-    let text = format!("Tool '{}' was not queued: {error}; try again later", spec.name);
-    ToolError::new(ErrorKind::Overloaded, text).caused_by(error)
+/// Returns the error of a call that certainly is not in the queue.
+fn not_queued(spec: &ToolSpec, error: Error) -> ToolError {
+    let text = format!("Tool '{}' was not queued: {error}", spec.name);
+    match error {
+        Error::QueueFull => {
+            ToolError::new(ErrorKind::Overloaded, format!("{text}; try again later"))
+        }
+        _ => ToolError::new(ErrorKind::Unavailable, text),
+    }
+    .caused_by(error)
 }
 
 /// Limits how long the servers may take.
@@ -148,7 +165,7 @@ async fn insist<T, W: Future<Output = Result<T, Error>>>(work: impl Fn() -> W) -
     loop {
         match work().await {
             // That does not change within moments, and the caller is told.
-            Err(Error::QueueFull) => return Err(Error::QueueFull),
+            Err(error @ (Error::QueueFull | Error::Partitions { .. })) => return Err(error),
             Err(error) if begun.elapsed() < INSISTING => {
                 debug!("the queue is asked again: {error}");
                 sleep(PAUSE).await;

@@ -34,8 +34,8 @@ pub(crate) async fn claim(
     call: CallId,
     fingerprint: [u8; 32],
 ) -> Result<KeyClaim, Error> {
-    let store = cluster.bucket(Bucket::Keys).await?;
     let name = name(caller, key);
+    let store = cluster.bucket_of(Bucket::Keys, &name).await?;
     let mine = KeyEntry { call, fingerprint: hex(&fingerprint) };
     let (signer, purpose) = (cluster.signer(), Purpose::Entry(Bucket::Keys));
     let value = signer.write(purpose, &[&name], &mine)?;

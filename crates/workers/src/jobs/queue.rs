@@ -111,7 +111,7 @@ impl Jobs {
         if kept.state.is_over() {
             // Delete the message, which would only be delivered to be skipped.
             if let Some(number) = kept.message {
-                _ = cluster.queue().delete(number).await;
+                _ = cluster.queue().delete(&kept.group, number).await;
             }
             return;
         }

@@ -134,8 +134,8 @@ impl JobEntry {
 
 /// Returns the state of a call. `None` if there is no such call.
 pub(crate) async fn get(cluster: &Cluster, call: CallId) -> Result<Option<JobEntry>, Error> {
-    let store = cluster.bucket(Bucket::Calls).await?;
     let (key, refused) = (call.to_string(), Error::refused(format!("look up the call {call}")));
+    let store = cluster.bucket_of(Bucket::Calls, &key).await?;
     let entry = store.get(&key).await.map_err(refused)?;
     let Some(transport::KeyValueEntry { value: Some(value), revision, age, .. }) = entry else {
         return Ok(None);
@@ -148,8 +148,8 @@ pub(crate) async fn get(cluster: &Cluster, call: CallId) -> Result<Option<JobEnt
 
 /// Creates the state of a call. Returns `None` if there is one.
 pub(crate) async fn create(cluster: &Cluster, kept: JobState) -> Result<Option<JobEntry>, Error> {
-    let store = cluster.bucket(Bucket::Calls).await?;
     let key = kept.call.to_string();
+    let store = cluster.bucket_of(Bucket::Calls, &key).await?;
     let value = cluster.signer().write(PURPOSE, &[&key], &kept)?;
     let refused = Error::refused(format!("note the call {}", kept.call));
     let created = store.create(&key, value).await.map_err(refused)?;
@@ -162,8 +162,8 @@ pub(crate) async fn update(
     kept: JobState,
     revision: u64,
 ) -> Result<Option<JobEntry>, Error> {
-    let store = cluster.bucket(Bucket::Calls).await?;
     let key = kept.call.to_string();
+    let store = cluster.bucket_of(Bucket::Calls, &key).await?;
     let value = cluster.signer().write(PURPOSE, &[&key], &kept)?;
     let refused = Error::refused(format!("note how the call {} is", kept.call));
     let updated = store.update(&key, value, revision).await.map_err(refused)?;

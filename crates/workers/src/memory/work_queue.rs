@@ -7,12 +7,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use switchboard_toolcall::time::unix_milliseconds;
+use switchboard_toolcall::{BoxFuture, time::unix_milliseconds};
 use tokio::time::{Instant, sleep_until};
 
 use super::{MemoryOperation, MemoryServers, MemoryServersState, messages::matches};
 use crate::{
-    ClusterNames,
+    ClusterNames, Error,
     jobs::QueueFigures,
     transport::{Ack, Acks, Consumer, Delivery, QueueFull, TransportFuture, WorkQueue},
 };
@@ -124,23 +124,49 @@ impl MemoryQueue {
         }
     }
 
-    /// Returns the name of the stream with this subject.
-    fn stream_of(&self, subject: &str) -> String {
-        let is_job = matches(&format!("{}.job.>", self.names.prefix()), subject);
-        self.names.stream(if is_job { "jobs" } else { "dead" })
+    /// Returns the name of the stream of jobs with this subject. `None`: it is one of dead letters.
+    fn stream_of_jobs(&self, subject: &str) -> Option<String> {
+        let has_it = |partition: &usize| {
+            matches(&format!("{}.>", self.names.subjects_of_jobs(*partition)), subject)
+        };
+        let partition = self.names.partitions().indices().find(has_it)?;
+        Some(self.names.stream_of_jobs(partition))
+    }
+
+    /// Returns the stream of a group's jobs.
+    fn stream_of_group(&self, group: &str) -> String {
+        self.names.stream_of_jobs(self.names.partition_of_jobs(group))
     }
 }
 
 impl WorkQueue for MemoryQueue {
+    fn agree(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async {
+            self.servers.online().await;
+            let config = self.names.partitions().number();
+            let mut state = self.servers.lock();
+            let prefix = self.names.prefix().to_owned();
+            let cluster = *state.partitions.entry(prefix).or_insert(config);
+            let stream = self.names.stream("jobs");
+            match cluster == config {
+                true => Ok(()),
+                false => Err(Error::Partitions { config, cluster, stream }),
+            }
+        })
+    }
+
     fn publish<'a>(
         &'a self,
         subject: &'a str,
         id: &'a str,
         payload: Bytes,
     ) -> TransportFuture<'a, u64> {
-        let stream = self.stream_of(subject);
-        let most = if stream == self.names.stream("jobs") { self.max_queued } else { usize::MAX };
+        let (stream, most) = match self.stream_of_jobs(subject) {
+            Some(stream) => (stream, self.max_queued),
+            None => (self.names.stream("dead"), usize::MAX),
+        };
         Box::pin(async move {
+            self.agree().await?;
             let stored = self.servers.perform(MemoryOperation::Enqueue, |state| {
                 state.queues.entry(stream).or_default().publish(subject, id, payload, most)
             });
@@ -156,46 +182,55 @@ impl WorkQueue for MemoryQueue {
         ack_wait: Duration,
     ) -> TransportFuture<'a, Box<dyn Consumer>> {
         Box::pin(async move {
-            self.servers.online().await;
+            self.agree().await?;
             Ok(Box::new(MemoryConsumer {
                 servers: self.servers.clone(),
-                stream: self.names.stream("jobs"),
+                stream: self.stream_of_group(group),
                 subjects: self.names.jobs_of(group),
                 ack_wait,
             }) as Box<dyn Consumer>)
         })
     }
 
-    fn delete(&self, number: u64) -> TransportFuture<'_, ()> {
-        let stream = self.names.stream("jobs");
+    fn delete<'a>(&'a self, group: &'a str, number: u64) -> TransportFuture<'a, ()> {
+        let stream = self.stream_of_group(group);
         Box::pin(self.servers.perform(MemoryOperation::Write, move |state| {
             state.queues.entry(stream).or_default().messages.remove(&number);
         }))
     }
 
     fn figures(&self) -> TransportFuture<'_, Vec<QueueFigures>> {
-        Box::pin(self.servers.perform(MemoryOperation::Read, |state| figures(state, &self.names)))
+        Box::pin(async {
+            self.agree().await?;
+            let work = |state: &mut MemoryServersState| figures(state, &self.names);
+            self.servers.perform(MemoryOperation::Read, work).await
+        })
     }
 }
 
 fn figures(state: &MemoryServersState, names: &ClusterNames) -> Vec<QueueFigures> {
     let mut groups: BTreeMap<String, QueueFigures> = BTreeMap::new();
     let now = Instant::now();
-    for word in ["jobs", "dead"] {
-        let queue = state.queues.get(&names.stream(word));
+    let jobs = names.partitions().indices().map(|partition| {
+        (names.stream_of_jobs(partition), names.subjects_of_jobs(partition), false)
+    });
+    let dead = (names.stream("dead"), format!("{}.dead", names.prefix()), true);
+    for (stream, subjects, is_dead) in jobs.chain([dead]) {
+        let queue = state.queues.get(&stream);
         for job in queue.into_iter().flat_map(|queue| queue.messages.values()) {
-            let group = job.subject.split('.').nth(2).unwrap_or_default();
+            let group = job.subject.strip_prefix(&subjects).and_then(|rest| rest.split('.').nth(1));
+            let group = group.unwrap_or_default();
             let figures = groups.entry(group.to_owned()).or_default();
             group.clone_into(&mut figures.group);
-            match (word, job.delivered) {
-                ("dead", _) => figures.dead += 1,
-                (_, 0) => figures.waiting += 1,
-                (_, delivered) => {
+            match job.delivered {
+                _ if is_dead => figures.dead += 1,
+                0 => figures.waiting += 1,
+                delivered => {
                     figures.taken += 1;
                     figures.redelivered += u64::from(delivered > 1);
                 }
             }
-            if word == "jobs" {
+            if !is_dead {
                 figures.oldest = figures.oldest.max(Some(now - job.published));
             }
         }

@@ -1,6 +1,7 @@
-//! The queue of durable calls: a stream of jobs with a consumer for each group, and a stream of dead letters.
+//! The queue of durable calls: streams of jobs with a consumer for each group, and a stream of dead letters.
 
 mod figures;
+mod streams;
 
 use std::{error::Error as _, time::Duration};
 
@@ -9,11 +10,11 @@ use async_nats::jetstream::{
     consumer::{AckPolicy, PullConsumer, pull},
     context::{PublishError, PublishErrorKind},
     message::PublishMessage,
-    stream::{self, DiscardPolicy, RetentionPolicy, StorageType, Stream},
+    stream::Stream,
 };
 use bytes::Bytes;
 use futures_util::StreamExt;
-use switchboard_toolcall::BoxError;
+use switchboard_toolcall::{BoxError, BoxFuture};
 use tokio::{sync::OnceCell, time::timeout};
 
 use crate::{
@@ -23,13 +24,6 @@ use crate::{
     transport::{Ack, Acks, Consumer, Delivery, QueueFull, TransportFuture, WorkQueue},
 };
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a call may wait for a worker: as long as its state is stored.
-const JOBS_MAX_AGE: Duration = Duration::from_secs(7 * DAY.as_secs());
-/// How long dead letters are kept.
-const DEAD_MAX_AGE: Duration = Duration::from_secs(30 * DAY.as_secs());
-/// How long a stream recognises duplicates of a message whose confirmation was lost.
-const DUPLICATE_WINDOW: Duration = Duration::from_secs(10 * 60);
 /// How much longer than a pull's own timeout its response may take.
 const SLACK: Duration = Duration::from_secs(3);
 
@@ -39,7 +33,10 @@ pub(super) struct NatsQueue {
     replicas: usize,
     /// How many jobs of one subject are stored.
     max_queued: u32,
-    jobs: OnceCell<Stream>,
+    /// Set once the cluster is known to have as many partitions as we have.
+    agreed: OnceCell<()>,
+    /// The stream of each partition.
+    jobs: Vec<OnceCell<Stream>>,
 }
 
 impl NatsQueue {
@@ -49,83 +46,8 @@ impl NatsQueue {
         replicas: usize,
         max_queued: u32,
     ) -> Self {
-        Self { jetstream, names, replicas, max_queued, jobs: OnceCell::new() }
-    }
-
-    /// Returns the stream of jobs; creates it if it does not exist.
-    async fn jobs(&self) -> Result<&Stream, Error> {
-        let opened = async {
-            let stream = self.open(self.config_of_jobs()).await?;
-            self.limit(&stream).await;
-            Ok(stream)
-        };
-        self.jobs.get_or_try_init(|| opened).await
-    }
-
-    /// Sets how many jobs are stored, if the stream has another limit: that of an earlier version or config.
-    async fn limit(&self, stream: &Stream) {
-        let (found, wanted) = (&stream.cached_info().config, self.config_of_jobs());
-        if found.max_messages_per_subject == wanted.max_messages_per_subject {
-            return;
-        }
-        let changed = stream::Config {
-            max_messages_per_subject: wanted.max_messages_per_subject,
-            discard: wanted.discard,
-            discard_new_per_subject: wanted.discard_new_per_subject,
-            ..found.clone()
-        };
-        if let Err(error) = self.jetstream.update_stream(changed).await {
-            tracing::warn!("the queue of calls keeps its limit: {error}");
-        }
-    }
-
-    fn config_of_jobs(&self) -> stream::Config {
-        stream::Config {
-            name: self.names.stream("jobs"),
-            description: Some("Switchboard: durable calls that have not ended".to_owned()),
-            subjects: vec![format!("{}.job.>", self.names.prefix())],
-            retention: RetentionPolicy::WorkQueue,
-            max_age: JOBS_MAX_AGE,
-            max_messages_per_subject: self.max_queued.max(1).into(),
-            discard: DiscardPolicy::New,
-            discard_new_per_subject: true,
-            ..self.config()
-        }
-    }
-
-    fn config_of_dead(&self) -> stream::Config {
-        stream::Config {
-            name: self.names.stream("dead"),
-            description: Some("Switchboard: durable calls that failed".to_owned()),
-            subjects: vec![format!("{}.dead.>", self.names.prefix())],
-            retention: RetentionPolicy::Limits,
-            max_age: DEAD_MAX_AGE,
-            ..self.config()
-        }
-    }
-
-    fn config(&self) -> stream::Config {
-        stream::Config {
-            storage: StorageType::File,
-            num_replicas: self.replicas,
-            duplicate_window: DUPLICATE_WINDOW,
-            allow_direct: true,
-            ..stream::Config::default()
-        }
-    }
-
-    async fn open(&self, config: stream::Config) -> Result<Stream, Error> {
-        let name = config.name.clone();
-        let refused = Error::refused(format!("open the stream `{name}`"));
-        // Creates it only if it is not there, since that goes through the leader of all streams.
-        match self.jetstream.get_or_create_stream(config).await {
-            Ok(stream) => Ok(stream),
-            // Somebody else may have created it meanwhile, with other settings.
-            Err(error) => match self.jetstream.get_stream(name).await {
-                Ok(stream) => Ok(stream),
-                Err(_) => Err(refused(error.into())),
-            },
-        }
+        let jobs = names.partitions().indices().map(|_| OnceCell::new()).collect();
+        Self { jetstream, names, replicas, max_queued, agreed: OnceCell::new(), jobs }
     }
 
     async fn publish_once(
@@ -141,6 +63,10 @@ impl NatsQueue {
 }
 
 impl WorkQueue for NatsQueue {
+    fn agree(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async { self.agreed.get_or_try_init(|| self.open_first()).await.copied() })
+    }
+
     fn publish<'a>(
         &'a self,
         subject: &'a str,
@@ -148,11 +74,11 @@ impl WorkQueue for NatsQueue {
         payload: Bytes,
     ) -> TransportFuture<'a, u64> {
         Box::pin(async move {
+            self.agree().await?;
             match self.publish_once(subject, id, payload.clone()).await {
                 // It was never created, or the servers have lost it.
                 Err(error) if error.kind() == PublishErrorKind::StreamNotFound => {
-                    self.open(self.config_of_jobs()).await?;
-                    self.open(self.config_of_dead()).await?;
+                    self.open_all().await?;
                     Ok(self.publish_once(subject, id, payload).await?)
                 }
                 Err(error) if is_full(&error) => Err(QueueFull.into()),
@@ -178,7 +104,7 @@ impl WorkQueue for NatsQueue {
                 filter_subject: self.names.jobs_of(group),
                 ..pull::Config::default()
             };
-            let stream = self.jobs().await?;
+            let stream = self.jobs(self.names.partition_of_jobs(group)).await?;
             let found = stream.get_or_create_consumer(&token(group), config.clone()).await?;
             // The worker that started last decides. Writing it anew without need would cost all servers a vote.
             let consumer = match found.cached_info().config.ack_wait == ack_wait {
@@ -189,8 +115,11 @@ impl WorkQueue for NatsQueue {
         })
     }
 
-    fn delete(&self, number: u64) -> TransportFuture<'_, ()> {
-        Box::pin(async move { Ok(self.jobs().await?.delete_message(number).await.map(drop)?) })
+    fn delete<'a>(&'a self, group: &'a str, number: u64) -> TransportFuture<'a, ()> {
+        Box::pin(async move {
+            let stream = self.jobs(self.names.partition_of_jobs(group)).await?;
+            Ok(stream.delete_message(number).await.map(drop)?)
+        })
     }
 
     fn figures(&self) -> TransportFuture<'_, Vec<QueueFigures>> {

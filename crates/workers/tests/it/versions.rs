@@ -10,7 +10,7 @@ mod old_worker;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_runtime::DurableCalls;
+use switchboard_runtime::{DurableCalls, QueueState};
 use switchboard_testkit::Fake;
 use switchboard_toolcall::{CallContext, ErrorKind, ToolCall, ToolOutput};
 use switchboard_workers::{ClusterSecrets, Config, JobQueue, jobs};
@@ -107,5 +107,44 @@ async fn a_gateway_of_the_last_release_uses_a_new_worker() {
         assert_eq!(notes, expected);
         worker.stop().await;
         gateway.sees("gpu", &[]).await;
+    }
+}
+
+/// Nodes of the last release know of one partition only. What they cannot do, they do not do half.
+#[tokio::test(start_paused = true)]
+async fn a_divided_queue_is_not_that_of_the_last_release() {
+    for config in configs() {
+        let servers = TestServers::start();
+        let jobs = jobs::Config { partitions: 4, ..config.jobs.clone() };
+        let divided = Config { jobs, ..config.clone() };
+        let cluster = servers.servers.connect(&divided).unwrap();
+        cluster.agree().await.unwrap();
+        let worker = OldWorker::start(servers.servers.connect(&config).unwrap()).await;
+        let gateway = Gateway::start(servers.servers.connect(&divided).unwrap()).await;
+        gateway.lists("gpu__read").await;
+        // Ordinary calls are as before.
+        let result = gateway.call("gpu__do", json!({"note": "once"})).await;
+        assert_eq!(result.value().as_deref(), Some(&json!({"note": "once"})), "{result:?}");
+        // A queued call waits for a worker that finds it.
+        let args = json!({"note": "queued"}).as_object().unwrap().clone();
+        let cx = CallContext::for_caller("ada");
+        let id = gateway.executor.submit(ToolCall::new("gpu__read", args), &cx).await.unwrap();
+        let queue = JobQueue::new(gateway.groups.jobs().clone(), gateway.executor.clone());
+        sleep(Duration::from_secs(600)).await;
+        assert_eq!(queue.look(id).await.unwrap().unwrap().state, QueueState::Queued);
+        assert_eq!(queue.figures().await.unwrap()[0].waiting, 1);
+        assert_eq!(worker.ran(), ["once"]);
+        // A gateway of that release has no stream for its calls, so that they fail.
+        let old = servers.servers.connect(&config).unwrap();
+        let subject = old.names().jobs("gpu", "read");
+        assert!(old.queue().publish(&subject, "id", "a call".into()).await.is_err());
+        let tools = vec![Fake::echoes("do"), Fake::echoes("read").read_only()];
+        let new = TestServers::worker_at(cluster, "gpu", 4, tools);
+        let ended = until("it has ended", async || {
+            queue.look(id).await.unwrap().filter(|call| call.state.is_over())
+        });
+        let result = ended.await.result.unwrap();
+        assert_eq!(result.value().as_deref(), Some(&json!({"note": "queued"})));
+        new.stop().await;
     }
 }

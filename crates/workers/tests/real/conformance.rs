@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_workers::{Bucket, Cluster, Config, jobs};
+use switchboard_workers::Bucket;
 
 use crate::{TestServers, shared::conformance};
 
@@ -22,32 +22,6 @@ async fn watches_of_nats() {
 async fn messages_of_nats() {
     let servers = TestServers::start();
     conformance::messages(&servers.connect().await, &servers.connect().await).await;
-}
-
-#[tokio::test]
-async fn deliveries_of_nats() {
-    let servers = TestServers::start();
-    conformance::deliveries(&servers.connect().await, &servers.connect().await).await;
-}
-
-#[tokio::test]
-async fn acknowledgements_of_nats() {
-    let servers = TestServers::start();
-    conformance::acknowledgements(&servers.connect().await, &servers.connect().await).await;
-}
-
-#[tokio::test]
-async fn full_queues_of_nats() {
-    let servers = TestServers::start();
-    // Another version or config has made the stream, with another limit.
-    let other = jobs::Config { max_queued: u32::MAX, ..Default::default() };
-    let config = Config { jobs: other, ..servers.config() };
-    let others = Cluster::connect(&config).await.unwrap();
-    others.queue().consumer("gpu", Duration::from_secs(1)).await.unwrap();
-    let jobs = jobs::Config { max_queued: 2, ..Default::default() };
-    let cluster = Cluster::connect(&Config { jobs, ..servers.config() }).await.unwrap();
-    cluster.queue().consumer("gpu", Duration::from_secs(1)).await.unwrap();
-    conformance::full_queues(&cluster).await;
 }
 
 /// Entries expire as soon as this version wants it, if an earlier one has made the bucket.

@@ -9,7 +9,9 @@ mod connecting;
 mod vanished_gateway;
 mod large;
 mod broker;
-mod jobs;
+mod one_partition;
+mod four_partitions;
+mod divided;
 mod regions;
 mod signing;
 mod conformance;
@@ -17,7 +19,7 @@ mod conformance;
 use std::path::PathBuf;
 
 use switchboard_testkit::Nats;
-use switchboard_workers::{Cluster, ClusterSecrets, Config};
+use switchboard_workers::{Cluster, ClusterSecrets, Config, jobs};
 use tempfile::TempDir;
 
 /// Where `cargo xtask parts` put the parts.
@@ -30,6 +32,7 @@ fn parts() -> PathBuf {
 struct TestServers {
     nats: Nats,
     key: Option<ClusterSecrets>,
+    partitions: u32,
     _folder: TempDir,
 }
 
@@ -38,8 +41,14 @@ const KEY: &str = "a secret that all nodes of the cluster have";
 
 impl TestServers {
     fn start() -> Self {
+        Self::divided(1)
+    }
+
+    /// With so many partitions of queued calls.
+    fn divided(partitions: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { nats: Nats::start(&parts(), folder.path()), key: None, _folder: folder }
+        let nats = Nats::start(&parts(), folder.path());
+        Self { nats, key: None, partitions, _folder: folder }
     }
 
     /// As [`start`](Self::start); whoever connects has the key of the cluster.
@@ -48,11 +57,20 @@ impl TestServers {
     }
 
     fn config(&self) -> Config {
-        Config { nats: Some(self.nats.url()), key: self.key.clone(), ..Config::default() }
+        let (nats, key) = (Some(self.nats.url()), self.key.clone());
+        Config { nats, key, jobs: self.jobs(), ..Config::default() }
+    }
+
+    fn jobs(&self) -> jobs::Config {
+        jobs::Config { partitions: self.partitions, ..Default::default() }
     }
 
     async fn connect(&self) -> Cluster {
         Cluster::connect(&self.config()).await.unwrap()
+    }
+
+    async fn connect_with(&self, jobs: jobs::Config) -> Cluster {
+        Cluster::connect(&Config { jobs, ..self.config() }).await.unwrap()
     }
 
     /// Whoever gets in at the broker and has no key.

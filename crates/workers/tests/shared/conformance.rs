@@ -202,7 +202,7 @@ pub(crate) async fn deliveries(one: &Cluster, other: &Cluster) {
     one.queue().publish(&subject, "c", "c".into()).await.unwrap();
     waits.await.unwrap().acks.ack(Ack::Done).await.unwrap();
     let deleted = one.queue().publish(&subject, "d", "d".into()).await.unwrap();
-    other.queue().delete(deleted).await.unwrap();
+    other.queue().delete("gpu", deleted).await.unwrap();
     assert!(theirs.next(BRIEF).await.unwrap().is_none());
     let figures = other.queue().figures().await.unwrap();
     let figures: Vec<_> = figures.iter().map(|one| (&*one.group, one.waiting, one.taken)).collect();
@@ -253,6 +253,6 @@ pub(crate) async fn full_queues(one: &Cluster) {
     assert!(full.is::<QueueFull>(), "{full}");
     assert_eq!(queue.publish(&subject, "1", "a".into()).await.unwrap(), first);
     queue.publish(&one.names().jobs("gpu", "blur"), "4", "d".into()).await.unwrap();
-    queue.delete(first).await.unwrap();
+    queue.delete("gpu", first).await.unwrap();
     queue.publish(&subject, "3", "c".into()).await.unwrap();
 }

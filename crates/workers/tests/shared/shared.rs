@@ -7,6 +7,7 @@ pub(crate) mod leaving;
 pub(crate) mod losses;
 pub(crate) mod members;
 pub(crate) mod nodes;
+pub(crate) mod partitions;
 pub(crate) mod refusals;
 
 /// Makes a test of each function of the modules below, with these arguments of `#[tokio::test]`.
@@ -36,6 +37,10 @@ macro_rules! worker_tests {
                 calls_are_shared_among_the_workers_of_a_group,
                 of_tools_that_differ_the_newest_counts,
                 a_server_of_the_config_keeps_its_name_and_others_servers_leave_groups_alone;
+            partitions:
+                each_group_is_in_one_stream,
+                a_node_with_another_number_is_refused,
+                changes_of_all_partitions_are_followed;
         }
     };
     ($arguments:tt $($module:ident: $($test:ident),+;)+) => {

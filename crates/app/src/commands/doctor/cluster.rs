@@ -24,8 +24,8 @@ const OLDEST: (i64, i64) = (2, 10);
 const TRIPS: usize = 5;
 /// How far clocks may differ before that is reported.
 const SKEW: Duration = Duration::from_secs(2);
-/// Streams that are made when they are first needed, beside the buckets.
-const STREAMS: [&str; 3] = ["records", "jobs", "dead"];
+/// Streams that are made when they are first needed, beside the buckets and the streams of queued calls.
+const STREAMS: [&str; 2] = ["records", "dead"];
 
 /// Runs all checks; those that depend on a failed one are left out.
 pub(super) async fn probe(loaded: &LoadedConfig, connections: &Connections) -> Vec<DoctorCheck> {
@@ -168,9 +168,10 @@ fn key(cluster: &Cluster) -> DoctorCheck {
 /// Whether buckets and streams exist, with as many replicas as the settings say.
 async fn check_replicas(cluster: &Cluster) -> Vec<DoctorCheck> {
     let (names, asked) = (cluster.names(), cluster.replicas());
-    let buckets = Bucket::ALL.map(|bucket| format!("KV_{}", names.bucket(bucket)));
-    let streams = STREAMS.map(|word| names.stream(word));
-    let all = buckets.into_iter().chain(streams).chain([format!("OBJ_{}", names.stream("large"))]);
+    let buckets = Bucket::ALL.into_iter().flat_map(|bucket| names.bucket_names(bucket));
+    let buckets = buckets.map(|name| format!("KV_{name}"));
+    let streams = STREAMS.map(|word| names.stream(word)).into_iter().chain(names.streams_of_jobs());
+    let all = buckets.chain(streams).chain([format!("OBJ_{}", names.stream("large"))]);
     let (mut there, mut missing, mut checks) = (0, Vec::new(), Vec::new());
     for name in all {
         match streams::find(cluster, &name).await {

@@ -1,6 +1,6 @@
 //! The parts of a gateway that differ if `[cluster]` names other gateways.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use switchboard_access::{Access, AccessError, Peers, Tokens};
 use switchboard_approvals::ApprovalQueue;
@@ -10,8 +10,13 @@ use switchboard_gateway::Config;
 use switchboard_mcp_client::Servers;
 use switchboard_mcp_server::{self as server, Server};
 use switchboard_runtime::{DurableCalls, ToolExecutor};
+use switchboard_workers::{Cluster, Error};
+use tokio::time::timeout;
 
 use crate::{approvals, cluster::ClusterConnection, commands::token, settings::LoadedConfig};
+
+/// How long NATS may take to say into how many partitions queued calls are divided.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A gateway, alone or among others.
 pub(super) struct Membership {
@@ -24,7 +29,7 @@ impl Membership {
     /// Joins the others, if there are any.
     ///
     /// # Errors
-    /// Tokens cannot be read, or `[cluster]` cannot be used.
+    /// Tokens cannot be read, or `[cluster]` cannot be used, or differs from that of the others.
     pub(super) async fn new(
         loaded: &LoadedConfig,
         connection: &ClusterConnection,
@@ -34,8 +39,9 @@ impl Membership {
             return Ok(Self { cluster: None, records: None, tokens });
         };
         let records: Arc<dyn SharedRecords> = Arc::new(CallerRecords::new(&cluster));
-        let cluster = ClusterState::join(&cluster, tokens.clone()).await;
-        Ok(Self { cluster: Some(cluster), records: Some(records), tokens })
+        let state = ClusterState::join(&cluster, tokens.clone()).await;
+        check_partitions(&cluster).await?;
+        Ok(Self { cluster: Some(state), records: Some(records), tokens })
     }
 
     /// Returns the call records of all nodes; `None` if there are no others.
@@ -89,5 +95,16 @@ impl Membership {
         if let Some(cluster) = &self.cluster {
             cluster.leave().await;
         }
+    }
+}
+
+/// Checks that queued calls are divided as the other nodes divide them. If NATS does not answer, each call is checked.
+async fn check_partitions(cluster: &Cluster) -> anyhow::Result<()> {
+    if !cluster.is_connected() {
+        return Ok(());
+    }
+    match timeout(PATIENCE, cluster.agree()).await {
+        Ok(Err(error @ Error::Partitions { .. })) => Err(error.into()),
+        _ => Ok(()),
     }
 }

@@ -4,11 +4,10 @@ use serde_json::json;
 use switchboard_runtime::QueueState;
 
 use super::*;
-use crate::TestServers;
 
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_worker_dies_is_run_by_another() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, first, second) = (servers.connect().await, RunLog::default(), RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let worker = TestWorker::mortal(&cluster, "gpu", "one", &first);
@@ -23,7 +22,7 @@ async fn a_call_whose_worker_dies_is_run_by_another() {
 
 #[tokio::test(start_paused = true)]
 async fn what_must_not_run_twice_ends_as_unknown_when_its_worker_dies() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, first, second) = (servers.connect().await, RunLog::default(), RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let cx = CallContext::for_caller("ada").with_idempotency_key("k");
@@ -42,7 +41,7 @@ async fn what_must_not_run_twice_ends_as_unknown_when_its_worker_dies() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_kills_its_workers_ends_with_the_dead_letters() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let id = gateway.submit("gpu__hold", json!({"note": "poison"})).await.unwrap();

@@ -4,12 +4,11 @@ use serde_json::json;
 use switchboard_runtime::{DurableCalls, QueueState};
 
 use super::*;
-use crate::TestServers;
 
 // EX-1, RS-1
 #[tokio::test(start_paused = true)]
 async fn a_queued_call_runs_and_its_result_is_found_under_its_id() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     // Nobody is there to run it yet, and it is known all the same.
@@ -36,7 +35,7 @@ async fn a_queued_call_runs_and_its_result_is_found_under_its_id() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_is_no_reason_to_try_again() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "gpu", "one", &log);
@@ -53,7 +52,7 @@ async fn an_answer_is_no_reason_to_try_again() {
 // EX-4
 #[tokio::test(start_paused = true)]
 async fn calls_are_cancelled_before_they_run_and_while_they_run() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let id = gateway.submit("gpu__write", json!({"note": "unwanted"})).await.unwrap();
@@ -76,7 +75,7 @@ async fn calls_are_cancelled_before_they_run_and_while_they_run() {
 
 #[tokio::test(start_paused = true)]
 async fn progress_can_be_looked_at() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "gpu", "one", &log);
@@ -92,7 +91,7 @@ async fn progress_can_be_looked_at() {
 // RS-5
 #[tokio::test(start_paused = true)]
 async fn large_arguments_and_results_come_through() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let executor = ToolExecutor::default();
@@ -111,7 +110,7 @@ async fn large_arguments_and_results_come_through() {
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_leaves_gives_back_what_may_run_again() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, first, second) = (servers.connect().await, RunLog::default(), RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let worker = TestWorker::start(&cluster, "gpu", "one", &first);
@@ -135,7 +134,7 @@ async fn a_worker_that_leaves_gives_back_what_may_run_again() {
 
 #[tokio::test(start_paused = true)]
 async fn what_may_pass_is_retried_and_then_fails() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "gpu", "one", &log);

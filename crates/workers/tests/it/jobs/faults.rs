@@ -9,7 +9,6 @@ use switchboard_workers::{
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::TestServers;
 
 /// A fault for the operations that `is_hit` names, so many times.
 fn first(
@@ -33,7 +32,7 @@ fn once(key: &str) -> CallContext {
 #[tokio::test(start_paused = true)]
 async fn a_lost_acknowledgement_runs_nothing_twice() {
     for fault in [MemoryFault::Refuse, MemoryFault::LoseAnswer] {
-        let servers = TestServers::start();
+        let servers = start();
         servers.servers.set_faults(first(1, fault, |op| op == MemoryOperation::Ack(Ack::Done)));
         let (cluster, log) = (servers.connect().await, RunLog::default());
         let gateway = TestGateway::new(&cluster);
@@ -52,7 +51,7 @@ async fn a_lost_acknowledgement_runs_nothing_twice() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_written_is_written_once_although_answers_are_lost() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let lost = |op| matches!(op, MemoryOperation::Enqueue);
@@ -76,7 +75,7 @@ async fn what_is_written_is_written_once_although_answers_are_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_whose_first_user_died_before_it_queued_the_call_is_free_for_the_same_call() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateways = [TestGateway::new(&cluster), TestGateway::new(&servers.connect().await)];
     servers
@@ -97,7 +96,7 @@ async fn a_key_whose_first_user_died_before_it_queued_the_call_is_free_for_the_s
 // EX-3
 #[tokio::test(start_paused = true)]
 async fn each_attempt_has_the_time_that_the_caller_gave() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "gpu", "one", &log);
@@ -115,7 +114,7 @@ async fn each_attempt_has_the_time_that_the_caller_gave() {
 // EX-4
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_worker_died_can_be_cancelled() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let worker = TestWorker::mortal(&cluster, "gpu", "one", &log);
@@ -133,7 +132,7 @@ async fn a_call_whose_worker_died_can_be_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_without_a_sign_of_life_is_shown_as_queued() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let worker = TestWorker::start(&cluster, "gpu", "one", &log);
@@ -153,7 +152,7 @@ async fn a_call_without_a_sign_of_life_is_shown_as_queued() {
 // MC-3
 #[tokio::test(start_paused = true)]
 async fn a_result_waits_for_servers_that_come_back() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "tools", "one", &log);

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::json;
 use switchboard_toolcall::{ToolCall, ToolOutput};
-use switchboard_workers::{Config, jobs};
+use switchboard_workers::jobs;
 
 use super::*;
 use crate::{
@@ -18,9 +18,9 @@ use crate::{
 
 /// A gateway that queues the calls of `gpu__*` that have a key.
 async fn queueing(servers: &TestServers) -> Gateway {
-    let jobs = jobs::Config { keyed: vec!["gpu__*".to_owned()], ..settings() };
-    let config = Config { jobs, ..Config::default() };
-    let gateway = Gateway::start(servers.servers.connect(&config).unwrap()).await;
+    let (keyed, partitions) = (vec!["gpu__*".to_owned()], servers.partitions);
+    let jobs = jobs::Config { keyed, partitions, ..settings() };
+    let gateway = Gateway::start(servers.connect_with(jobs).await).await;
     gateway.lists("gpu__train").await;
     gateway
 }
@@ -47,7 +47,7 @@ fn keyed(key: &str) -> CallContext {
 // RN-2: what was queued before a gateway died is waited for by the next one.
 #[tokio::test(start_paused = true)]
 async fn a_queued_call_is_waited_for_and_not_repeated() {
-    let (servers, log) = (TestServers::start(), RunLog::default());
+    let (servers, log) = (start(), RunLog::default());
     let _worker = servers.worker("gpu", 4, vec![train(&log)]).await;
     let dead = queueing(&servers).await;
     let spec = dead.executor.tools().lookup("gpu__train").unwrap();
@@ -83,7 +83,7 @@ async fn a_queued_call_is_waited_for_and_not_repeated() {
 // RN-2: a call that nobody waits for any more is cancelled, as one that is not queued.
 #[tokio::test(start_paused = true)]
 async fn who_stops_waiting_cancels_the_queued_call() {
-    let (servers, log) = (TestServers::start(), RunLog::default());
+    let (servers, log) = (start(), RunLog::default());
     let worker = servers.worker("gpu", 4, vec![train(&log)]).await;
     let gateway = queueing(&servers).await;
     let cx = keyed("run.1.0");

@@ -6,11 +6,10 @@ use serde_json::json;
 use switchboard_runtime::QueueState;
 
 use super::*;
-use crate::TestServers;
 
 #[tokio::test(start_paused = true)]
 async fn only_what_may_run_twice_or_has_a_key_is_taken() {
-    let servers = TestServers::start();
+    let servers = start();
     let cluster = servers.connect().await;
     let gateway = TestGateway::new(&cluster);
     let refused = [
@@ -30,7 +29,7 @@ async fn only_what_may_run_twice_or_has_a_key_is_taken() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_stands_for_one_call_wherever_it_is_used() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateways = [TestGateway::new(&cluster), TestGateway::new(&servers.connect().await)];
     let cx = CallContext::for_caller("ada").with_idempotency_key("k");
@@ -69,7 +68,7 @@ async fn a_key_stands_for_one_call_wherever_it_is_used() {
 
 #[tokio::test(start_paused = true)]
 async fn what_must_not_run_twice_is_tried_again_only_where_it_did_not_run() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "tools", "one", &log);

@@ -7,7 +7,6 @@ use switchboard_workers::memory::MemoryFault;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::TestServers;
 
 /// How long a case may take, by the paused clock: longer than any wait of a worker for its servers.
 const END: Duration = Duration::from_secs(3600);
@@ -77,7 +76,7 @@ proptest! {
 }
 
 async fn play(scenario: Scenario) {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateways = [TestGateway::new(&cluster), TestGateway::new(&servers.connect().await)];
     let mut faults = scenario.faults.into_iter();

@@ -2,14 +2,13 @@
 
 use serde_json::json;
 use switchboard_runtime::{DurableCalls, QueueState};
-use switchboard_workers::{Config, jobs};
+use switchboard_workers::jobs;
 
 use super::*;
-use crate::TestServers;
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_takes_no_more_than_it_can_run() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _busy = TestWorker::with(jobs(&cluster), "gpu", "one", tools(&log), 1);
@@ -27,7 +26,7 @@ async fn a_worker_takes_no_more_than_it_can_run() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_waits_for_a_worker_that_has_its_tool() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _without = TestWorker::start(&cluster, "gpu", "one", &log);
@@ -41,10 +40,9 @@ async fn a_call_waits_for_a_worker_that_has_its_tool() {
 
 #[tokio::test(start_paused = true)]
 async fn a_full_queue_refuses_calls_until_some_have_ended() {
-    let servers = TestServers::start();
-    let config =
-        Config { jobs: jobs::Config { max_queued: 2, ..Default::default() }, ..Config::default() };
-    let (cluster, log) = (servers.servers.connect(&config).unwrap(), RunLog::default());
+    let servers = start();
+    let jobs = jobs::Config { max_queued: 2, ..servers.jobs() };
+    let (cluster, log) = (servers.connect_with(jobs).await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let first = gateway.submit("gpu__write", json!({"note": "1"})).await.unwrap();
     gateway.submit("gpu__write", json!({"note": "2"})).await.unwrap();

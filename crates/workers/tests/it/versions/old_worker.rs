@@ -124,8 +124,13 @@ impl OldWorkerInner {
 
     /// Takes queued calls: notes that each has begun, and that it has ended.
     async fn takes_jobs(self) {
-        let mut queue =
-            self.cluster.queue().consumer("gpu", Duration::from_secs(30)).await.unwrap();
+        let mut queue = loop {
+            match self.cluster.queue().consumer("gpu", Duration::from_secs(30)).await {
+                Ok(queue) => break queue,
+                // It tries again, for as long as it runs.
+                Err(_) => sleep(Duration::from_millis(500)).await,
+            }
+        };
         let signer = self.cluster.signer();
         loop {
             let Some(job) = queue.next(Duration::from_secs(5)).await.unwrap() else { continue };

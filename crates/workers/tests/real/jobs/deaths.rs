@@ -4,11 +4,10 @@ use serde_json::json;
 use switchboard_runtime::{DurableCalls, QueueState};
 
 use super::*;
-use crate::TestServers;
 
 #[tokio::test]
 async fn a_call_whose_worker_dies_is_run_by_another() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, first, second) = (servers.connect().await, RunLog::default(), RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let worker = TestWorker::mortal(&cluster, "gpu", "one", &first);
@@ -23,7 +22,7 @@ async fn a_call_whose_worker_dies_is_run_by_another() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_outlive_the_gateway_and_the_broker() {
-    let mut servers = TestServers::start();
+    let mut servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let mut calls = Vec::new();
     let gateway = TestGateway::new(&cluster);
@@ -57,7 +56,7 @@ async fn calls_outlive_the_gateway_and_the_broker() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_result_waits_for_a_broker_that_comes_back() {
-    let mut servers = TestServers::start();
+    let mut servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let worker = servers.connect().await;
@@ -84,7 +83,7 @@ async fn a_result_waits_for_a_broker_that_comes_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_broker_nothing_is_said_to_be_queued() {
-    let mut servers = TestServers::start();
+    let mut servers = start();
     let cluster = servers.connect().await;
     let gateway = TestGateway::new(&cluster);
     gateway.submit("gpu__write", json!({"note": "before"})).await.unwrap();

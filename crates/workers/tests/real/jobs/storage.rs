@@ -5,11 +5,10 @@ use switchboard_runtime::QueueState;
 use switchboard_workers::{jobs::DeadLetter, wire};
 
 use super::*;
-use crate::TestServers;
 
 #[tokio::test]
 async fn a_call_that_failed_for_good_is_a_dead_letter() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let _worker = TestWorker::start(&cluster, "gpu", "one", &log);
@@ -44,7 +43,7 @@ async fn a_call_that_failed_for_good_is_a_dead_letter() {
 // RS-5
 #[tokio::test]
 async fn large_arguments_and_results_come_through() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     let executor = ToolExecutor::default();
@@ -63,7 +62,7 @@ async fn large_arguments_and_results_come_through() {
 
 #[tokio::test]
 async fn figures_tell_how_long_the_queues_are() {
-    let servers = TestServers::start();
+    let servers = start();
     let (cluster, log) = (servers.connect().await, RunLog::default());
     let gateway = TestGateway::new(&cluster);
     assert_eq!(gateway.queue.figures().await.unwrap(), []);

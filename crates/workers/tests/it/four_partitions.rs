@@ -1,0 +1,11 @@
+//! Durable calls, divided among four streams.
+
+#[expect(clippy::duplicate_mod, reason = "the same tests, with another number of partitions")]
+#[path = "jobs/tests.rs"]
+mod jobs;
+
+use crate::TestServers;
+
+fn start() -> TestServers {
+    TestServers::divided(4)
+}
