@@ -4,8 +4,8 @@ use std::{fs, path::Path};
 
 use serde_json::json;
 use switchboard_audit::{
-    CallUpdate, Config, Filter, JournalExport, Reader, StoreFolder, gc, generate::SegmentGenerator,
-    retention::preview,
+    CallUpdate, Config, ExportTarget, Filter, JournalExport, Reader, StoreFolder, gc,
+    generate::SegmentGenerator, retention::preview,
 };
 use switchboard_toolcall::{CallId, HumanSize};
 
@@ -54,7 +54,8 @@ fn all(folder: &Path) -> Vec<String> {
 }
 
 fn exported(folder: &Path) -> Vec<Vec<u8>> {
-    let mut export = JournalExport::open(folder.to_owned()).unwrap().unwrap();
+    let mut export =
+        JournalExport::open(folder.to_owned(), ExportTarget::Cluster).unwrap().unwrap();
     let updates = export.next(usize::MAX).unwrap();
     updates.iter().map(|update: &CallUpdate| update.to_json(usize::MAX)).collect()
 }
@@ -97,12 +98,12 @@ fn a_compressed_store_says_what_it_said_before() {
 fn an_export_goes_on_in_a_compressed_segment() {
     let folder = Folder::new();
     let ids = fill(&folder, 1);
-    let mut export = JournalExport::open(folder.path()).unwrap().unwrap();
+    let mut export = JournalExport::open(folder.path(), ExportTarget::Cluster).unwrap().unwrap();
     let mut updates = export.next(1000).unwrap();
     export.commit().unwrap();
     drop(export);
     gc(&folder.path(), &Config::default()).unwrap();
-    let mut export = JournalExport::open(folder.path()).unwrap().unwrap();
+    let mut export = JournalExport::open(folder.path(), ExportTarget::Cluster).unwrap().unwrap();
     assert!(export.lag_bytes().unwrap() > 0);
     updates.extend(export.next(usize::MAX).unwrap());
     assert_eq!(export.lag_bytes().unwrap(), 0);
@@ -136,7 +137,14 @@ fn damage_of_a_compressed_segment_is_reported_and_the_rest_is_read() {
             assert!(reader.list(&Filter::default()).unwrap().len() >= 1500, "{what}");
             gc(&folder.path(), &Config::default()).unwrap();
         }
-        assert!(JournalExport::open(folder.path()).unwrap().unwrap().next(9000).is_ok(), "{what}");
+        assert!(
+            JournalExport::open(folder.path(), ExportTarget::Cluster)
+                .unwrap()
+                .unwrap()
+                .next(9000)
+                .is_ok(),
+            "{what}"
+        );
     };
     let end = whole.len();
     check("a bit of a frame", &|file| file[5000] ^= 1);
