@@ -119,7 +119,7 @@ fn attribute(record: &LogRecord, key: &str) -> Option<String> {
     }
 }
 
-// RC-1, RC-4: as the journal has it, without its secrets.
+// RC-1, RC-3: as the journal has it, without its secrets.
 #[tokio::test]
 async fn a_record_is_sent_as_the_journal_has_it() {
     let folder = TempDir::new().unwrap();
