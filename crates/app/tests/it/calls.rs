@@ -53,10 +53,13 @@ fn an_absent_store_is_empty() {
         (&["calls", "stats"], ""),
         (&["calls", "export"], ""),
         (&["calls", "verify", "--json"], r#"{"segments":0,"#),
-        (&["calls", "gc", "--json"], r#"{"segments":0,"artifacts":0,"bytes":0,"left":0}"#),
+        (
+            &["calls", "gc", "--json"],
+            r#"{"segments":0,"calls":0,"artifacts":0,"bytes":0,"left":0}"#,
+        ),
         (
             &["calls", "gc", "--dry-run", "--json"],
-            r#"{"segments":0,"artifacts":0,"bytes":0,"left":0}"#,
+            r#"{"segments":0,"calls":0,"artifacts":0,"bytes":0,"left":0}"#,
         ),
         (&["policy", "test", "--json"], r#"{"calls":0,"same":0,"skipped":0,"changes":[]}"#),
     ] {
