@@ -1,4 +1,4 @@
-//! Figures that several stores add up: each sums its own calls, and whoever asked merges the sums.
+//! Figures over several stores: each store sums its own calls, and the node that asked merges the sums.
 
 mod duration_sums;
 
@@ -79,7 +79,7 @@ impl Reader {
 /// 1 %.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FigureSums {
-    /// Not part of the JSON: whoever merges sums knows what it asked for.
+    /// Not part of the JSON: the node that merges the sums has chosen the grid itself.
     #[serde(skip)]
     grid: FigureGrid,
     total: DurationSums,

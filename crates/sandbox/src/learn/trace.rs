@@ -87,7 +87,7 @@ fn file_event(name: &str, args: &str, result: &str, paths: &[QuotedPath]) -> Opt
                 (false, false) => TraceEvent::Read(path),
             })
         }
-        // What is named by a process runs already, and is another file for whoever reads this.
+        // A path below /proc, such as /proc/self/exe, is a program that already runs; to us it would be another file.
         "execve" => first().filter(|path| !path.starts_with("/proc")).map(TraceEvent::Run),
         "truncate" => first().map(TraceEvent::Write),
         _ => None,
